@@ -14,7 +14,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup web web-check web-format web-test run test format check schema docs access lock wheel soak lab mutants screenshots clean
+.PHONY: help setup buckets web web-check web-format web-test run test format check schema docs access lock wheel soak lab mutants screenshots clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,7 +27,7 @@ run: setup web ## Run the whole product with demo data; ARGS="--port 9000" and t
 
 # Tests wait more than they work: three at a time take half the time on two cores. Files go in the order of their
 # names, so that those of e2e, which are few tests and take long, come first and no worker is left with one in the end.
-test: setup web web-test ## Run every test but the soak tests
+test: setup buckets web web-test ## Run every test but the soak tests
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 format: setup web-format ## Format all code, and fix what linters can fix
@@ -51,9 +51,18 @@ docs: setup ## Write docs/settings.md from the settings
 access: setup ## Write the tables of docs/access.md from what a running product permits
 	NOROSHI_WRITE_ACCESS_TABLES=1 $(BIN)/pytest -q tests/resolvers/test_access.py -k tables_say
 
-lock: setup ## Renew requirements.lock from pyproject.toml
+lock: setup ## Renew requirements.lock and requirements.buckets.lock from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --all-extras --group dev pyproject.toml \
 		-o requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --group buckets -o requirements.buckets.lock
+
+buckets: $(VENV)/buckets/.installed ## Install moto, the S3 server of the tests, into an environment of its own
+	@:
+
+$(VENV)/buckets/.installed: requirements.buckets.lock $(VENV)/.installed
+	$(PYTHON) -m venv $(VENV)/buckets
+	$(BIN)/uv pip install --quiet --python $(VENV)/buckets/bin/python --require-hashes -r requirements.buckets.lock
+	@touch $@
 
 wheel: setup web ## Build the wheel, with the web client in it, into dist/
 	$(BIN)/hatchling build --target wheel

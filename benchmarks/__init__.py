@@ -1,1 +1,1 @@
-"""Benchmarks that compare the product with alternatives in one run."""
+"""Benchmarks of the product. Most of them compare it with alternatives in one run."""

@@ -1,8 +1,8 @@
-"""Delivery of the events of an author whom many users blocked, with two ways to read the blocks.
+"""Delivery times of messages by an author who is blocked by many users, with two queries for the blocks.
 
-Sockets subscribe to one topic in one process. The author posts one message after another. The time of a
-delivery begins with the call that posts the message and ends when every socket has received it. The product
-reads the blocks of the listeners only; the other variant reads all blocks of the author. The variants are interleaved.
+Sockets subscribe to one topic in one process, and the author posts one message after another. The time of a delivery
+begins with the call that posts the message, and ends when every socket has received it. The product's query reads the
+blocks by subscribers only. The other query reads all blocks of the author. The queries are interleaved.
 """
 
 import asyncio

@@ -37,7 +37,7 @@ EMPTY_QUERY_INTERVAL_S = 0.005
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class ListCheckCost:
     """Duration of a check or launch, growth of the peak memory, and the longest latency of a concurrent request."""
 
     seconds: float
@@ -70,13 +70,13 @@ def check_at_once(text: str) -> tuple[int, int]:
     return len(numbers), len(errors)
 
 
-def measure_at_once(text: str, rows: int) -> Cost:
+def measure_at_once(text: str, rows: int) -> ListCheckCost:
     """Measures `check_at_once` in this process. In a web process, other requests would wait for the whole check."""
     phonenumbers.parse("+819012345678")
     before_mib, began_s = reset_peak_mib(os.getpid()), time.perf_counter()
     assert sum(check_at_once(text)) == rows
     seconds = time.perf_counter() - began_s
-    return Cost(seconds, peak_mib(os.getpid()) - before_mib, seconds * 1000)
+    return ListCheckCost(seconds, peak_mib(os.getpid()) - before_mib, seconds * 1000)
 
 
 def reset_peak_mib(pid: int) -> float:
@@ -91,7 +91,7 @@ def peak_mib(pid: int) -> float:
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
 
 
-async def measure_request(api: Client, pid: int, query: str, text: str) -> Cost:
+async def measure_request(api: Client, pid: int, query: str, text: str) -> ListCheckCost:
     """Measures one request while the same client sends empty queries on other connections."""
     latencies_s: list[float] = []
     input_ = {"name": "List", "scenario": "Hello", "csv": text}
@@ -105,7 +105,7 @@ async def measure_request(api: Client, pid: int, query: str, text: str) -> Cost:
     empty_queries.cancel()
     await asyncio.gather(empty_queries, return_exceptions=True)
     assert "errors" not in orjson.loads(response.content), response.text
-    return Cost(seconds, peak_mib(pid) - before_mib, max(latencies_s) * 1000)
+    return ListCheckCost(seconds, peak_mib(pid) - before_mib, max(latencies_s) * 1000)
 
 
 async def _send_empty_queries(api: Client, latencies_s: list[float]) -> None:
@@ -150,7 +150,7 @@ async def measure_lists(rows: int) -> Table:
     return table
 
 
-def _measure_in_process(text: str, rows: int) -> Cost:
+def _measure_in_process(text: str, rows: int) -> ListCheckCost:
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as processes:
         return processes.submit(measure_at_once, text, rows).result()
 

@@ -38,7 +38,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class CallsSample:
     """Active calls, and counters of the provider's answers and of processor time, at one instant."""
 
     active: int
@@ -111,12 +111,12 @@ async def _measure(table: Table, stores: Stores, mongod_pid: int, seconds: float
         before = now
 
 
-async def _sample(stores: Stores, mongod_pid: int) -> Sample:
+async def _sample(stores: Stores, mongod_pid: int) -> CallsSample:
     pipeline = [{"$group": {"_id": None, "active": {"$sum": {"$size": "$slots"}}}}]
     rows = await stores.mongo.aggregate("call_limits", pipeline)
     samples = [sample for metric in CALL_ANSWERS.collect() for sample in metric.samples]
     answers = {sample.labels["answer"]: sample.value for sample in samples if sample.name.endswith("_total")}
-    return Sample(rows[0]["active"], answers, cpu_times([os.getpid(), mongod_pid]))
+    return CallsSample(rows[0]["active"], answers, cpu_times([os.getpid(), mongod_pid]))
 
 
 async def _check_limits(stores: Stores, active: int, talk_s: float) -> str:

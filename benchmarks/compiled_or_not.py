@@ -19,7 +19,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.demo_operations import FIRST_CALL_JOB, FIRST_TOPIC, DemoIds, Operation, operations
+from benchmarks.demo_operations import FIRST_CALL_JOB, FIRST_TOPIC, DemoIds, DemoOperation, operations
 from benchmarks.fanout_targets import OTHER_PROCESSES_CORE, DatabaseServers, database_servers, pin_to_core
 from benchmarks.lookup import web_process
 from server.auth.tokens import mint
@@ -32,7 +32,7 @@ WARM_UP = 30
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
-class Client:
+class DemoUserClient:
     """A client of a web process. It sends requests of demo users and measures the processor time of the process."""
 
     def __init__(self, pid: int, port: int, servers: DatabaseServers) -> None:
@@ -45,11 +45,11 @@ class Client:
         secret, org = self._servers.secret, user.organization_id
         return mint(secret, user_id=user.id, organization_id=org, roles=user.roles, name=user.name, handle=user.handle)
 
-    def execute(self, operation: Operation) -> dict[str, Any]:
+    def execute(self, operation: DemoOperation) -> dict[str, Any]:
         """Executes an operation and returns its data. Raises: AssertionError if the answer has errors."""
         return self._send(self.request(operation))
 
-    def request(self, operation: Operation) -> urllib.request.Request:
+    def request(self, operation: DemoOperation) -> urllib.request.Request:
         """Returns a request that can be sent repeatedly."""
         (user,) = [each for each in DEMO_USERS if each.handle == operation.handle]
         body = orjson.dumps({"query": operation.text, "variables": operation.variables})
@@ -75,21 +75,25 @@ class Client:
         return sum(int(Path(f"/proc/{self.pid}/task/{each}/schedstat").read_text().split()[0]) for each in tasks)
 
 
-def _demo_ids(client: Client) -> DemoIds:
-    (community,) = client.execute(Operation("hana", FIRST_TOPIC))["communities"]
+def _demo_ids(client: DemoUserClient) -> DemoIds:
+    (community,) = client.execute(DemoOperation("hana", FIRST_TOPIC))["communities"]
     (topic,) = community["topics"]
-    (job,) = client.execute(Operation("ken", FIRST_CALL_JOB))["callJobs"]["items"]
+    (job,) = client.execute(DemoOperation("ken", FIRST_CALL_JOB))["callJobs"]["items"]
     last = topic["lastMessage"]
     return DemoIds(community["id"], topic["id"], last["id"], last["timestamp"], job["id"])
 
 
 def _measure_operations(
-    graphql_core: Client, compiled: Client, demo_operations: Mapping[str, Operation], count: int, rounds: int
+    graphql_core: DemoUserClient,
+    compiled: DemoUserClient,
+    demo_operations: Mapping[str, DemoOperation],
+    count: int,
+    rounds: int,
 ) -> list[tuple[str, list[float], list[float]]]:
     rows = []
     for name, operation in demo_operations.items():
         requests = {client: client.request(operation) for client in (graphql_core, compiled)}
-        times: dict[Client, list[float]] = {graphql_core: [], compiled: []}
+        times: dict[DemoUserClient, list[float]] = {graphql_core: [], compiled: []}
         for client, request in requests.items():
             client.measure_cpu_us(request, WARM_UP)
         for _ in range(rounds):
@@ -104,10 +108,13 @@ async def measure(count: int, rounds: int) -> list[tuple[str, list[float], list[
     pin_to_core(OTHER_PROCESSES_CORE)
     async with (
         database_servers("pymongo") as servers,
-        web_process("Noroshi, not compiled", servers) as uncompiled,
-        web_process("Noroshi", servers) as product,
+        web_process("Noroshi, not compiled", servers) as uncompiled_process,
+        web_process("Noroshi", servers) as compiled_process,
     ):
-        graphql_core, compiled = Client(*uncompiled, servers), Client(*product, servers)
+        graphql_core, compiled = (
+            DemoUserClient(*uncompiled_process, servers),
+            DemoUserClient(*compiled_process, servers),
+        )
         await fill(compiled.url, compiled.token)
         demo_operations = operations(await asyncio.to_thread(_demo_ids, compiled))
         return await asyncio.to_thread(_measure_operations, graphql_core, compiled, demo_operations, count, rounds)

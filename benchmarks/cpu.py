@@ -15,7 +15,7 @@ MIN_IDLE_S = 1.0
 IDLE_SHARE = 0.3
 """Share of one processor below which the machine counts as idle.
 
-The product uses some processor time even without requests.
+It is greater than 0, because the product uses some processor time even without requests.
 """
 
 

@@ -1,8 +1,9 @@
-"""`schedulePost` and `updateScheduledPost` at a due moment that already has many posts, while calls are placed.
+"""Posts that are scheduled or updated at a due moment that already has many posts, while calls are placed.
 
-100 concurrent mutations compete with a call job of nearly ten starts a second for the organization's stream. They run
-in separate stores, as in a web process. The product counts index keys to find a free timestamp. The other variant
-reads the posts at the due moment, a thousand at a time, for each mutation.
+By default, 100 concurrent changes compete with a call job of nearly ten starts a second for the organization's stream.
+The changes use one `Stores` and the call job another, as if they ran in a web process and in a worker. The product
+counts index keys to find a free timestamp. The other variant reads the posts at the due moment for each change, a
+thousand at a time.
 """
 
 import asyncio
@@ -42,7 +43,7 @@ NUMBERS = 5000
 PAGE_SIZE = 1000
 INSERT_BATCH = 10_000
 
-Search = Callable[[FreeTimestamps, Mongo, Session, str, datetime], Awaitable[None]]
+SearchVariant = Callable[[FreeTimestamps, Mongo, Session, str, datetime], Awaitable[None]]
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -50,7 +51,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 async def search_by_reading(
     self: FreeTimestamps, mongo: Mongo, session: Session, organization_id: str, at: datetime
 ) -> None:
-    """Reads the posts from the due moment on until a timestamp is missing. Replaces `FreeTimestamps.search`."""
+    """Reads the posts from the due moment on until a timestamp has no post. Replaces `FreeTimestamps.search`."""
     free = microseconds(at)
     is_taken = True
     while is_taken:
@@ -61,12 +62,12 @@ async def search_by_reading(
     self.free.add(next(ts for ts in count(free) if ts not in self.free))
 
 
-VARIANTS: dict[str, Search] = {"index keys": FreeTimestamps.search, "posts read": search_by_reading}
+VARIANTS: dict[str, SearchVariant] = {"index keys": FreeTimestamps.search, "posts read": search_by_reading}
 
 
 @dataclass(frozen=True, slots=True)
 class BurstResult:
-    """The result of one burst of mutations."""
+    """Duration and refusals of one burst of changes, and the rate and the longest gap of call starts meanwhile."""
 
     seconds: float
     refused: int
@@ -111,7 +112,7 @@ async def run_burst(mutations: Sequence[Awaitable[object]]) -> tuple[float, int]
 
 
 async def measure(
-    web: Stores, worker: Stores, search: Search, posts: int, concurrent: int, is_update: bool
+    web: Stores, worker: Stores, search: SearchVariant, posts: int, concurrent: int, is_update: bool
 ) -> BurstResult:
     """Measures one burst of mutations in a new organization. `is_update` tells whether they move existing posts."""
     scenario = await create_publishing_scenario(web)

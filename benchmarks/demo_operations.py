@@ -1,4 +1,7 @@
-"""The operations that the web client sends to the demo, by screen: all areas, reads and writes."""
+"""Typical operations of the screens of a web client on the demo: reads of every area, and writes of chat.
+
+The documents select less than the current web client does.
+"""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +23,7 @@ FIRST_CALL_JOB = '{ callJobs(latest: "now", limit: 1) { items { id } } }'
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class DemoOperation:
     """An operation of a demo user: the user's handle, the document and its variables."""
 
     handle: str
@@ -39,92 +42,94 @@ class DemoIds:
     job: str
 
 
-def operations(ids: DemoIds) -> dict[str, Operation]:
+def operations(ids: DemoIds) -> dict[str, DemoOperation]:
     """Returns the operations by name. Mutations come last."""
     topic, message = {"topic": ids.topic}, {"message": ids.message}
     return {
-        "sidebar": Operation(
+        "sidebar": DemoOperation(
             "hana", f"{{ communities(joined: true, limit: 50) {{ id name topics(limit: 31) {{ {TOPIC} }} }} }}"
         ),
-        "other communities": Operation(
+        "other communities": DemoOperation(
             "emma", "{ communities(joined: false, limit: 50) { id name description memberCount joined } }"
         ),
-        "more topics": Operation(
+        "more topics": DemoOperation(
             "hana",
             f"""query ($id: ID!) {{
               communityTopics(communityId: $id, latest: "now", limit: 31) {{ items {{ {TOPIC} }} }} }}""",
             {"id": ids.community},
         ),
-        "trending": Operation(
+        "trending": DemoOperation(
             "hana",
             "{ trendingTopics(limit: 5) { messagesPerMinute topic { id title community { id name joined } } } }",
         ),
-        "a topic's head": Operation(
+        "a topic's head": DemoOperation(
             "hana",
             "query ($topic: ID!) { topic(id: $topic) { id title readUpTo unreadCount community { name joined } } }",
             topic,
         ),
-        "a page of a topic": Operation(
+        "a page of a topic": DemoOperation(
             "hana",
             f"""query ($topic: ID!) {{
               messages(topicId: $topic, latest: "now", limit: 50) {{ hasOlder hasNewer items {{ {MESSAGE} }} }} }}""",
             topic,
         ),
-        "around a message": Operation(
+        "around a message": DemoOperation(
             "hana",
             f"""query ($topic: ID!, $at: Timestamp!) {{
               messagesAround(topicId: $topic, timestamp: $at, limit: 60) {{ items {{ {MESSAGE} }} }} }}""",
             topic | {"at": ids.timestamp},
         ),
-        "one message": Operation("hana", f"query ($message: ID!) {{ message(id: $message) {{ {MESSAGE} }} }}", message),
-        "who reacted": Operation(
+        "one message": DemoOperation(
+            "hana", f"query ($message: ID!) {{ message(id: $message) {{ {MESSAGE} }} }}", message
+        ),
+        "who reacted": DemoOperation(
             "hana",
             "query ($message: ID!) { message(id: $message) { reactions { emoji users(limit: 50) { handle } } } }",
             message,
         ),
-        "stamps": Operation("hana", "{ stamps { id name imageUrl } }"),
-        "home feed": Operation("hana", f'{{ homeFeed(latest: "now", limit: 30) {{ state items {{ {POST} }} }} }}'),
-        "local feed": Operation("hana", f'{{ localFeed(latest: "now", limit: 30) {{ items {{ {POST} }} }} }}'),
-        "notifications": Operation(
+        "stamps": DemoOperation("hana", "{ stamps { id name imageUrl } }"),
+        "home feed": DemoOperation("hana", f'{{ homeFeed(latest: "now", limit: 30) {{ state items {{ {POST} }} }} }}'),
+        "local feed": DemoOperation("hana", f'{{ localFeed(latest: "now", limit: 30) {{ items {{ {POST} }} }} }}'),
+        "notifications": DemoOperation(
             "hana",
             """{ notifications(latest: "now", limit: 30) {
               items { id kind actor { id name } message { id text } post { id text } } } }""",
         ),
-        "viewer": Operation("hana", "{ viewer { id handle name followerCount followingCount } }"),
-        "scheduled posts": Operation(
+        "viewer": DemoOperation("hana", "{ viewer { id handle name followerCount followingCount } }"),
+        "scheduled posts": DemoOperation(
             "hana",
             f"""{{ scheduledPosts(oldest: "0000000000.000000", limit: 100) {{ hasNewer items {{ {SCHEDULED} }} }} }}""",
         ),
-        "accounts": Operation("hana", "{ connectedAccounts { id network name connectedAt disconnectedAt } }"),
-        "call jobs": Operation("ken", f'{{ callJobs(latest: "now", limit: 30) {{ items {{ {JOB} }} }} }}'),
-        "a call job": Operation("ken", f"query ($job: ID!) {{ callJob(id: $job) {{ {JOB} }} }}", {"job": ids.job}),
-        "call tasks": Operation(
+        "accounts": DemoOperation("hana", "{ connectedAccounts { id network name connectedAt disconnectedAt } }"),
+        "call jobs": DemoOperation("ken", f'{{ callJobs(latest: "now", limit: 30) {{ items {{ {JOB} }} }} }}'),
+        "a call job": DemoOperation("ken", f"query ($job: ID!) {{ callJob(id: $job) {{ {JOB} }} }}", {"job": ids.job}),
+        "call tasks": DemoOperation(
             "ken",
             f"query ($job: ID!) {{ callJob(id: $job) {{ tasks(afterRow: 0, limit: 100) {{ {TASK} }} }} }}",
             {"job": ids.job},
         ),
-        "call limits": Operation("ken", "{ callLimits { id concurrentCalls callsPerSecond activeCalls } }"),
-        "an address": Operation(
+        "call limits": DemoOperation("ken", "{ callLimits { id concurrentCalls callsPerSecond activeCalls } }"),
+        "an address": DemoOperation(
             "ken",
             f"""{{ addressBook(addresses: ["ann@example.org"]) {{
               address blocked verdict {{ rule detail }} success softBounce hardBounce domain {{ {DOMAIN} }} }} }}""",
         ),
-        "a domain": Operation("ken", f'{{ domainStandings(domains: ["example.org"]) {{ {DOMAIN} }} }}'),
-        "bounce rates": Operation(
+        "a domain": DemoOperation("ken", f'{{ domainStandings(domains: ["example.org"]) {{ {DOMAIN} }} }}'),
+        "bounce rates": DemoOperation(
             "ken",
             '{ bounceRates(from: "2026-01-01T00:00:00Z", to: "2026-03-01T00:00:00Z") { day sent bounced rate } }',
         ),
-        "react": Operation(
+        "react": DemoOperation(
             "hana",
             f'mutation ($message: ID!) {{ addReaction(messageId: $message, emoji: "👍") {{ {MESSAGE} }} }}',
             message,
         ),
-        "mark read": Operation(
+        "mark read": DemoOperation(
             "hana",
             "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic, timestamp: $at) { id unreadCount } }",
             topic | {"at": ids.timestamp},
         ),
-        "post a message": Operation(
+        "post a message": DemoOperation(
             "hana",
             f'mutation ($topic: ID!) {{ postMessage(input: {{ topicId: $topic, text: "Smoke" }}) {{ {MESSAGE} }} }}',
             topic,

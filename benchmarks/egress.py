@@ -1,8 +1,8 @@
 """The product's guarded HTTP client, compared with httpcore2's connection pool.
 
-The pool uses a network backend that checks addresses as the product does. A thousand POSTs to one receiver start at
-once, as when a thousand posts are due at the same time. Each round measures both clients, one after the other. The
-table shows the time until the last request arrived, and the processor time of the sender.
+The pool uses a network backend that checks addresses as the product does. A thousand webhook requests to one receiver
+start at once, as when a thousand scheduled posts are due at the same time. Each round measures both clients, one after
+the other. The table shows the time until the last request arrived, and the processor time of the sender.
 
     .venv/bin/python -m benchmarks.egress [--rounds 7] [--count 1000]
 """
@@ -53,7 +53,7 @@ class AddressCheckingBackend(httpcore2.AnyIOBackend):
         return await super().connect_tcp(addresses[0], port, timeout, local_address, socket_options)
 
 
-class PooledTransport(httpx2.AsyncHTTPTransport):
+class HttpcorePoolTransport(httpx2.AsyncHTTPTransport):
     """httpx2's transport on httpcore2's connection pool, with a backend that checks addresses."""
 
     def __init__(self, max_connections: int) -> None:
@@ -100,13 +100,13 @@ async def measure_clients(rounds: int, count: int) -> None:
             guarded = GuardedTransport(LOOPBACK)
             results["guarded client"].append(await send_all(guarded, port, count))
             await guarded.aclose()
-            pooled = PooledTransport(count)
+            pooled = HttpcorePoolTransport(count)
             results["httpcore2's pool"].append(await send_all(pooled, port, count))
             await pooled.aclose()
     finally:
         receiver.terminate()
         receiver.wait()
-    print(f"{count} requests at once; medians of {rounds} rounds, clients interleaved")
+    print(f"{count} requests at once; medians of {rounds} rounds, each of which measures both clients")
     print("| client | last request arrived, ms | processor time, ms |\n| --- | --- | --- |")
     for client, durations in results.items():
         arrival_ms, cpu_ms = (statistics.median(column) for column in zip(*durations, strict=True))

@@ -1,7 +1,7 @@
-"""Pages of a topic after elections whose new primary holds a message and does not know that it was acknowledged.
+"""Pages after an election. The new primary holds the newest message, but does not know that it is acknowledged.
 
-Each try kills the primary of a replica set of three when it has acknowledged a message. The product and the driver
-alone then read the newest page until both show every acknowledged message.
+Each try kills the primary of a replica set of three when it has acknowledged a message. Two variants then read the
+newest page until both show every acknowledged message: the product, and a process that trusts every new primary.
 """
 
 import asyncio
@@ -29,13 +29,13 @@ from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
 
 PAUSE_S = 0.01
 UNCOMMITTED_S = 4.0
-"""How long the new primary can commit nothing by majority."""
+"""How long the new primary reaches no majority, and so can commit nothing."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @dataclass
-class Variant:
+class ReadingVariant:
     """Stores that read the topic, and counts of their pages. An incomplete page lacks an acknowledged message."""
 
     name: str
@@ -69,18 +69,18 @@ def select_all(primaries: SettledPrimaries, servers: list[ServerDescription]) ->
 
 
 @asynccontextmanager
-async def open_variants(uri: str, redis_url: str) -> AsyncIterator[list[Variant]]:
+async def open_variants(uri: str, redis_url: str) -> AsyncIterator[list[ReadingVariant]]:
     """Opens the stores of the product, and of a process that trusts new primaries at once."""
     select = SettledPrimaries.select
     SettledPrimaries.select = select_all  # type: ignore[method-assign, assignment]
     async with open_stores(uri, redis_url, "elections") as driver_alone:
         SettledPrimaries.select = select  # type: ignore[method-assign]
         async with open_stores(uri, redis_url, "elections") as product:
-            yield [Variant("Noroshi", product), Variant("driver alone", driver_alone)]
+            yield [ReadingVariant("Noroshi", product), ReadingVariant("driver alone", driver_alone)]
 
 
-async def run_try(members: ReplicaSet, variants: list[Variant]) -> None:
-    """Kills the primary after a message. Both variants read until the new primary has had a majority for a while."""
+async def run_try(members: ReplicaSet, variants: list[ReadingVariant]) -> None:
+    """Kills the primary after a message. Both variants read until seconds after the new primary has a majority."""
     scenario: TopicScenario = await create_topic_scenario(variants[0].stores)
     acknowledged: set[int] = set()
 
@@ -95,7 +95,7 @@ async def run_try(members: ReplicaSet, variants: list[Variant]) -> None:
     await asyncio.gather(*reading)
 
 
-async def run(tries: int, folder: Path) -> list[Variant]:
+async def run(tries: int, folder: Path) -> list[ReadingVariant]:
     """Runs the tries on one replica set, and returns what each variant read."""
     valkey = Valkey(folder / "redis", find_valkey())
     await valkey.start()

@@ -14,7 +14,7 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.fanout_measuring import PRODUCT_ONE_BY_ONE, VARIANTS, Variant, VariantResult, measure
+from benchmarks.fanout_measuring import PRODUCT_ONE_BY_ONE, VARIANTS, DeliveryVariant, VariantResult, measure
 from benchmarks.fanout_posting import topic_with_members
 from benchmarks.fanout_targets import OTHER_PROCESSES_CORE, PRODUCT, database_servers, pin_to_core
 from storage.mongo import Driver
@@ -28,8 +28,13 @@ WIDTH = 200
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
-def _plan(variants: Sequence[Variant], sockets: Sequence[int], all_sizes: bool) -> list[tuple[int, Variant]]:
-    """Returns the measurements: every variant with the middle number of sockets, then the product with all others."""
+def _plan(
+    variants: Sequence[DeliveryVariant], sockets: Sequence[int], all_sizes: bool
+) -> list[tuple[int, DeliveryVariant]]:
+    """Returns the measurements: every variant with the middle number of sockets, then those with the other numbers.
+
+    With the other numbers, only the product is measured unless `all_sizes` is set.
+    """
     middle = sorted(sockets)[len(sockets) // 2]
     sizes = [middle, *(count for count in sockets if count != middle)]
     return [
@@ -40,7 +45,9 @@ def _plan(variants: Sequence[Variant], sockets: Sequence[int], all_sizes: bool) 
     ]
 
 
-async def _measure_plan(plan: Sequence[tuple[int, Variant]], seconds: float, driver: Driver) -> list[VariantResult]:
+async def _measure_plan(
+    plan: Sequence[tuple[int, DeliveryVariant]], seconds: float, driver: Driver
+) -> list[VariantResult]:
     members = [f"u{number}" for number in range(max(count for count, _ in plan))]
     async with database_servers(driver) as servers, topic_with_members(servers, members) as topic:
         tokens = [servers.token(id_) for id_ in members]

@@ -46,7 +46,7 @@ from server.logs import configure_logging
 from server.settings import Settings
 from storage.stores import Stores, open_stores
 from storage.streams.hub import Hub
-from storage.streams.log import Position, Stream, format_cursor
+from storage.streams.log import Stream, StreamPosition, format_cursor
 from storage.streams.publisher import decode
 from storage.streams.subscription import EventBatch, IdleTimeout, SubscriptionStart, follow_batches
 
@@ -72,7 +72,7 @@ async def topic_events(info: Info, topic_id: TopicId) -> AsyncGenerator[ChatEven
     async with stores.redis.pubsub() as pubsub:
         await pubsub.subscribe(stores.keys.channel(stream.name))
         head = await stores.events.head(stream)
-        yield StreamReady(format_cursor(stream, Position(head.epoch, head.n)), topic.created_at, False)
+        yield StreamReady(format_cursor(stream, StreamPosition(head.epoch, head.n)), topic.created_at, False)
         async for message in pubsub.listen():
             if message["type"] != "message":
                 continue
@@ -81,7 +81,7 @@ async def topic_events(info: Info, topic_id: TopicId) -> AsyncGenerator[ChatEven
             for event in events:
                 author_id = messages[event.ref].author_id
                 if not await stores.relations.blockers_among(viewer.organization_id, author_id, [viewer.id]):
-                    cursor = format_cursor(stream, Position(epoch, event.n))
+                    cursor = format_cursor(stream, StreamPosition(epoch, event.n))
                     yield MessageEvent(cursor, event.at, event.kind, messages[event.ref])
 
 
@@ -250,7 +250,7 @@ def factory_without_graphql(send_payloads: SendPayloads) -> Callable[[Settings],
 
 
 async def follow_single_events(
-    hub: Hub, stream: Stream, since: Position | None
+    hub: Hub, stream: Stream, since: StreamPosition | None
 ) -> AsyncIterator[SubscriptionStart | IdleTimeout | EventBatch]:
     """Follows a stream like `follow_batches`, but yields each event as a batch, in its own loop iteration."""
     async with aclosing(follow_batches(hub, stream, since)) as items:
@@ -259,7 +259,7 @@ async def follow_single_events(
                 yield item
                 continue
             for event in item.events:
-                yield EventBatch(Position(item.position.epoch, event.event.n), [event])
+                yield EventBatch(StreamPosition(item.position.epoch, event.event.n), [event])
                 await _end_loop_iteration()
 
 
@@ -274,11 +274,11 @@ FACTORIES: dict[str, Callable[[Settings], ASGIApp]] = {
 """Factories of applications by variant, except `library`, which has a server of its own."""
 
 UVICORN_PROTOCOLS = {"ordinary": "websockets-sansio", "asgi": "websockets-sansio", "legacy": "websockets"}
-"""uvicorn's names of WebSocket protocols, by variant. Other variants use the product's protocol."""
+"""uvicorn's names of WebSocket protocols, by variant. The other variants of FACTORIES use the product's."""
 
 
 def main() -> None:
-    """Serves a variant on the inherited socket until SIGTERM, by replacing parts of the product's web process."""
+    """Serves a variant on the inherited socket until SIGTERM. All but `library` replace parts of the product."""
     variant, listener = sys.argv[1], socket.socket(fileno=int(sys.argv[2]))
     settings = Settings.from_environment()
     configure_logging(settings.log_format, settings.log_level)

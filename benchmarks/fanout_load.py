@@ -2,7 +2,7 @@
 
 A sample of the sockets is read whenever data arrive, and each of their frames is parsed for latency, order and gaps.
 All other sockets are read every 20 ms, and their frames are only counted by the headers. The first line on stdin is a
-LoadSpec as JSON. Each further line is a command, answered by one line of JSON. Linux only.
+SubscriptionLoadSpec as JSON. Each further line is a command, answered by one line of JSON. Linux only.
 """
 
 import gc
@@ -33,7 +33,7 @@ MASKED, MASKING_KEY = 0x80, b"\0\0\0\0"
 
 
 @dataclass(frozen=True, slots=True)
-class LoadSpec:
+class SubscriptionLoadSpec:
     """A subscription, with a socket for each token.
 
     `field` is its root field; `sample_size` is the number of sockets in the sample.
@@ -48,7 +48,7 @@ class LoadSpec:
 
 
 @dataclass(slots=True)
-class Tally:
+class DeliveryTally:
     """Measurements since the last `reset`."""
 
     latencies_ms: list[float] = field(default_factory=list)
@@ -70,11 +70,11 @@ def client_frame(opcode: int, payload: bytes) -> bytes:
     return bytes((opcode, MASKED | 126)) + len(payload).to_bytes(2) + MASKING_KEY + payload
 
 
-class Subscriber:
+class ResumingSubscriber:
     """A socket with one subscription. It resumes after the last event of `predecessor`, which must be sampled."""
 
     def __init__(
-        self, load: "LoadGenerator", token: str, is_sampled: bool, predecessor: "Subscriber | None" = None
+        self, load: "LoadGenerator", token: str, is_sampled: bool, predecessor: "ResumingSubscriber | None" = None
     ) -> None:
         self.sock = socket.create_connection(("127.0.0.1", load.spec.port))
         self.sock.setblocking(False)
@@ -190,13 +190,13 @@ class LoadGenerator:
 
     max_connecting, connect_timeout_s = MAX_CONNECTING, CONNECT_TIMEOUT_S
 
-    def __init__(self, spec: LoadSpec) -> None:
-        self.spec, self.tally, self.now_s = spec, Tally(), 0.0
+    def __init__(self, spec: SubscriptionLoadSpec) -> None:
+        self.spec, self.tally, self.now_s = spec, DeliveryTally(), 0.0
         self._parsed_epoll, self._counted_epoll = select.epoll(), select.epoll()
         self._parsed_epoll.register(sys.stdin.fileno(), select.EPOLLIN)
         self._next_sweep_s = 0.0
-        self._by_fd: dict[int, Subscriber] = {}
-        self._by_index: dict[int, Subscriber] = {}
+        self._by_fd: dict[int, ResumingSubscriber] = {}
+        self._by_index: dict[int, ResumingSubscriber] = {}
         """Open sockets by the index of their token."""
         self._buffer = bytearray(BUFFER_BYTES)
 
@@ -220,7 +220,7 @@ class LoadGenerator:
         began_s = time.monotonic()
         missing = [index for index in range(len(self.spec.tokens)) if index not in self._by_index]
         opened = len(missing)
-        connecting: set[Subscriber] = set()
+        connecting: set[ResumingSubscriber] = set()
         while (missing or connecting) and time.monotonic() < began_s + self.connect_timeout_s:
             while missing and len(connecting) < self.max_connecting:
                 connecting.add(self._open(missing.pop()))
@@ -230,7 +230,7 @@ class LoadGenerator:
 
     def reset(self) -> dict[str, Any]:
         """Starts a new tally."""
-        self.tally = Tally()
+        self.tally = DeliveryTally()
         for subscriber in self._by_index.values():
             subscriber.frames_at_reset = subscriber.frames
         return {}
@@ -258,15 +258,15 @@ class LoadGenerator:
             "frame_bytes": tally.frame_bytes,
         }
 
-    def _open(self, index: int) -> Subscriber:
+    def _open(self, index: int) -> ResumingSubscriber:
         interval = max(len(self.spec.tokens) // self.spec.sample_size, 1)
         subscriber = self._new_subscriber(index, index % interval == 0)
         self._by_index[index] = self._by_fd[subscriber.sock.fileno()] = subscriber
         self._parsed_epoll.register(subscriber.sock.fileno(), select.EPOLLIN)
         return subscriber
 
-    def _new_subscriber(self, index: int, is_sampled: bool) -> Subscriber:
-        return Subscriber(self, self.spec.tokens[index], is_sampled)
+    def _new_subscriber(self, index: int, is_sampled: bool) -> ResumingSubscriber:
+        return ResumingSubscriber(self, self.spec.tokens[index], is_sampled)
 
     def _read_sockets(self, timeout_s: float) -> bool:
         """Reads parsed sockets, and counted ones when a sweep is due. Returns whether a command is pending."""
@@ -300,7 +300,7 @@ class LoadGenerator:
                 self._remove(subscriber)
         return is_command_pending
 
-    def _handle_received(self, subscriber: Subscriber, size: int) -> None:
+    def _handle_received(self, subscriber: ResumingSubscriber, size: int) -> None:
         self.tally.last_s = self.now_s
         if subscriber.is_counted_only:
             subscriber.count(self._buffer, size)
@@ -308,7 +308,7 @@ class LoadGenerator:
             self._parsed_epoll.unregister(subscriber.sock.fileno())
             self._counted_epoll.register(subscriber.sock.fileno(), select.EPOLLIN)
 
-    def _remove(self, subscriber: Subscriber) -> None:
+    def _remove(self, subscriber: ResumingSubscriber) -> None:
         self.tally.faults["connection lost"] += 1
         del self._by_fd[subscriber.sock.fileno()]
         index = next(index for index, each in self._by_index.items() if each is subscriber)
@@ -338,7 +338,7 @@ def main(generator: type[LoadGenerator] = LoadGenerator) -> None:
     while not line.endswith(b"\n"):
         line += os.read(0, 1 << 20)
     gc.disable()
-    load = generator(LoadSpec(**orjson.loads(line)))
+    load = generator(SubscriptionLoadSpec(**orjson.loads(line)))
     load.write_answer({})
     load.run()
 

@@ -15,9 +15,9 @@ from typing import Any
 import orjson
 
 from benchmarks.cpu import CpuTimes, cpu_times
-from benchmarks.fanout_load import LoadSpec
-from benchmarks.fanout_posting import FIELD, QUERY, PayloadPublisher, Poster, TopicWithMembers
-from benchmarks.fanout_targets import PRODUCT, DatabaseServers, WebProcess, web_process
+from benchmarks.fanout_load import SubscriptionLoadSpec
+from benchmarks.fanout_posting import FIELD, QUERY, PayloadPublisher, SteadyPoster, TopicWithMembers
+from benchmarks.fanout_targets import PRODUCT, DatabaseServers, FanOutWebProcess, web_process
 
 QUIET_RATE = 5.0
 """Events a second at which latency is measured."""
@@ -50,7 +50,7 @@ WITHOUT_GRAPHQL = ("asgi", "legacy", "library", "transport", "joined")
 
 
 @dataclass(frozen=True)
-class Variant:
+class DeliveryVariant:
     """An implementation of the delivery of events, and the deliveries a second with which its search begins."""
 
     name: str
@@ -59,14 +59,14 @@ class Variant:
 
 
 VARIANTS = [
-    Variant(PRODUCT, "Noroshi", 500_000),
-    Variant(PRODUCT_ONE_BY_ONE, "Noroshi, frame by frame", 70_000),
-    Variant("ordinary", "(a) Strawberry, ordinary", 1_000),
-    Variant("asgi", "(b) no GraphQL, one ASGI send for each frame", 60_000),
-    Variant("legacy", "(e) as (b), uvicorn's `websockets`", 30_000),
-    Variant("library", "(f) no GraphQL, websockets' own server", 80_000),
-    Variant("transport", "(c) no GraphQL, one write for each frame", 80_000),
-    Variant("joined", "(d) no GraphQL, joined writes", 1_000_000),
+    DeliveryVariant(PRODUCT, "Noroshi", 500_000),
+    DeliveryVariant(PRODUCT_ONE_BY_ONE, "Noroshi, frame by frame", 70_000),
+    DeliveryVariant("ordinary", "(a) Strawberry, ordinary", 1_000),
+    DeliveryVariant("asgi", "(b) no GraphQL, one ASGI send for each frame", 60_000),
+    DeliveryVariant("legacy", "(e) as (b), uvicorn's `websockets`", 30_000),
+    DeliveryVariant("library", "(f) no GraphQL, websockets' own server", 80_000),
+    DeliveryVariant("transport", "(c) no GraphQL, one write for each frame", 80_000),
+    DeliveryVariant("joined", "(d) no GraphQL, joined writes", 1_000_000),
 ]
 
 
@@ -95,7 +95,7 @@ class RateResult:
 class VariantResult:
     """A variant's row in the table. `limit` says why the rate could not be higher."""
 
-    variant: Variant
+    variant: DeliveryVariant
     sockets: int
     connections_per_s: float = math.nan
     kib_per_socket: float = math.nan
@@ -140,7 +140,9 @@ class LoadProcess:
 
 
 @asynccontextmanager
-async def load_process(spec: LoadSpec, module: str = "benchmarks.fanout_load") -> AsyncIterator[LoadProcess]:
+async def load_process(
+    spec: SubscriptionLoadSpec, module: str = "benchmarks.fanout_load"
+) -> AsyncIterator[LoadProcess]:
     """Runs a load generator, at first without connections, and kills it afterwards."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", module),
@@ -159,20 +161,20 @@ async def load_process(spec: LoadSpec, module: str = "benchmarks.fanout_load") -
 
 
 async def measure(
-    variant: Variant, servers: DatabaseServers, topic: TopicWithMembers, tokens: Sequence[str], seconds: float
+    variant: DeliveryVariant, servers: DatabaseServers, topic: TopicWithMembers, tokens: Sequence[str], seconds: float
 ) -> VariantResult:
     """Measures a variant with a socket for each token."""
     is_graphql = variant.name not in WITHOUT_GRAPHQL
     post = topic.post if is_graphql else PayloadPublisher(topic.stores.redis, topic.topic.id).post
     async with web_process(variant.name, servers) as web:
-        spec = LoadSpec(web.port, list(tokens), QUERY, FIELD, {"topicId": topic.topic.id}, SAMPLE_SIZE)
-        await _warm_up(spec, Poster(post))
+        spec = SubscriptionLoadSpec(web.port, list(tokens), QUERY, FIELD, {"topicId": topic.topic.id}, SAMPLE_SIZE)
+        await _warm_up(spec, SteadyPoster(post))
         async with load_process(spec) as load:
-            measured = MeasuredWebProcess(web, servers.mongod_pid, load, Poster(post), len(tokens))
+            measured = MeasuredWebProcess(web, servers.mongod_pid, load, SteadyPoster(post), len(tokens))
             return await measured.run(variant, seconds)
 
 
-async def _warm_up(spec: LoadSpec, poster: Poster) -> None:
+async def _warm_up(spec: SubscriptionLoadSpec, poster: SteadyPoster) -> None:
     """Posts to a few sockets, so that one-time work of the process is not measured."""
     async with load_process(replace(spec, tokens=spec.tokens[:20])) as load:
         await load.execute("connect")
@@ -184,13 +186,13 @@ async def _warm_up(spec: LoadSpec, poster: Poster) -> None:
 class MeasuredWebProcess:
     """A web process under measurement, with its load generator and its poster."""
 
-    web: WebProcess
+    web: FanOutWebProcess
     mongod_pid: int
     load: LoadProcess
-    poster: Poster
+    poster: SteadyPoster
     sockets: int
 
-    async def run(self, variant: Variant, seconds: float) -> VariantResult:
+    async def run(self, variant: DeliveryVariant, seconds: float) -> VariantResult:
         """Connects all sockets, measures at the quiet rate, and searches the highest rate."""
         result = VariantResult(variant, self.sockets)
         before_kib = self.web.rss_kib()

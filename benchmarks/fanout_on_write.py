@@ -1,6 +1,6 @@
-"""Fan-out on write: the product's chunks, compared with one arq job for each follower that inserts the same item.
+"""Fan-out on write: the product's chunks, compared with one arq job for each follower. A job inserts the same item.
 
-Also measures the latency of createPost and of a homeFeed page as followers and posts grow.
+Also measures the latency of createPost and of a homeFeed page as the numbers of followers and posts grow.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,16 +21,18 @@ from rich.table import Table
 
 from benchmarks.cpu import wait_for_idle_machine
 from benchmarks.one_job_each import DEFAULTS, ENQUEUED_AT_ONCE, ITEMS_COLLECTION, TUNED, connect_queue
-from benchmarks.servers import ORGANIZATION, Deployment, deployment
+from benchmarks.servers import ORGANIZATION, RunningDeployment, deployment
 from storage.ids import post_key
 from storage.mongo import Mongo, connect
 from tests.client import Client, client
 from tests.e2e.followers import add_followers
+from tests.waiting import until
 
 CHUNKS = "chunks of 500"
 CREATE = "mutation ($text: String!) { createPost(input: {text: $text}) { id } }"
 HOME = '{ homeFeed(latest: "now", limit: 50) { items { id text author { name } } hasOlder } }'
 POLL_INTERVAL_S = 0.01
+FAN_OUT_DEADLINE_S = 300.0
 PAUSE_S = 5.0
 """Pause after inserting many posts, before latency is measured."""
 
@@ -57,7 +59,7 @@ class FanOutTiming:
 class FanOutBenchmark:
     """A running product with its database, and the clients of an author and of a reader."""
 
-    deployment: Deployment
+    deployment: RunningDeployment
     mongo: Mongo
     author: Client
     reader: Client
@@ -72,7 +74,7 @@ class FanOutBenchmark:
             fan_out = await self.mongo["fan_outs"].find_one({"_id": key.document_id}, {"state": 1, "delivered": 1})
             return fan_out is not None and fan_out["state"] == "COMPLETED" and fan_out["delivered"] == followers
 
-        await wait_until(is_completed)
+        await until(is_completed, FAN_OUT_DEADLINE_S, POLL_INTERVAL_S)
         return FanOutTiming(CHUNKS, followers, time.perf_counter() - began_at)
 
     async def time_jobs(self, variant: str, followers: Sequence[str]) -> FanOutTiming:
@@ -90,7 +92,7 @@ class FanOutBenchmark:
         async def is_completed() -> bool:
             return await self.mongo[ITEMS_COLLECTION].estimated_document_count() >= before + len(followers)
 
-        await wait_until(is_completed)
+        await until(is_completed, FAN_OUT_DEADLINE_S, POLL_INTERVAL_S)
         seconds = time.perf_counter() - began_at
         await redis.aclose()
         return FanOutTiming(variant, len(followers), seconds)
@@ -110,22 +112,15 @@ class FanOutBenchmark:
         async def has_no_open_fan_out() -> bool:
             return await self.mongo["fan_outs"].find_one({"open": True}) is None
 
-        await wait_until(has_no_open_fan_out)
+        await until(has_no_open_fan_out, FAN_OUT_DEADLINE_S, POLL_INTERVAL_S)
 
     @property
     def redis_url(self) -> str:
         return self.deployment.environment()["REDIS_URL"]
 
 
-async def wait_until(condition: Callable[[], Awaitable[bool]], deadline_s: float = 300.0) -> None:
-    """Waits until a condition holds. Raises: TimeoutError."""
-    async with asyncio.timeout(deadline_s):
-        while not await condition():
-            await asyncio.sleep(POLL_INTERVAL_S)
-
-
 @contextmanager
-def arq_worker(deployment: Deployment, variant: str) -> Iterator[None]:
+def arq_worker(deployment: RunningDeployment, variant: str) -> Iterator[None]:
     """Runs one arq worker process of a variant on the product's servers."""
     variables = deployment.environment()
     servers = [variables["MONGODB_URI"], variables["REDIS_URL"], "noroshi", deployment.driver, variant]
@@ -138,7 +133,7 @@ def arq_worker(deployment: Deployment, variant: str) -> Iterator[None]:
         process.wait(20)
 
 
-async def measure(deployment: Deployment, sizes: Sequence[int], max_jobs: int, console: Console) -> None:
+async def measure(deployment: RunningDeployment, sizes: Sequence[int], max_jobs: int, console: Console) -> None:
     """Prints a table of timings for each number of followers, and a table of latencies as the data grow."""
     url, mongo = deployment.product.url, connect(deployment.environment()["MONGODB_URI"], "noroshi", "pymongo")
     latencies = Table(

@@ -16,9 +16,9 @@ from benchmarks.fanout_targets import DATABASE, ORGANIZATION, DatabaseServers
 from storage.chat.changes import NewMessage
 from storage.chat.communities import NewCommunity
 from storage.chat.records import Topic
-from storage.identity.users import search_terms
+from storage.mongo.text_index.names import search_terms
 from storage.stores import Stores, open_stores
-from storage.streams.log import Position, Stream, format_cursor
+from storage.streams.log import Stream, StreamPosition, format_cursor
 
 AUTHOR = "ann"
 FIELD = "topicEvents"
@@ -37,7 +37,7 @@ class SendTexts(Protocol):
 
 
 @dataclass(slots=True)
-class Poster:
+class SteadyPoster:
     """A sender of texts at a steady rate. It does not wait for earlier posts.
 
     Each text holds its number and the time at which it was written.
@@ -111,7 +111,7 @@ class PayloadPublisher:
         author = {"id": AUTHOR, "handle": AUTHOR, "name": AUTHOR}
         id_ = f"{self.topic_id}-1700000000000000"
         message = {"id": id_, "timestamp": "1700000000.000000", "text": text, "author": author}
-        cursor = format_cursor(Stream("topic", self.topic_id), Position("12345678", 1000))
+        cursor = format_cursor(Stream("topic", self.topic_id), StreamPosition("12345678", 1000))
         at = "2026-11-21T12:00:00.000Z"
         return orjson.dumps(
             {"data": {FIELD: {"__typename": "MessagePosted", "cursor": cursor, "at": at, "message": message}}}

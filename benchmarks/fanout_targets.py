@@ -52,7 +52,7 @@ class DatabaseServers:
 
 
 @dataclass(frozen=True)
-class WebProcess:
+class FanOutWebProcess:
     """A running web process."""
 
     pid: int
@@ -87,7 +87,7 @@ async def database_servers(driver: Driver) -> AsyncIterator[DatabaseServers]:
 
 
 @asynccontextmanager
-async def web_process(variant: str, servers: DatabaseServers) -> AsyncIterator[WebProcess]:
+async def web_process(variant: str, servers: DatabaseServers) -> AsyncIterator[FanOutWebProcess]:
     """Runs a web process of a variant alone on its core."""
     log_file = tempfile.NamedTemporaryFile(prefix="noroshi-fanout-", suffix=".log")  # noqa: SIM115
     with listen("127.0.0.1", 0) as listener, log_file as log:
@@ -96,7 +96,7 @@ async def web_process(variant: str, servers: DatabaseServers) -> AsyncIterator[W
         try:
             await asyncio.to_thread(eventually, lambda: _is_ready(port) or process.poll() is not None)
             assert process.poll() is None, Path(log.name).read_text()
-            yield WebProcess(process.pid, port)
+            yield FanOutWebProcess(process.pid, port)
         finally:
             await end_process(process)
 

@@ -1,8 +1,9 @@
 """Events while packets between a web process and Redis are dropped, and its connections stay open.
 
 One web process reaches Redis through a TCP proxy, another one directly. A member posts through both, and a socket of
-the first process receives the events. A round has a healthy phase and two faults. The proxy discards the traffic of the
-connections that are open when the fault begins, as after a NAT entry expired, or of all connections, new ones included.
+the first process receives the events. A round has a healthy phase and two faults. The first fault discards the
+traffic of the connections that are open when it begins, as after the expiry of a NAT entry. The second discards all
+traffic, also of new connections.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
-from tests.client import Client, Socket, client
+from tests.client import Client, SubscriptionSocket, client
 from tests.e2e.chat_topic import POSTED_EVENTS, ChatTopic, create_chat_topic, post, subscribed
 from tests.serving import WebProcess, web_process
 from tests.storage.faulty_proxy import FaultyProxy, faulty_proxy
@@ -36,7 +37,7 @@ REST_S = 3.0
 
 MAX_NOTICED_S = 10.0
 
-Fault = Callable[[FaultyProxy], Awaitable[None]]
+InjectFault = Callable[[FaultyProxy], Awaitable[None]]
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -49,7 +50,7 @@ async def drop_open_connections(proxy: FaultyProxy) -> None:
     proxy.drop_traffic_of_open_connections()
 
 
-FAULTS: dict[str, Fault] = {
+FAULTS: dict[str, InjectFault] = {
     "nothing": drop_nothing,
     "open connections": drop_open_connections,
     "all traffic": FaultyProxy.drop_traffic,
@@ -86,14 +87,14 @@ class PhaseResults:
 
 
 @dataclass
-class Scenario:
+class HalfOpenScenario:
     """A subscriber behind the proxy, and a member with a connection to either process."""
 
     web: WebProcess
     proxy: FaultyProxy
     chat: ChatTopic
     posters: list[Client]
-    socket: Socket
+    socket: SubscriptionSocket
     posted_at_s: dict[str, float] = field(default_factory=dict)
     received_at_s: dict[str, float] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=itertools.count)
@@ -114,7 +115,7 @@ class Scenario:
             phase.post_durations_s.append(time.perf_counter() - began_s)
             await asyncio.sleep(PAUSE_S)
 
-    async def run_phase(self, phase: PhaseResults, seconds: float, fault: Fault) -> None:
+    async def run_phase(self, phase: PhaseResults, seconds: float, fault: InjectFault) -> None:
         """Begins a fault, posts for some seconds, ends the fault, and waits for the last events."""
         disconnects, texts = await self.hub_disconnects(), list[str]()
         await fault(self.proxy)
@@ -130,7 +131,7 @@ class Scenario:
         phase.lost += len(texts) - len(arrived)
 
     async def watch_hub(self, phase: PhaseResults, disconnects: int, ends_at_s: float) -> None:
-        """Records when the hub gives its connection up."""
+        """Records after how many seconds the hub gives its connection up."""
         began_s = time.perf_counter()
         while (now_s := time.perf_counter()) < ends_at_s:
             if await self.hub_disconnects() > disconnects:
@@ -155,7 +156,7 @@ class Scenario:
 
 
 @asynccontextmanager
-async def open_scenario(folder: Path) -> AsyncIterator[Scenario]:
+async def open_scenario(folder: Path) -> AsyncIterator[HalfOpenScenario]:
     """Starts MongoDB, Redis, the proxy and two web processes, and subscribes to a new topic."""
     mongod, valkey = Mongod(folder / "mongodb", find_mongod()), Valkey(folder / "redis", find_valkey())
     async with AsyncExitStack() as stack:
@@ -170,7 +171,7 @@ async def open_scenario(folder: Path) -> AsyncIterator[Scenario]:
         posters = [await stack.enter_async_context(client(each.url, direct.token())) for each in (web, direct)]
         chat = await create_chat_topic(posters[0])
         socket, _ = await stack.enter_async_context(subscribed(chat, posters[0], document=POSTED_EVENTS))
-        yield Scenario(web, proxy, chat, posters, socket)
+        yield HalfOpenScenario(web, proxy, chat, posters, socket)
 
 
 async def measure(rounds: int, seconds: float) -> dict[str, PhaseResults]:

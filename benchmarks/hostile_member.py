@@ -1,8 +1,8 @@
 """Latency of five members, and memory of the web process, while another member sends expensive documents.
 
-Five members post and read in one topic. In every second phase, the hostile member keeps eight connections busy: four
-HTTP connections and two WebSockets with documents that validation accepts, an HTTP connection with documents that are
-refused, and a WebSocket with subscriptions. Phases with and without the hostile member alternate in one run.
+Five members post and read in one topic. In every second phase, the hostile member keeps eight connections busy. Four
+HTTP connections and two WebSockets send documents that validation accepts. One HTTP connection sends documents that are
+refused, and one WebSocket subscribes. Phases with and without the hostile member alternate in one run.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 from websockets.exceptions import ConnectionClosed
 
-from benchmarks.servers import Deployment, deployment
+from benchmarks.servers import RunningDeployment, deployment
 from tests.client import Client, client
 from tests.e2e.chat_topic import ChatTopic, create_chat_topic, join, post_several
 
@@ -115,7 +115,7 @@ async def time_requests(person: Client, chat: ChatTopic, phase: PhaseResults, en
             (phase.reads_ms, READ, {"topic": chat.topic}),
         ):
             began_s = time.perf_counter()
-            result = await person.post(query, **variables)
+            result = await person.execute(query, **variables)
             latencies.append((time.perf_counter() - began_s) * 1000)
             phase.errors.update(error["extensions"]["code"] for error in result.get("errors", ()))
         await asyncio.sleep(PAUSE_S)
@@ -172,14 +172,14 @@ async def attack_by_subscriptions(person: Client, chat: ChatTopic, phase: PhaseR
 
 
 def memory_mib(pid: int, name: str) -> float:
-    """Returns VmRSS or VmHWM of a process."""
+    """Returns the value of the line `name` in /proc/PID/status in MiB: VmRSS (present) or VmHWM (greatest)."""
     match = re.search(rf"^{name}:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
     return int(match[1]) / 1024 if match else 0.0
 
 
 @asynccontextmanager
 async def hostile_member(
-    running: Deployment, queries: list[str], chat: ChatTopic, phase: PhaseResults
+    running: RunningDeployment, queries: list[str], chat: ChatTopic, phase: PhaseResults
 ) -> AsyncIterator[None]:
     """Runs all attacks of the hostile member during the block."""
     url, token = running.product.url, running.token("mallory")
@@ -209,10 +209,10 @@ async def fill(people: list[Client], chat: ChatTopic) -> None:
             ids = [items[(start + offset) % len(items)]["id"] for offset in range(15)]
             emoji = chr(0x1F600 + number + ORDINARY_MEMBERS * (start // len(items)))
             fields = (f'addReaction(messageId: "{id_}", emoji: "{emoji}") {{ id }}' for id_ in ids)
-            await person.post(f"mutation {{ {' '.join(f'a{n}: {each}' for n, each in enumerate(fields))} }}")
+            await person.execute(f"mutation {{ {' '.join(f'a{n}: {each}' for n, each in enumerate(fields))} }}")
 
 
-async def measure(running: Deployment, seconds: float, rounds: int, only: str | None) -> dict[str, PhaseResults]:
+async def measure(running: RunningDeployment, seconds: float, rounds: int, only: str | None) -> dict[str, PhaseResults]:
     """Alternates phases "without" and "with" the hostile member. Returns their results by these words."""
     phases = {"without": PhaseResults(), "with": PhaseResults()}
     async with AsyncExitStack() as stack:
@@ -256,7 +256,7 @@ def print_table(phases: dict[str, PhaseResults]) -> None:
     Console(width=160).print(table)
 
 
-def pin_processes(running: Deployment) -> None:
+def pin_processes(running: RunningDeployment) -> None:
     """Gives the first core to the web process, and the second one to the databases and this process."""
     web = running.web_processes.pids
     for pid in (*running.product.children(), os.getpid()):

@@ -1,7 +1,7 @@
 """Rates at which delivery events become durable and are aggregated, for 1 and for 1,000 domains.
 
-One process records events and another aggregates them, as `noroshi web` and `noroshi worker` do. MongoDB shares their
-two cores.
+One process records events and another aggregates them, as `noroshi web` and `noroshi worker` do. MongoDB runs on the
+same machine.
 """
 
 import asyncio

@@ -1,4 +1,6 @@
-"""Joins of many users to one community, at an even rate and all at once, in the stores of two processes.
+"""Joins of many users to one community, at an even rate and all at once, through two sets of stores.
+
+The two sets of stores are separate, as in two web processes, but both are in this process.
 
 The product commits joins that arrive together in one transaction. The other variant has a transaction for each join,
 with an increment of the community's counter, and conflicts retried as in the product.
@@ -24,7 +26,7 @@ from storage.ids import new_id
 from storage.mongo import Session
 from storage.stores import Stores, open_stores
 
-Join = Callable[[Stores, Community, User], Awaitable[object]]
+JoinVariant = Callable[[Stores, Community, User], Awaitable[object]]
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -46,7 +48,7 @@ async def join_in_separate_transaction(stores: Stores, community: Community, use
     await mongo.transact(work)
 
 
-VARIANTS: dict[str, Join] = {"group commit": join_in_batches, "a transaction each": join_in_separate_transaction}
+VARIANTS: dict[str, JoinVariant] = {"group commit": join_in_batches, "a transaction each": join_in_separate_transaction}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,9 @@ async def time_join(join: Awaitable[object], delay_s: float) -> JoinResult:
     return JoinResult(time.perf_counter() - began_s, is_refused=False)
 
 
-async def measure(processes: list[Stores], join: Join, joins: int, over_s: float) -> tuple[float, list[JoinResult]]:
+async def measure(
+    processes: list[Stores], join: JoinVariant, joins: int, over_s: float
+) -> tuple[float, list[JoinResult]]:
     """Returns the seconds until all joins to a new community have a result, and the results.
 
     Raises: AssertionError, if the count of members is wrong.

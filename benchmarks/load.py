@@ -1,7 +1,7 @@
 """Closed-loop load generator of the posting benchmark: each connection repeats its request after each answer.
 
 A separate process with little overhead: requests are built in advance, and answers are split by Content-Length.
-Reads a LoadSpec as JSON from stdin and writes a Report as JSON to stdout.
+Reads a PostingLoadSpec as JSON from stdin and writes a PostingLoadReport as JSON to stdout.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ CONTENT_LENGTH = b"\r\ncontent-length: "
 
 
 @dataclass(frozen=True, slots=True)
-class LoadSpec:
+class PostingLoadSpec:
     """One measurement, with a client for each request. Answers during the warm-up are not timed.
 
     `pids` are the processes whose processor time is measured.
@@ -38,7 +38,7 @@ class LoadSpec:
 
 
 @dataclass(slots=True)
-class Report:
+class PostingLoadReport:
     """Result of a load. Errors and timestamps (microseconds, of all acknowledged messages) include the warm-up.
 
     `disordered` counts messages whose timestamp is at or before one that was acknowledged before the message was sent.
@@ -64,15 +64,15 @@ def post_request(path: str, token: str, query: str, variables: dict[str, Any]) -
 class LoadGenerator:
     """The clients of a load, and its report."""
 
-    def __init__(self, spec: LoadSpec) -> None:
-        self.report = Report()
+    def __init__(self, spec: PostingLoadSpec) -> None:
+        self.report = PostingLoadReport()
         self.newest_timestamp = 0
         """The latest acknowledged timestamp."""
 
         self._spec = spec
         self._began_s = self._ends_s = 0.0
 
-    async def run(self) -> Report:
+    async def run(self) -> PostingLoadReport:
         """Connects all clients, warms up, measures, and waits for the last answers."""
         clients = [await self._connect(request.encode()) for request in self._spec.requests]
         self._began_s = time.perf_counter() + self._spec.warm_up_s
@@ -165,7 +165,7 @@ def _body(received: bytes) -> bytes | None:
 
 def main() -> None:
     """Runs the load that stdin specifies."""
-    spec = LoadSpec(**orjson.loads(sys.stdin.buffer.read()))
+    spec = PostingLoadSpec(**orjson.loads(sys.stdin.buffer.read()))
     gc.disable()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         report = runner.run(LoadGenerator(spec).run())

@@ -33,7 +33,7 @@ from benchmarks.fanout_targets import (
     pin_to_core,
 )
 from benchmarks.load import post_request
-from benchmarks.lookup_load import LoadSpec, Report
+from benchmarks.lookup_load import LookupLoadReport, LookupLoadSpec
 from server.auth.tokens import mint
 from server.web import listen
 from storage.mail.aggregation import domain_id
@@ -70,7 +70,7 @@ class LookupResult:
     seconds: float
     web_pid: int
     mongod_pid: int
-    report: Report
+    report: LookupLoadReport
 
     def cells(self) -> list[str]:
         """Returns the cells of the table."""
@@ -155,19 +155,19 @@ def _is_ready(port: int) -> bool:
     return False
 
 
-async def run_load(spec: LoadSpec) -> Report:
+async def run_load(spec: LookupLoadSpec) -> LookupLoadReport:
     """Runs the load generator in a separate process. Returns its report."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks.lookup_load"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     pin_to_core(OTHER_PROCESSES_CORE, process.pid)
     out, _ = await process.communicate(orjson.dumps(spec))
-    return Report(**orjson.loads(out))
+    return LookupLoadReport(**orjson.loads(out))
 
 
 async def layers_of(variant: str, pid: int, port: int, http_requests: list[str]) -> Table:
     """Returns the processor time of a web process by layer, under moderate load."""
-    spec = LoadSpec(port, http_requests, LAYERS_RATE, LAYERS_S + 2, [pid])
+    spec = LookupLoadSpec(port, http_requests, LAYERS_RATE, LAYERS_S + 2, [pid])
     shares = asyncio.create_task(asyncio.to_thread(layers.measure_shares, pid, LAYERS_S))
     report = await run_load(spec)
     cpu_ms = 10 * report.cpu_percent[str(pid)] / LAYERS_RATE
@@ -183,9 +183,11 @@ async def measure(addresses: int, rates: list[float], seconds: float, driver: st
         http_requests = requests(servers, addresses)
         for variant in VARIANTS:
             async with web_process(variant, servers) as (pid, port):
-                await run_load(LoadSpec(port, http_requests, 10, 2, [pid]))
+                await run_load(LookupLoadSpec(port, http_requests, 10, 2, [pid]))
                 for rate in rates:
-                    report = await run_load(LoadSpec(port, http_requests, rate, seconds, [pid, servers.mongod_pid]))
+                    report = await run_load(
+                        LookupLoadSpec(port, http_requests, rate, seconds, [pid, servers.mongod_pid])
+                    )
                     results.append(LookupResult(variant, rate, seconds, pid, servers.mongod_pid, report))
                     _print_results(results[-1:])
                 layer_table = layer_table or await layers_of(variant, pid, port, http_requests)

@@ -90,7 +90,7 @@ class OrdinaryView(GraphQL[dict[str, object], None]):
         self._stores, self._viewers = stores, viewers
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> dict[str, object]:
-        """Returns the context of a request, with a DataLoader."""
+        """Returns the context of a request, with a DataLoader of domains."""
         session = await self._viewers.session(bearer_credential(request.headers["authorization"]))
         assert session is not None
         org = session.user.organization_id

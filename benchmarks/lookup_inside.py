@@ -1,4 +1,4 @@
-"""Processor time of a lookup of 1,000 addresses below the API, in this process and in mongod.
+"""Times of a lookup of 1,000 addresses without GraphQL: wall-clock, and processor time here and in mongod.
 
 The lookups run one after the other in a book of a million addresses. Half of the requested addresses are in the book.
 This process is tuned like a web process and runs on core 0. MongoDB runs on core 1. Linux only.
@@ -34,7 +34,7 @@ COLLECTIONS = ("mail_addresses", "mail_domains")
 
 
 async def measure_lookups(stores: Stores, mongod_pid: int, batches: list[list[str]]) -> list[str]:
-    """Returns milliseconds for each lookup: wall-clock, and processor time of this process and of mongod."""
+    """Returns the mean milliseconds of a lookup as three cells: wall-clock time, processor time here, and in mongod."""
     for batch in batches[:20]:
         await stores.address_book.look_up(ORGANIZATION, batch)
     pids = [os.getpid(), mongod_pid]

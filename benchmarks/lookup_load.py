@@ -1,7 +1,7 @@
 """Open-loop load generator of the lookup benchmark: requests at a fixed rate, sent without waiting for earlier answers.
 
-A separate process. Reads a LoadSpec as JSON from stdin and writes a Report as JSON to stdout. Latency counts from the
-time when the request was due.
+A separate process. Reads a LookupLoadSpec as JSON from stdin, and writes a LookupLoadReport as JSON to stdout. The
+latency of a request counts from the time when the request was due.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ CONTENT_LENGTH = b"\r\ncontent-length: "
 
 
 @dataclass(frozen=True, slots=True)
-class LoadSpec:
-    """One measurement. The requests are sent in this order, repeatedly."""
+class LookupLoadSpec:
+    """One measurement. The requests are sent in this order, repeatedly, `rate` of them a second."""
 
     port: int
     requests: list[str]
@@ -34,7 +34,7 @@ class LoadSpec:
 
 
 @dataclass(slots=True)
-class Report:
+class LookupLoadReport:
     """Result of a load: latencies of answers with status 200, answers by status, and CPU percent by process id."""
 
     pid: int = field(default_factory=os.getpid)
@@ -46,12 +46,12 @@ class Report:
 class LoadGenerator:
     """The connections of a load, and its report."""
 
-    def __init__(self, spec: LoadSpec) -> None:
-        self.report = Report()
+    def __init__(self, spec: LookupLoadSpec) -> None:
+        self.report = LookupLoadReport()
         self._spec = spec
         self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
-    async def run(self) -> Report:
+    async def run(self) -> LookupLoadReport:
         """Sends requests at the rate, and waits for the last answers."""
         requests = [each.encode() for each in self._spec.requests]
         before, began_s = cpu_times([os.getpid(), *self._spec.pids]), time.perf_counter()
@@ -88,7 +88,7 @@ class LoadGenerator:
 
 def main() -> None:
     """Runs the load that stdin specifies."""
-    spec = LoadSpec(**orjson.loads(sys.stdin.buffer.read()))
+    spec = LookupLoadSpec(**orjson.loads(sys.stdin.buffer.read()))
     gc.disable()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         sys.stdout.buffer.write(orjson.dumps(runner.run(LoadGenerator(spec).run())))

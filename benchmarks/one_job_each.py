@@ -39,7 +39,7 @@ async def connect_queue(redis_url: str, variant: str) -> ArqRedis:
 
 
 async def insert(ctx: dict[str, Any], organization_id: str, timestamp: int, reader_id: str) -> None:
-    """Inserts one item into a reader's feed with majority write concern, as the product does."""
+    """Inserts one item of a reader's feed into `ITEMS_COLLECTION`, with majority write concern as the product does."""
     key = PostKey(organization_id, timestamp)
     item = {"_id": {"o": key.organization_id, "u": reader_id, "ts": key.timestamp}, "author": "ann"}
     try:

@@ -24,14 +24,14 @@ from resolvers.context import Context
 from schema.errors import ErrorPresenter
 from server.auth.access_watch import AccessWatch
 from server.auth.viewers import ViewerSessions
-from server.graphql import Documents, GraphQLEndpoint, limits_extension
+from server.graphql import DocumentCache, GraphQLEndpoint, limits_extension
 from server.logs import configure_logging
 from server.settings import Settings
 from server.web import serve_web
 from storage.streams.changes import Change
 from storage.streams.log import Stream
-from storage.streams.sequencer import Sequencer, _Member, _StreamQueue
-from storage.streams.write_leases import WriteLease, WriteLeases
+from storage.streams.sequencer import Sequencer, _PendingChange, _StreamQueue
+from storage.streams.write_leases import CommitTries, WriteLeases
 
 Result = TypeVar("Result")
 create_product = server.app.create_app
@@ -43,7 +43,7 @@ class UngroupedSequencer(Sequencer):
     async def commit(self, stream: Stream, change: Change[Result]) -> Result:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Result] = loop.create_future()
-        queue = _StreamQueue(waiting=deque([_Member(change, answer, loop.time())]))
+        queue = _StreamQueue(waiting=deque([_PendingChange(change, answer, loop.time())]))
         await self._commit_batch(stream, queue)
         return await answer
 
@@ -52,8 +52,8 @@ class NoWriteLeases(WriteLeases):
     """Write leases that are granted at once, even while another process holds the lease."""
 
     @asynccontextmanager
-    async def acquire(self, stream: Stream) -> AsyncIterator[WriteLease]:
-        yield WriteLease()
+    async def acquire(self, stream: Stream) -> AsyncIterator[CommitTries]:
+        yield CommitTries()
 
 
 @strawberry.type
@@ -81,7 +81,7 @@ class EmptyMutationEndpoint:
 
     def _make_view(self) -> GraphQLEndpoint:
         stores = self._app.state.stores
-        documents = Documents()
+        documents = DocumentCache()
         schema = strawberry.Schema(Query, Mutation, extensions=[ErrorPresenter, limits_extension(documents)])
         viewers = ViewerSessions(server.app.authenticators(self._settings, stores))
         access_watch = AccessWatch(stores.access_changes, stores.clock, viewers)

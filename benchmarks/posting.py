@@ -1,7 +1,7 @@
 """Posting to one topic: the product's group commit, interleaved with one transaction for each message.
 
 Each client has a user of its own, and posts again after each acknowledgement. After each measurement, the topic must
-hold exactly the acknowledged messages, in strictly increasing order.
+hold the acknowledged messages in strictly increasing order, and at most one other message for each error.
 """
 
 import asyncio
@@ -21,8 +21,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cpu import wait_for_idle_machine
-from benchmarks.load import LoadSpec, Report, post_request
-from benchmarks.servers import Deployment, WebProcesses, deployment, ungrouped_web_processes
+from benchmarks.load import PostingLoadReport, PostingLoadSpec, post_request
+from benchmarks.servers import RunningDeployment, WebProcesses, deployment, ungrouped_web_processes
 from tests.client import Client, client
 
 WARM_UP_S = 2.0
@@ -57,7 +57,7 @@ class PostingResult:
     mongod_pid: int
     clients: int
     seconds: float
-    report: Report
+    report: PostingLoadReport
 
     @property
     def rate(self) -> float:
@@ -89,7 +89,7 @@ class PostingResult:
         return f"{self.report.cpu_percent[str(process)]:.0f}"
 
 
-class Servers(Protocol):
+class MeasuredServers(Protocol):
     """The servers of the benchmark, and tokens of their users."""
 
     @property
@@ -105,7 +105,7 @@ class Servers(Protocol):
 class PostingBenchmark:
     """A community whose members post. Each measurement creates a new topic."""
 
-    def __init__(self, servers: Servers, founder: Client, options: RunOptions) -> None:
+    def __init__(self, servers: MeasuredServers, founder: Client, options: RunOptions) -> None:
         self._servers, self._founder, self._options = servers, founder, options
         self._tokens = [servers.token(f"user{number}") for number in range(max(options.clients))]
         self._community_id = ""
@@ -137,7 +137,7 @@ class PostingBenchmark:
         requests = [post_request(path, token, query, variables) for token in self._tokens[:clients]]
         pids = [*web.pids, self._servers.mongod_pid]
         await wait_for_idle_machine(self._options.idle_timeout_s)
-        report = await _run_load(LoadSpec(web.port, requests, WARM_UP_S, self._options.seconds, pids))
+        report = await _run_load(PostingLoadSpec(web.port, requests, WARM_UP_S, self._options.seconds, pids))
         return PostingResult(variant, web, self._servers.mongod_pid, clients, self._options.seconds, report)
 
     async def _read_back(self, topic_id: str) -> list[int]:
@@ -152,14 +152,14 @@ class PostingBenchmark:
         return timestamps
 
 
-async def _run_load(spec: LoadSpec) -> Report:
+async def _run_load(spec: PostingLoadSpec) -> PostingLoadReport:
     """Runs the load generator in a separate process. Returns its report."""
     command = [sys.executable, "-m", "benchmarks.load"]
     run = partial(subprocess.run, command, input=orjson.dumps(spec), stdout=subprocess.PIPE, check=True)
-    return Report(**orjson.loads((await asyncio.to_thread(run)).stdout))
+    return PostingLoadReport(**orjson.loads((await asyncio.to_thread(run)).stdout))
 
 
-def _check(report: Report, stored: Sequence[int]) -> None:
+def _check(report: PostingLoadReport, stored: Sequence[int]) -> None:
     """Exits unless the topic holds the acknowledged messages.
 
     The outcome of a failed request is unknown, so the topic may hold one more message for each error.
@@ -177,7 +177,7 @@ def _check(report: Report, stored: Sequence[int]) -> None:
 
 
 async def _measure(
-    deployment: Deployment, ungrouped: WebProcesses, options: RunOptions
+    deployment: RunningDeployment, ungrouped: WebProcesses, options: RunOptions
 ) -> AsyncIterator[PostingResult]:
     """Measures both variants, interleaved, then the empty mutation."""
     async with client(deployment.web_processes.url, deployment.token("founder")) as founder:

@@ -24,7 +24,7 @@ from storage.streams.log import KEPT_S, Stream, parse_stream_name
 EVENTS_A_STREAM = (1, 10, 1000)
 BATCH = 1000
 
-Prune = Callable[[Stores], Awaitable[int]]
+PruneVariant = Callable[[Stores], Awaitable[int]]
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -47,7 +47,7 @@ async def prune_stream_by_stream(stores: Stores) -> int:
     return len(ids)
 
 
-VARIANTS: dict[str, Prune] = {"batches": prune_in_batches, "stream by stream": prune_stream_by_stream}
+VARIANTS: dict[str, PruneVariant] = {"batches": prune_in_batches, "stream by stream": prune_stream_by_stream}
 
 
 async def fill(stores: Stores, streams: int, events_a_stream: int, run: int) -> None:
@@ -65,7 +65,7 @@ async def fill(stores: Stores, streams: int, events_a_stream: int, run: int) -> 
         await stores.mongo["events"].insert_many(events[start : start + 10_000], ordered=False)
 
 
-async def prune_all(stores: Stores, prune: Prune) -> float:
+async def prune_all(stores: Stores, prune: PruneVariant) -> float:
     """Prunes until no expired event is left. Returns the duration in seconds."""
     began_s = time.perf_counter()
     while await prune(stores):
@@ -74,7 +74,7 @@ async def prune_all(stores: Stores, prune: Prune) -> float:
 
 
 async def measure(events: int, rounds: int) -> dict[tuple[int, str], list[float]]:
-    """Returns the events pruned a second, by events of a stream and variant."""
+    """Returns the events pruned a second, by the number of events of a stream and by variant."""
     rates = defaultdict[tuple[int, str], list[float]](list)
     async with (
         database_servers("pymongo") as servers,

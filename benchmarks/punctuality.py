@@ -33,7 +33,7 @@ from jobs.providers.social.registry import all_networks
 from jobs.publishing.publisher import PostPublisher
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from server.worker import tune_interpreter
-from storage.publishing.claims import due_filter
+from storage.mongo import due_filter
 from storage.publishing.networks import Network
 from storage.publishing.records import ScheduledPost, Target
 from storage.publishing.sandbox import SandboxStore
@@ -108,7 +108,7 @@ async def sweep_until_published(publisher: PostPublisher, due_at: datetime, stor
 async def measure_internal_lateness(
     scenarios: Sequence[PublishingScenario], publisher: PostPublisher, count: int
 ) -> list[float]:
-    """Returns milliseconds from the due time to the message's timestamp, by the database's clock."""
+    """Returns milliseconds from the due time to publishedAt of each message, by the database's clock."""
     stores = scenarios[0].stores
     due_at = await schedule_together(scenarios[0], [scenario.topic for scenario in scenarios], count)
     await sweep_until_published(publisher, due_at, stores)

@@ -17,7 +17,7 @@ RECEIVED: list[tuple[str, float]] = []
 """Webhook id and time of arrival of each request."""
 
 
-class Receiver(asyncio.Protocol):
+class SenderConnection(asyncio.Protocol):
     """One connection of a sender."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -52,7 +52,7 @@ async def serve() -> None:
     """Prints the port and serves until the process is ended."""
     with socket.create_server(("127.0.0.1", 0), backlog=4096) as listener:
         print(listener.getsockname()[1], flush=True)
-        server = await asyncio.get_running_loop().create_server(Receiver, sock=listener, backlog=4096)
+        server = await asyncio.get_running_loop().create_server(SenderConnection, sock=listener, backlog=4096)
         await server.serve_forever()
 
 

@@ -11,14 +11,14 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.fanout_load import LoadSpec
+from benchmarks.fanout_load import SubscriptionLoadSpec
 from benchmarks.fanout_measuring import LoadProcess, load_process
-from benchmarks.fanout_posting import FIELD, Poster, topic_with_members
+from benchmarks.fanout_posting import FIELD, SteadyPoster, topic_with_members
 from benchmarks.fanout_targets import (
     OTHER_PROCESSES_CORE,
     PRODUCT,
     DatabaseServers,
-    WebProcess,
+    FanOutWebProcess,
     database_servers,
     pin_to_core,
     web_process,
@@ -29,7 +29,7 @@ QUERY = """subscription($topicId: ID!, $since: Cursor) { topicEvents(topicId: $t
 POSTS_A_SECOND = 1.0
 MEMORY_INTERVAL_S = 0.1
 REST_S = 30.0
-"""Time after the last reconnect until memory is read again."""
+"""Time from the last socket's first event until memory is read again."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -67,11 +67,11 @@ async def measure(servers: DatabaseServers, sockets: int, cuts: int) -> list[Cut
     members = [f"m{number}" for number in range(sockets)]
     async with topic_with_members(servers, members) as topic, web_process(PRODUCT, servers) as web:
         tokens = [servers.token(member) for member in members]
-        spec = LoadSpec(web.port, tokens, QUERY, FIELD, {"topicId": topic.topic.id}, len(tokens))
+        spec = SubscriptionLoadSpec(web.port, tokens, QUERY, FIELD, {"topicId": topic.topic.id}, len(tokens))
         async with load_process(spec, "benchmarks.reconnects_load") as load:
             pin_to_core(OTHER_PROCESSES_CORE, load.pid)
             await load.execute("connect")
-            poster = Poster(topic.post)
+            poster = SteadyPoster(topic.post)
             posting = asyncio.create_task(poster.run(POSTS_A_SECOND, 3600, lambda: True))
             await asyncio.sleep(5)
             results = [await cut(web, load, poster, sockets) for _ in range(cuts)]
@@ -79,8 +79,8 @@ async def measure(servers: DatabaseServers, sockets: int, cuts: int) -> list[Cut
             return results
 
 
-async def cut(web: WebProcess, load: LoadProcess, poster: Poster, sockets: int) -> CutResult:
-    """Cuts all sockets once. Returns when each has received an event, and `REST_S` have passed."""
+async def cut(web: FanOutWebProcess, load: LoadProcess, poster: SteadyPoster, sockets: int) -> CutResult:
+    """Cuts all sockets once. Waits until each connected socket has received an event, at most 240 s, then `REST_S`."""
     await load.execute("reset")
     poster.slowest_ms = 0.0
     before_kib = web.rss_kib()

@@ -34,7 +34,7 @@ class WebProcesses:
 
 
 @dataclass(frozen=True)
-class Deployment:
+class RunningDeployment:
     """A running product with embedded servers."""
 
     product: RunningProduct
@@ -78,18 +78,18 @@ class Deployment:
 
 
 @contextmanager
-def deployment(web: int, driver: str, **settings: str) -> Iterator[Deployment]:
+def deployment(web: int, driver: str, **settings: str) -> Iterator[RunningDeployment]:
     """Runs `noroshi up` with embedded servers and `web` web processes. Deletes its data afterwards."""
     variables = {"NOROSHI_LOG_LEVEL": "warning", "NOROSHI_MONGO_DRIVER": driver, **settings}
     with (
         tempfile.TemporaryDirectory(prefix="noroshi-benchmark-") as folder,
         running_product(Path(folder) / "data", "--web", str(web), **variables) as product,
     ):
-        yield Deployment(product, driver)
+        yield RunningDeployment(product, driver)
 
 
 @contextmanager
-def ungrouped_web_processes(deployment: Deployment, count: int) -> Iterator[WebProcesses]:
+def ungrouped_web_processes(deployment: RunningDeployment, count: int) -> Iterator[WebProcesses]:
     """Runs web processes without group commit on the product's servers."""
     with listen("127.0.0.1", 0) as listener, ExitStack() as stack:
         pids = [stack.enter_context(_ungrouped_web_process(deployment, listener)).pid for _ in range(count)]
@@ -99,7 +99,7 @@ def ungrouped_web_processes(deployment: Deployment, count: int) -> Iterator[WebP
 
 
 @contextmanager
-def _ungrouped_web_process(deployment: Deployment, listener: socket.socket) -> Iterator[subprocess.Popen[bytes]]:
+def _ungrouped_web_process(deployment: RunningDeployment, listener: socket.socket) -> Iterator[subprocess.Popen[bytes]]:
     fd = listener.fileno()
     command = [sys.executable, "-m", "benchmarks.one_transaction_each", str(fd)]
     process = subprocess.Popen(command, pass_fds=[fd], env=deployment.environment(), cwd=Path(__file__).parents[1])

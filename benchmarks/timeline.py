@@ -1,7 +1,7 @@
 """Timeline pages of 50 messages with author and reactions: the product compared with ordinary Strawberry.
 
-"Random" pages have a random topic and `latest`, and one viewer. "Newest" is the newest page of a hot topic, with a
-viewer for each connection. The load is a closed loop of 32 connections, or of 256 in the last rows. The web process
+"Random" pages have a random topic and `latest`, and one viewer. The "newest" page is that of a hot topic, with a viewer
+for each connection. The load is a closed loop of 32 connections, or of 256 in the last rows. The web process
 runs on core 0. MongoDB, Redis and the load generator share core 1. The variants are interleaved, and the table shows
 the median of the rounds. Linux only.
 """
@@ -37,7 +37,7 @@ from benchmarks.fanout_targets import (
     pin_to_core,
 )
 from benchmarks.timeline_data import PAGE_SIZE, TimelineData, timeline_data
-from benchmarks.timeline_load import LoadSpec, Report
+from benchmarks.timeline_load import TimelineLoadReport, TimelineLoadSpec
 from server.web import listen
 from storage.mongo import Driver
 from tests.product import NOROSHI, eventually, processes
@@ -58,7 +58,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @dataclass(frozen=True)
-class WebProcess:
+class TimelineWebProcess:
     """A running web process."""
 
     pid: int
@@ -90,7 +90,7 @@ class PageKindResult:
     hits_per_page: float
     queries_per_page: float
     pids: dict[str, int]
-    report: Report
+    report: TimelineLoadReport
 
     @property
     def rate(self) -> float:
@@ -129,7 +129,7 @@ def percentile(latencies: Sequence[float], percent: int) -> float:
 
 
 @asynccontextmanager
-async def web_process(variant: str, servers: DatabaseServers) -> AsyncIterator[WebProcess]:
+async def web_process(variant: str, servers: DatabaseServers) -> AsyncIterator[TimelineWebProcess]:
     """Runs a web process of a variant alone on its core."""
     with listen("127.0.0.1", 0) as listener:
         fd = listener.fileno()
@@ -141,12 +141,12 @@ async def web_process(variant: str, servers: DatabaseServers) -> AsyncIterator[W
 @asynccontextmanager
 async def pinned_server_process(
     command: Sequence[str], port: int, servers: DatabaseServers, fds: Sequence[int] = ()
-) -> AsyncIterator[WebProcess]:
+) -> AsyncIterator[TimelineWebProcess]:
     """Runs a server process alone on its core."""
     root = Path(__file__).parents[1]
     process = subprocess.Popen(command, pass_fds=fds, env=servers.environment(), cwd=root, stdin=subprocess.DEVNULL)
     pin_to_core(SERVER_CORE, process.pid)
-    web = WebProcess(process.pid, port)
+    web = TimelineWebProcess(process.pid, port)
     try:
         await asyncio.to_thread(eventually, lambda: web.get("/readyz") or process.poll() is not None)
         yield web
@@ -159,7 +159,7 @@ class MeasuredWebProcess:
     """A variant's web process that is measured, and its data."""
 
     variant: str
-    web: WebProcess
+    web: TimelineWebProcess
     servers: DatabaseServers
     timeline_data: TimelineData
     seconds: float
@@ -167,8 +167,10 @@ class MeasuredWebProcess:
     async def measure(self, page_kind: str, requests: list[str], connections: int = CONNECTIONS) -> PageKindResult:
         """Warms the web process up and measures it. The connections send the requests repeatedly."""
         pids = {"web": self.web.pid, "mongod": self.servers.mongod_pid, "redis": _redis_pid()}
-        spec = LoadSpec(self.web.port, requests, connections, PAGE_SIZE, WARM_UP_S, self.seconds, list(pids.values()))
-        await run_load(LoadSpec(self.web.port, requests, connections, PAGE_SIZE, 0.0, WARM_UP_S, []))
+        spec = TimelineLoadSpec(
+            self.web.port, requests, connections, PAGE_SIZE, WARM_UP_S, self.seconds, list(pids.values())
+        )
+        await run_load(TimelineLoadSpec(self.web.port, requests, connections, PAGE_SIZE, 0.0, WARM_UP_S, []))
         hits, queries = self.web.hot_page_hits(), await self._count_message_queries()
         report = await run_load(spec)
         # `run_load(spec)` begins with a warm-up, whose pages are in the counters but not in the report. Their number is
@@ -179,7 +181,7 @@ class MeasuredWebProcess:
 
     async def layers(self, requests: list[str]) -> dict[str, float]:
         """Returns the percentage of the web process's samples by layer, while the connections send the requests."""
-        spec = LoadSpec(self.web.port, requests, CONNECTIONS, PAGE_SIZE, 0.0, LAYERS_S + WARM_UP_S, [])
+        spec = TimelineLoadSpec(self.web.port, requests, CONNECTIONS, PAGE_SIZE, 0.0, LAYERS_S + WARM_UP_S, [])
         shares = asyncio.create_task(asyncio.to_thread(layers.measure_shares, self.web.pid, LAYERS_S))
         await run_load(spec)
         return await shares
@@ -195,11 +197,11 @@ def _redis_pid() -> int:
     return next(pid for pid, (parent, command) in processes().items() if parent == os.getpid() and "valkey" in command)
 
 
-async def run_load(spec: LoadSpec) -> Report:
+async def run_load(spec: TimelineLoadSpec) -> TimelineLoadReport:
     """Runs the load generator in a separate process. Returns its report."""
     command = [sys.executable, "-m", "benchmarks.timeline_load"]
     run = partial(subprocess.run, command, input=orjson.dumps(spec), stdout=subprocess.PIPE, check=True)
-    return Report(**orjson.loads((await asyncio.to_thread(run)).stdout))
+    return TimelineLoadReport(**orjson.loads((await asyncio.to_thread(run)).stdout))
 
 
 async def _measure(

@@ -34,7 +34,7 @@ from storage.timeline import MAX_TIMESTAMP, NOW, Timestamp
 
 
 @dataclass
-class Context:
+class TimelineContext:
     """The viewer and the data loaders of a request."""
 
     mongo: Mongo
@@ -43,7 +43,7 @@ class Context:
     viewer_emojis: "DataLoader[tuple[str, int], set[str]]"
 
 
-Info = strawberry.Info[Context, None]
+Info = strawberry.Info[TimelineContext, None]
 
 
 @strawberry.type
@@ -129,20 +129,22 @@ async def load_viewer_emojis(mongo: Mongo, viewer_id: str, keys: list[tuple[str,
     return list(emojis.values())
 
 
-class OrdinaryView(GraphQL[Context, None]):
+class OrdinaryView(GraphQL[TimelineContext, None]):
     """Strawberry's view without changes."""
 
     def __init__(self, schema: strawberry.Schema, mongo: Mongo, viewers: ViewerSessions) -> None:
         super().__init__(schema)
         self._mongo, self._viewers = mongo, viewers
 
-    async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:
+    async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> TimelineContext:
         """Returns the context of a request."""
         session = await self._viewers.session(bearer_credential(request.headers["authorization"]))
         assert session is not None
         user = session.user
         authors = DataLoader(partial(load_authors, self._mongo, user.organization_id))
-        return Context(self._mongo, session, authors, DataLoader(partial(load_viewer_emojis, self._mongo, user.id)))
+        return TimelineContext(
+            self._mongo, session, authors, DataLoader(partial(load_viewer_emojis, self._mongo, user.id))
+        )
 
 
 async def ready(_request: Request) -> Response:

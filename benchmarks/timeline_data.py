@@ -12,8 +12,8 @@ from benchmarks.fanout_targets import DATABASE, ORGANIZATION, DatabaseServers
 from benchmarks.load import post_request
 from storage.chat.communities import NewCommunity
 from storage.chat.records import Topic
-from storage.identity.users import search_terms
 from storage.mongo import Document
+from storage.mongo.text_index.names import search_terms
 from storage.stores import Stores, open_stores
 from storage.streams.heads import HEAT_TAU_S
 from storage.timeline import format_timestamp
@@ -40,7 +40,7 @@ QUERY = """query($topicId: ID!, $latest: Timestamp!) { messages(topicId: $topicI
 
 @dataclass(frozen=True)
 class TimelineData:
-    """Topics with the same timestamps in each. The first topic is hot."""
+    """Topics with the same timestamps in each. The first topic of `timeline_data` is hot."""
 
     stores: Stores
     topics: list[Topic]
@@ -48,13 +48,13 @@ class TimelineData:
     tokens: list[str]
 
     def random_page_requests(self, count: int) -> list[str]:
-        """Returns requests for random pages of the topics that are not hot."""
+        """Returns requests for random pages of all topics but the first."""
         rng = random.Random(count)
         pages = [(rng.choice(self.topics[1:]), rng.choice(self.timestamps[PAGE_SIZE:])) for _ in range(count)]
         return [self.request(topic, format_timestamp(latest)) for topic, latest in pages]
 
     def newest_page_requests(self, readers: int) -> list[str]:
-        """Returns one request of each reader, with the reader's token, for the newest page of the hot topic."""
+        """Returns one request of each reader, with the reader's token, for the newest page of the first topic."""
         return [self.request(self.topics[0], "now", token=token) for token in self.tokens[:readers]]
 
     def request(self, topic: Topic, latest: str, limit: int = PAGE_SIZE, token: str = "") -> str:

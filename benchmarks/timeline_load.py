@@ -1,7 +1,7 @@
 """Closed-loop load generator of the timeline benchmark: each connection sends its next request after each answer.
 
 A separate process with little overhead: requests are built in advance, and only a sample of answers is parsed. Reads a
-LoadSpec as JSON from stdin and writes a Report as JSON to stdout.
+TimelineLoadSpec as JSON from stdin and writes a TimelineLoadReport as JSON to stdout.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ EXPECTED_START = b'{"data":{"messages":{'
 
 
 @dataclass(frozen=True, slots=True)
-class LoadSpec:
+class TimelineLoadSpec:
     """One measurement.
 
     All connections take their requests from one endless cycle. Answers during the warm-up are not timed.
@@ -47,7 +47,7 @@ class LoadSpec:
 
 
 @dataclass(slots=True)
-class Report:
+class TimelineLoadReport:
     """Result of a load. `cpu_percent` is of one processor, by process id; "others" is the rest of the machine."""
 
     pid: int = field(default_factory=os.getpid)
@@ -60,14 +60,14 @@ class Report:
 class LoadGenerator:
     """The clients of a load, and its report."""
 
-    def __init__(self, spec: LoadSpec) -> None:
-        self.report = Report()
+    def __init__(self, spec: TimelineLoadSpec) -> None:
+        self.report = TimelineLoadReport()
         self._spec = spec
         self._requests: Iterator[bytes] = itertools.cycle([request.encode() for request in spec.requests])
         self._answers = itertools.count(1)
         self._began_s = self._ends_s = 0.0
 
-    async def run(self) -> Report:
+    async def run(self) -> TimelineLoadReport:
         """Connects all clients, warms up, measures, and waits for the last answers."""
         clients = [await self._connect() for _ in range(self._spec.connections)]
         self._began_s = time.perf_counter() + self._spec.warm_up_s
@@ -161,7 +161,7 @@ def _content_length(head: bytes) -> int:
 
 def main() -> None:
     """Runs the load that stdin specifies."""
-    spec = LoadSpec(**orjson.loads(sys.stdin.buffer.read()))
+    spec = TimelineLoadSpec(**orjson.loads(sys.stdin.buffer.read()))
     gc.disable()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         report = runner.run(LoadGenerator(spec).run())

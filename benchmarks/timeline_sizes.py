@@ -1,4 +1,4 @@
-"""Cost of a timeline page as pages, topics and open sockets grow: one web process, alone on its core."""
+"""Cost of a timeline page as pages, topics and the number of open sockets grow: one web process, alone on its core."""
 
 import asyncio
 import random
@@ -15,9 +15,9 @@ from rich.table import Table
 from websockets.asyncio.client import ClientConnection, connect
 
 from benchmarks.fanout_targets import OTHER_PROCESSES_CORE, DatabaseServers, database_servers, pin_to_core
-from benchmarks.timeline import CONNECTIONS, WARM_UP_S, WebProcess, percentile, run_load, web_process
+from benchmarks.timeline import CONNECTIONS, WARM_UP_S, TimelineWebProcess, percentile, run_load, web_process
 from benchmarks.timeline_data import PAGE_SIZE, TimelineData, timeline_data
-from benchmarks.timeline_load import LoadSpec
+from benchmarks.timeline_load import TimelineLoadSpec
 from storage.timeline import format_timestamp
 
 REQUESTS = 2000
@@ -32,12 +32,12 @@ def _numbers(text: str) -> list[int]:
     return [int(number) for number in text.split(",")]
 
 
-async def _measure_pages(web: WebProcess, data: TimelineData, limit: int, seconds: float) -> list[str]:
+async def _measure_pages(web: TimelineWebProcess, data: TimelineData, limit: int, seconds: float) -> list[str]:
     """Returns pages a second, latencies and processor time of random pages of the topics."""
     rng = random.Random(limit)
     pages = [(rng.choice(data.topics), rng.choice(data.timestamps[limit:])) for _ in range(REQUESTS)]
     requests = [data.request(topic, format_timestamp(latest), limit) for topic, latest in pages]
-    report = await run_load(LoadSpec(web.port, requests, CONNECTIONS, limit, WARM_UP_S, seconds, [web.pid]))
+    report = await run_load(TimelineLoadSpec(web.port, requests, CONNECTIONS, limit, WARM_UP_S, seconds, [web.pid]))
     count, latencies = max(len(report.latencies_ms), 1), sorted(report.latencies_ms)
     assert not report.errors, report.errors
     cpu_ms = 10 * report.cpu_percent[str(web.pid)] * seconds / count
@@ -53,7 +53,7 @@ async def _measure_pages(web: WebProcess, data: TimelineData, limit: int, second
 
 
 @asynccontextmanager
-async def _sockets(web: WebProcess, data: TimelineData, count: int) -> AsyncIterator[None]:
+async def _sockets(web: TimelineWebProcess, data: TimelineData, count: int) -> AsyncIterator[None]:
     """Opens `count` sockets that subscribe to a quiet topic."""
     connecting = asyncio.Semaphore(CONNECTING_AT_ONCE)
     async with AsyncExitStack() as stack:

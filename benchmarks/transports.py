@@ -22,7 +22,7 @@ from rich.table import Table
 from benchmarks.fanout_targets import OTHER_PROCESSES_CORE, DatabaseServers, database_servers, pin_to_core
 from benchmarks.timeline import CONNECTIONS, RANDOM_REQUESTS, WARM_UP_S, percentile, pinned_server_process, run_load
 from benchmarks.timeline_data import PAGE_SIZE, TimelineData, timeline_data
-from benchmarks.timeline_load import LoadSpec, Report
+from benchmarks.timeline_load import TimelineLoadReport, TimelineLoadSpec
 from tests.product import processes
 
 APP = "benchmarks.transport_app:create"
@@ -45,7 +45,7 @@ class ServerResult:
 
     server: str
     seconds: float
-    rounds: list[tuple[list[int], Report]]
+    rounds: list[tuple[list[int], TimelineLoadReport]]
 
     def cells(self) -> list[str]:
         """Returns the cells of the table: medians of the rounds, percentiles over all rounds, and the sum of errors."""
@@ -84,15 +84,15 @@ def _process_tree(pid: int) -> list[int]:
 
 async def _measure_round(
     server: str, servers: DatabaseServers, data: TimelineData, seconds: float
-) -> tuple[list[int], Report]:
+) -> tuple[list[int], TimelineLoadReport]:
     port = _free_port()
     async with pinned_server_process(_command(server, port), port, servers) as web:
         pids = _process_tree(web.pid)
         requests = data.random_page_requests(RANDOM_REQUESTS)
-        warm_up = LoadSpec(port, requests, CONNECTIONS, PAGE_SIZE, warm_up_s=0.0, seconds=WARM_UP_S, pids=[])
+        warm_up = TimelineLoadSpec(port, requests, CONNECTIONS, PAGE_SIZE, warm_up_s=0.0, seconds=WARM_UP_S, pids=[])
         await run_load(warm_up)
         # This load warms up too, because it opens new connections.
-        measurement = LoadSpec(port, requests, CONNECTIONS, PAGE_SIZE, WARM_UP_S, seconds, pids)
+        measurement = TimelineLoadSpec(port, requests, CONNECTIONS, PAGE_SIZE, WARM_UP_S, seconds, pids)
         return pids, await run_load(measurement)
 
 

@@ -13,13 +13,19 @@ from jobs.context import JobContext
 from jobs.erasures import erase_users
 from jobs.exports import write_exports
 from jobs.fan_out import fan_out, finish_fan_outs, rebuild_feed, rebuild_feeds, retry_failed_inserts, settle_follows
+from jobs.files import check_file, check_files, delete_expired_files
 from jobs.link_previews import find_lost_previews, preview_message_link, preview_post_link
 from jobs.mail.aggregation import aggregate_mail
 from jobs.mail.summary import report_bounces
+from jobs.mail_files import delete_old_mails
+from jobs.notifications.digests import send_digests
+from jobs.notifications.push import find_arrivals, send_pushes
 from jobs.publishing.failure_mails import send_failure_mails
 from jobs.publishing.sweepers import fail_disconnected, publish_due, upload_media, wake_publisher
+from jobs.retention import apply_retention_rules
+from jobs.stamps import evaluate_active_people, evaluate_all_people
 from jobs.streams import prune_events, relay_outbox
-from storage.redis.queue import FAN_OUT, PREVIEWS, PUBLISHING
+from storage.redis.queue import FAN_OUT, FILES, PREVIEWS, PUBLISHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +38,7 @@ class Sweeper:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class WorkerLoop:
     """A function that every worker runs all the time, and restarts after a failure. Locks divide the work."""
 
     name: str
@@ -49,10 +55,11 @@ FUNCTIONS: dict[str, list[Function]] = {
         func(rebuild_feed, name="feed.rebuild", timeout=30, keep_result=0, max_tries=5),
     ],
     PUBLISHING: [func(wake_publisher, name="publishing.wake", timeout=10, keep_result=0, max_tries=1000)],
+    FILES: [func(check_file, name="files.check", timeout=60, keep_result=0, max_tries=5)],
 }
 
 
-LOOPS: list[Loop] = [Loop("run_broker_pool", run_broker_pool), Loop("aggregate_mail", aggregate_mail)]
+LOOPS: list[WorkerLoop] = [WorkerLoop("run_broker_pool", run_broker_pool), WorkerLoop("aggregate_mail", aggregate_mail)]
 
 SWEEPERS: list[Sweeper] = [
     Sweeper("relay_outbox", 2.0, relay_outbox),
@@ -65,12 +72,21 @@ SWEEPERS: list[Sweeper] = [
     Sweeper("upload_media", 1.0, upload_media),
     Sweeper("send_failure_mails", 2.0, send_failure_mails),
     Sweeper("send_account_mails", 1.0, send_account_mails),
+    Sweeper("find_notification_arrivals", 1.0, find_arrivals),
+    Sweeper("send_pushes", 1.0, send_pushes),
+    Sweeper("send_digests", 5.0, send_digests),
     Sweeper("fail_disconnected", 10.0, fail_disconnected),
     Sweeper("report_bounces", 30.0, report_bounces),
     Sweeper("finish_report_effects", 5.0, finish_report_effects),
+    Sweeper("evaluate_active_people", 5.0, evaluate_active_people),
+    Sweeper("evaluate_all_people", 2.0, evaluate_all_people),
     Sweeper("prune_events", 60.0, prune_events),
     Sweeper("erase_users", 1.0, erase_users),
     Sweeper("write_exports", 1.0, write_exports),
+    Sweeper("apply_retention_rules", 10.0, apply_retention_rules),
+    Sweeper("check_files", 2.0, check_files),
+    Sweeper("delete_expired_files", 5.0, delete_expired_files),
+    Sweeper("delete_old_mails", 600.0, delete_old_mails),
     Sweeper("poll_overdue_calls", 1.0, poll_overdue_calls),
     Sweeper("sweep_abandoned_lists", 600.0, sweep_abandoned_lists),
 ]

@@ -3,33 +3,33 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from storage.identity.accounts.local_accounts import Language
+from storage.identity.accounts.local_accounts import MailLanguage
 
-Variables = Mapping[str, str]
+MailVariables = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class MailText:
     """A subject and a text in each language, with placeholders such as `{link}`."""
 
-    texts: Mapping[Language, tuple[str, str]]
+    texts: Mapping[MailLanguage, tuple[str, str]]
 
-    def rendered(self, language: Language, values: Variables) -> tuple[str, str]:
-        """Returns the subject and the text. A value is one line, so that nobody's name looks like our text."""
-        plain = {name: " ".join(value.split()) for name, value in values.items()}
+    def render(self, language: MailLanguage, values: MailVariables) -> tuple[str, str]:
+        """Returns the subject and the text. Each value becomes one line, so that a name can't imitate our text."""
+        lines = {name: " ".join(value.split()) for name, value in values.items()}
         subject, text = self.texts[language]
-        return subject.format_map(plain), text.format_map(plain)
+        return subject.format_map(lines), text.format_map(lines)
 
 
 REGISTRATION = MailText(
     {
-        Language.EN: (
+        MailLanguage.EN: (
             "Finish your Noroshi account",
             "Hello,\n\nsomebody asked for a Noroshi account for {address}. Open this link to choose your name and "
             "password:\n\n{link}\n\nThe link is valid for 24 hours and can be used once. If it was not you, ignore "
             "this mail: no account is made.",
         ),
-        Language.JA: (
+        MailLanguage.JA: (
             "Noroshi アカウントの登録を完了してください",
             "こんにちは。\n\n{address} の Noroshi アカウントの登録が申し込まれました。次のリンクを開いて、名前と"
             "パスワードを設定してください。\n\n{link}\n\nリンクの有効期限は 24 時間で、一度だけ使えます。お心当たりが"
@@ -40,12 +40,12 @@ REGISTRATION = MailText(
 
 ALREADY_REGISTERED = MailText(
     {
-        Language.EN: (
+        MailLanguage.EN: (
             "You already have a Noroshi account",
             "Hello,\n\nsomebody asked for a Noroshi account for this mail address, which has one. Sign in here, or "
             "choose another password there if you have forgotten it:\n\n{link}\n\nIf it was not you, ignore this mail.",
         ),
-        Language.JA: (
+        MailLanguage.JA: (
             "Noroshi アカウントはすでにあります",
             "こんにちは。\n\nこのメールアドレスで Noroshi アカウントの登録が申し込まれましたが、アカウントはすでに"
             "あります。次のページからサインインするか、パスワードを忘れた場合は再設定してください。\n\n{link}\n\n"
@@ -56,13 +56,13 @@ ALREADY_REGISTERED = MailText(
 
 RESET = MailText(
     {
-        Language.EN: (
+        MailLanguage.EN: (
             "Choose a new Noroshi password",
             "Hello {name},\n\nopen this link to choose a new password:\n\n{link}\n\nThe link is valid for one hour and "
             "can be used once. Afterwards you are signed out everywhere. If you did not ask for it, ignore this mail: "
             "your password stays as it is.",
         ),
-        Language.JA: (
+        MailLanguage.JA: (
             "Noroshi のパスワードの再設定",
             "{name} さん\n\n次のリンクを開いて、新しいパスワードを設定してください。\n\n{link}\n\nリンクの有効期限は "
             "1 時間で、一度だけ使えます。再設定すると、すべての端末からサインアウトします。お心当たりがない場合は、"
@@ -73,12 +73,12 @@ RESET = MailText(
 
 INVITATION = MailText(
     {
-        Language.EN: (
+        MailLanguage.EN: (
             "You are invited to Noroshi",
             "Hello,\n\n{creator} invites you to Noroshi. Open this link to accept:\n\n{link}\n\nThe link is valid "
             "until {until}.",
         ),
-        Language.JA: (
+        MailLanguage.JA: (
             "Noroshi への招待",
             "こんにちは。\n\n{creator} さんが Noroshi に招待しています。次のリンクを開いて参加してください。\n\n"
             "{link}\n\nリンクの有効期限は {until} です。",

@@ -1,14 +1,14 @@
 """Mails about accounts: the link that proves an address, the link that resets a password, and invitations.
 
-A stored row says that a mail is due, so a crash loses no mail. The token of its link is made when the mail is sent. A
-worker that dies between the two makes the next one send the mail again with another token.
+Due mails are stored, so a crash loses no mail. A worker creates the token of the link when it sends the mail, and then
+deletes the stored mail. If it dies before, the next worker sends the mail again, with another token.
 """
 
 from collections.abc import Awaitable, Callable
 
 import structlog
 
-from jobs.account_mail_texts import ALREADY_REGISTERED, INVITATION, REGISTRATION, RESET, MailText, Variables
+from jobs.account_mail_texts import ALREADY_REGISTERED, INVITATION, REGISTRATION, RESET, MailText, MailVariables
 from jobs.context import JobContext
 from jobs.providers.mailer import Mail, MailDelayed, MailRefused
 from storage.errors import NotFound
@@ -21,7 +21,7 @@ log = structlog.get_logger(__name__)
 
 
 async def send_account_mails(jobs: JobContext) -> int:
-    """Sends due mails, and returns how many were due. A mail that is delayed is tried again after a minute."""
+    """Sends due mails, and returns their number. A mail that could not be sent is tried again after a minute."""
     mails = await jobs.stores.account_mails.claim(BATCH_SIZE)
     for mail in mails:
         try:
@@ -40,14 +40,14 @@ async def _send(jobs: JobContext, mail: AccountMail) -> None:
     if content is None:
         return
     text, values = content
-    subject, body = text.rendered(mail.language, values)
+    subject, body = text.render(mail.language, values)
     await jobs.mailer.send(Mail(values.get("name", ""), mail.address, subject, body), mail.id)
 
 
-Content = tuple[MailText, Variables]
+MailContent = tuple[MailText, MailVariables]
 
 
-async def _registration(jobs: JobContext, mail: AccountMail) -> Content | None:
+async def _registration(jobs: JobContext, mail: AccountMail) -> MailContent | None:
     """Returns a link to finish the registration; for an address that has an account, a hint to sign in."""
     account = await jobs.stores.local_accounts.find(mail.organization_id, mail.address)
     if account is not None:
@@ -57,8 +57,8 @@ async def _registration(jobs: JobContext, mail: AccountMail) -> Content | None:
     return REGISTRATION, {"link": f"{jobs.base_url}/#verification={token}", "address": mail.address}
 
 
-async def _reset(jobs: JobContext, mail: AccountMail) -> Content | None:
-    """Returns a link to choose another password; nothing for an address without an account."""
+async def _reset(jobs: JobContext, mail: AccountMail) -> MailContent | None:
+    """Returns a link to choose another password; None for an address without an account."""
     stores = jobs.stores
     account = await stores.local_accounts.find(mail.organization_id, mail.address)
     user = None if account is None else await stores.users.find(mail.organization_id, account.user_id)
@@ -69,16 +69,16 @@ async def _reset(jobs: JobContext, mail: AccountMail) -> Content | None:
     return RESET, {"link": f"{jobs.base_url}/#reset={token}", "name": user.name}
 
 
-async def _invitation(jobs: JobContext, mail: AccountMail) -> Content | None:
-    """Returns a link to accept the invitation; nothing if it was revoked or used meanwhile."""
+async def _invitation(jobs: JobContext, mail: AccountMail) -> MailContent | None:
+    """Returns a link to accept the invitation; None if the invitation is not open any more."""
     stores, organization_id = jobs.stores, mail.organization_id
     try:
-        link = await stores.invitations.new_link(organization_id, mail.invitation_id or "")
+        invitation_and_token = await stores.invitations.add_token(organization_id, mail.invitation_id or "")
     except NotFound:
         return None
-    if link is None:
+    if invitation_and_token is None:
         return None
-    invitation, token = link
+    invitation, token = invitation_and_token
     creator = await stores.users.find(organization_id, invitation.creator_id)
     return INVITATION, {
         "link": f"{jobs.base_url}/#invitation={token}",
@@ -87,7 +87,7 @@ async def _invitation(jobs: JobContext, mail: AccountMail) -> Content | None:
     }
 
 
-_PREPARE: dict[AccountMailKind, Callable[[JobContext, AccountMail], Awaitable[Content | None]]] = {
+_PREPARE: dict[AccountMailKind, Callable[[JobContext, AccountMail], Awaitable[MailContent | None]]] = {
     AccountMailKind.REGISTRATION: _registration,
     AccountMailKind.RESET: _reset,
     AccountMailKind.INVITATION: _invitation,

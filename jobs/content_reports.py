@@ -1,4 +1,7 @@
-"""Sweeper that carries out decisions about content reports whose process died."""
+"""Sweeper that carries out decisions about content reports which the web process could not carry out.
+
+The process was killed after it had stored the decision, or the database did not answer.
+"""
 
 from jobs.context import JobContext
 
@@ -6,5 +9,5 @@ BATCH_SIZE = 20
 
 
 async def finish_report_effects(jobs: JobContext) -> int:
-    """Carries out decisions that were not carried out within 30 s, and returns how many there were."""
+    """Carries out decisions that were not carried out within 30 s, and returns their number."""
     return await jobs.stores.report_effects.sweep(BATCH_SIZE)

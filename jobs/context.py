@@ -1,12 +1,21 @@
 """The dependencies that jobs and sweepers receive."""
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from jobs.pictures.decoder import PictureDecoder
 from jobs.providers.egress import Egress
 from jobs.providers.mailer import Mailer
 from jobs.providers.telephony import Telephony
+from jobs.providers.web_push import WebPush
 from storage.stores import Stores
+
+MAX_FILE_CHECKS = 2
+"""Number of files that a worker checks at a time."""
+
+MAX_IMAGE_FETCHES = 2
+"""Number of images of link previews that a worker holds in memory at a time."""
 
 
 class DuePostPublisher(Protocol):
@@ -41,6 +50,24 @@ class JobContext:
 
     bounce_report_to: str | None
     """The mail address or webhook URL that receives bounce alarms and summaries. None: nobody receives them."""
+
+    pictures: PictureDecoder = field(default_factory=PictureDecoder)
+    """The decoder of pictures, which decodes one at a time."""
+
+    file_checks: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_FILE_CHECKS))
+    """Limits the checks of files at a time, each of which may hold a whole picture in memory."""
+
+    image_fetches: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_IMAGE_FETCHES))
+    """Limits the images of link previews that are fetched and decoded at a time."""
+
+    web_push: WebPush | None = None
+    """Sends pushes to browsers. None: no VAPID key is set, and nothing is pushed."""
+
+    push_delay_s: float = 60.0
+    """How long a notification waits until it is pushed to people who have not read it."""
+
+    digest_delay_s: float = 900.0
+    """How long a notification waits unread until it is mailed in a digest."""
 
     base_url: str = "http://127.0.0.1:8000"
     """The address at which people reach the server, without a slash at the end; for links in mails."""

@@ -1,4 +1,4 @@
-"""The sweeper that writes the archives of exports. When the claim of a killed worker ends, another one starts again."""
+"""The sweeper that writes archives of exports. When the claim of a killed worker ends, another worker starts again."""
 
 import structlog
 
@@ -10,7 +10,7 @@ log = structlog.get_logger(__name__)
 
 
 async def write_exports(jobs: JobContext) -> int:
-    """Writes the archives of all exports that are due, one after the other. Returns how many."""
+    """Writes the archives of all exports that are due, one after the other. Returns their number."""
     count = 0
     while (export := await jobs.stores.exports.claim()) is not None:
         count += 1
@@ -19,23 +19,23 @@ async def write_exports(jobs: JobContext) -> int:
         except ExportLost:
             log.info("export_lost")
         except Exception:
-            # The export is due again when its claim ends. The others must not wait for it.
+            # This export is due again when its claim ends. Other exports must not wait for it.
             log.exception("export_failed")
     return count
 
 
 async def _write(jobs: JobContext, export: DataExport) -> None:
-    exports, waiting, number = jobs.stores.exports, bytearray(), 0
-    async for data, ends_file in archive(jobs.stores.mongo, export.person):
-        waiting += data
-        while len(waiting) >= CHUNK_BYTES:
-            size = await exports.add_chunk(export, number, bytes(waiting[:CHUNK_BYTES]))
-            del waiting[:CHUNK_BYTES]
+    exports, unstored, number = jobs.stores.exports, bytearray(), 0
+    async for data, ends_file in archive(jobs.stores.mongo, jobs.stores.file_objects, export.person):
+        unstored += data
+        while len(unstored) >= CHUNK_BYTES:
+            size = await exports.add_chunk(export, number, bytes(unstored[:CHUNK_BYTES]))
+            del unstored[:CHUNK_BYTES]
             number += 1
             if size > MAX_BYTES:
                 await exports.fail(export, ExportFailure.TOO_LARGE)
                 return
         if ends_file:
             await exports.finish_file(export)
-    await exports.add_chunk(export, number, bytes(waiting))
+    await exports.add_chunk(export, number, bytes(unstored))
     await exports.complete(export)

@@ -61,7 +61,7 @@ async def _run_fan_out(jobs: JobContext, key: PostKey, time_slice_s: float) -> b
 class _ReaderChunk:
     """The readers among a chunk of followers: a post is not pushed to absent readers, or to blockers of the author.
 
-    `after` is the id of the last follower of the chunk.
+    For a removal, all followers of the chunk are readers. `after` is the id of the last follower of the chunk.
     """
 
     reader_ids: Sequence[str]

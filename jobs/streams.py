@@ -6,7 +6,7 @@ from storage.metrics import PRUNING_DELAY_S
 
 
 async def relay_outbox(jobs: JobContext) -> int:
-    """Relays outbox rows that are older than 3 s. Returns the number of streams that received rows."""
+    """Starts to relay outbox rows that are older than 3 s. Returns the number of their streams."""
     return await jobs.stores.outbox.sweep()
 
 

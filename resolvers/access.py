@@ -38,28 +38,30 @@ def require_role(info: Info, *roles: Role) -> User:
     return viewer
 
 
-async def require_joined_topic(info: Info, topic_id: str, missing: NotFound | None = None) -> Topic:
+async def require_joined_topic(info: Info, topic_id: str, not_found: NotFound | None = None) -> Topic:
     """Returns a topic, and excludes viewers who are not members of its community.
 
-    Raises: NotFound; Forbidden when no viewer of the audience is a member. `missing` replaces the error for a topic
-    that viewers may not see.
+    Raises: NotFound for an unknown topic. If no viewer of the audience is a member, raises Forbidden in a public
+    community, and `not_found` (by default NotFound) in all others.
     """
     topic = await info.context.stores.topics.get(info.context.audience.organization_id, topic_id)
-    await restrict_to_members(info, topic.community_id, missing or NotFound("topic", topic_id))
+    await restrict_to_members(info, topic.community_id, not_found or NotFound("topic", topic_id))
     return topic
 
 
-async def restrict_to_members(info: Info, community_id: str, missing: NotFound) -> None:
+async def restrict_to_members(info: Info, community_id: str, not_found: NotFound) -> None:
     """Excludes viewers who are not members of the community.
 
-    If no viewer is a member, raises Forbidden in a public community, and `missing` in others, whose topics only
-    members see.
+    If no viewer is a member, raises Forbidden in a public community, and `not_found` in a community or conversation
+    whose topics only members see.
     """
     audience = info.context.audience
     members = await info.context.stores.communities.members_among(community_id, audience.viewer_ids)
     if not members:
-        community = await info.context.stores.communities.get(audience.organization_id, community_id)
-        raise _join_first() if community.visibility is CommunityVisibility.PUBLIC else missing
+        # A conversation has no community.
+        community = await info.context.stores.communities.find(audience.organization_id, community_id)
+        is_public = community is not None and community.visibility is CommunityVisibility.PUBLIC
+        raise _join_first() if is_public else not_found
     audience.exclude(audience.viewer_ids - members)
 
 
@@ -73,26 +75,38 @@ async def visible_community(info: Info, community_id: str) -> Community:
     return community
 
 
-async def open_community(info: Info, community_id: str) -> Community:
+async def find_visible_community(info: Info, community_id: str) -> Community | None:
+    """Returns a community that the viewer may see, or None."""
+    try:
+        return await visible_community(info, community_id)
+    except NotFound:
+        return None
+
+
+async def require_visible_topics(info: Info, community_id: str) -> Community:
     """Returns a community whose topics and members the viewer may see.
 
     Raises: NotFound for a community that the viewer may not see; Forbidden for a listed one without membership.
     """
     community = await visible_community(info, community_id)
-    if not await shows_content(info, community):
+    if not await has_visible_topics(info, community):
         raise _join_first()
     return community
 
 
-async def shows_content(info: Info, community: Community) -> bool:
+async def has_visible_topics(info: Info, community: Community) -> bool:
     """Returns whether the viewer may see the community's topics and members."""
     viewer = require_member(info)
-    return bool(await info.context.stores.communities.open_communities([community.id], viewer.id))
+    return bool(await info.context.stores.communities.with_visible_topics([community.id], viewer.id))
 
 
 async def find_visible_topic(info: Info, topic_id: str) -> Topic | None:
-    """Returns a topic that the viewer may see, or None."""
-    return (await visible_topics(info, [topic_id])).get(topic_id)
+    """Returns a topic that the viewer may see, or None. Concurrent calls are batched."""
+    viewer, stores = require_member(info), info.context.stores
+    topic = await stores.topics.find(viewer.organization_id, topic_id)
+    if topic is None or not await stores.communities.with_visible_topics([topic.community_id], viewer.id):
+        return None
+    return topic
 
 
 async def visible_topics(info: Info, topic_ids: Collection[str]) -> dict[str, Topic]:
@@ -100,10 +114,10 @@ async def visible_topics(info: Info, topic_ids: Collection[str]) -> dict[str, To
     viewer, stores = require_member(info), info.context.stores
     topics = await stores.topics.by_id(topic_ids)
     own_topics = {id_: topic for id_, topic in topics.items() if topic.organization_id == viewer.organization_id}
-    open_ids = await stores.communities.open_communities(
+    visible_ids = await stores.communities.with_visible_topics(
         {topic.community_id for topic in own_topics.values()}, viewer.id
     )
-    return {id_: topic for id_, topic in own_topics.items() if topic.community_id in open_ids}
+    return {id_: topic for id_, topic in own_topics.items() if topic.community_id in visible_ids}
 
 
 async def exclude_reacting_viewers(info: Info, messages: Sequence[Message]) -> None:
@@ -121,9 +135,35 @@ async def require_joined_community(info: Info, community_id: str) -> Community:
 
     Raises: NotFound; Forbidden when no viewer of the audience is a member.
     """
-    community = await open_community(info, community_id)
+    community = await require_visible_topics(info, community_id)
     await restrict_to_members(info, community.id, NotFound("community", community_id))
     return community
+
+
+async def participants_among(context: Context, organization_id: str, id_: str, user_ids: Collection[str]) -> set[str]:
+    """Returns those of the users who have joined the community or the conversation with this id.
+
+    People who were asked to join a conversation are not among them.
+    """
+    stores = context.stores
+    joined = await stores.conversations.joined_people(organization_id, id_)
+    if joined is not None:
+        return joined.intersection(user_ids)
+    if await stores.communities.find(organization_id, id_) is None:
+        return set()
+    return await stores.communities.members_among(id_, user_ids)
+
+
+async def require_participant(info: Info, id_: str) -> User:
+    """Returns the viewer, who must have joined the community or the conversation with this id.
+
+    Raises: NotFound; Forbidden for a community that the viewer may see.
+    """
+    viewer = require_member(info)
+    if await participants_among(info.context, viewer.organization_id, id_, [viewer.id]):
+        return viewer
+    await visible_community(info, id_)
+    raise _join_first()
 
 
 async def viewer_role(info: Info, community_id: str) -> CommunityRole | None:

@@ -1,15 +1,16 @@
 """Types of arguments that many fields share, and the validation of argument values."""
 
-import re
+from datetime import datetime
 from functools import cache
 from typing import Annotated
 from zoneinfo import available_timezones
 
 import strawberry
+from emoji import EMOJI_DATA, STATUS
 
 from storage.errors import BadUserInput
 from storage.streams.log import Cursor
-from storage.timeline import NOW, Range, Timestamp, timeline_range
+from storage.timeline import NOW, TimelineRange, Timestamp, timeline_range
 
 MAX_LIST = 999
 
@@ -28,6 +29,13 @@ Latest = Annotated[
 ]
 PageLimit = Annotated[int, strawberry.argument(description="Maximum number of items, 1 to 999.")]
 Inclusive = Annotated[bool, strawberry.argument(description="Whether items exactly at a bound belong to the page.")]
+Emoji = Annotated[
+    str,
+    strawberry.argument(
+        description="One emoji of Unicode, or the name of a stamp of `stampPacks` between colons, such as `:lit:`. "
+        "Reactions show an emoji in its fully qualified form, with variation selectors."
+    ),
+]
 ListLimit = Annotated[int, strawberry.argument(description=f"Maximum number of items, 1 to {MAX_LIST}.")]
 After = Annotated[
     strawberry.ID | None,
@@ -42,7 +50,7 @@ Since = Annotated[
 ]
 
 
-def page_range(oldest: object, latest: object, limit: int, inclusive: bool) -> Range:
+def page_range(oldest: object, latest: object, limit: int, inclusive: bool) -> TimelineRange:
     """Returns the range that the four timeline arguments describe. Raises: BadUserInput."""
     return timeline_range(_bound_or_none(oldest), _bound_or_none(latest), limit, inclusive)
 
@@ -63,6 +71,11 @@ def text_or_none(value: str | None) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def instant_or_none(at: datetime | None) -> datetime | None:
+    """Returns the value of an optional argument, or None if the argument was omitted or null."""
+    return at if isinstance(at, datetime) else None
+
+
 def checked_limit(limit: int, field: str = "limit") -> int:
     """Returns the limit of a list that is not a timeline, if it is 1 to 999. Raises: BadUserInput."""
     if not 1 <= limit <= MAX_LIST:
@@ -71,7 +84,7 @@ def checked_limit(limit: int, field: str = "limit") -> int:
 
 
 def checked_text(field: str, value: str, min_chars: int, max_chars: int) -> str:
-    """Returns the text if its length is allowed, and it can be stored and is not blank. Raises: BadUserInput."""
+    """Returns the text if it has an allowed length, can be stored and is not only white space. Raises: BadUserInput."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -94,19 +107,33 @@ def checked_time_zone(name: str) -> str:
     return name
 
 
-# A Unicode emoji is a flag, a keycap, or pictographs with modifiers that are joined by ZWJ.
-_PICTOGRAPH = (
-    "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u27bf\u2934\u2935"
-    "\u2b05-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff]"
-)
-_ELEMENT = f"{_PICTOGRAPH}(?:\ufe0f|[\U0001f3fb-\U0001f3ff])?(?:[\U000e0020-\U000e007e]{{1,8}}\U000e007f)?"
-_EMOJI = re.compile(
-    f"[\U0001f1e6-\U0001f1ff]{{2}}|[0-9#*]\ufe0f?\u20e3|{_ELEMENT}(?:\u200d{_ELEMENT}){{0,8}}|[\U0001f3fb-\U0001f3ff]"
-)
+_VARIATION_SELECTOR = "\ufe0f"
+_EMOJIS = {
+    text.replace(_VARIATION_SELECTOR, ""): text
+    for text, data in EMOJI_DATA.items()
+    if data["status"] in (STATUS["fully_qualified"], STATUS["component"])
+}
+"""The emojis of Unicode in their fully qualified forms, by the same texts without variation selectors."""
+
+MAX_EMOJI_CHARS = 128
 
 
 def checked_emoji(value: str) -> str:
-    """Returns the value if it is one emoji, a single grapheme. Raises: BadUserInput."""
-    if not _EMOJI.fullmatch(value):
+    """Returns the fully qualified form of the value if it is one emoji. Raises: BadUserInput."""
+    emoji = _qualified(value)
+    if emoji is None:
         raise BadUserInput("emoji", "exactly one emoji")
-    return value
+    return emoji
+
+
+def stored_emojis(value: str) -> list[str]:
+    """Returns the texts under which a reaction may be stored. Raises: BadUserInput.
+
+    Earlier versions stored an emoji as it was sent, and accepted sequences that Unicode does not list.
+    """
+    sent = checked_text("emoji", value, 1, MAX_EMOJI_CHARS)
+    return list(dict.fromkeys((_qualified(sent) or sent, sent)))
+
+
+def _qualified(value: str) -> str | None:
+    return _EMOJIS.get(value.replace(_VARIATION_SELECTOR, "")) if len(value) <= MAX_EMOJI_CHARS else None

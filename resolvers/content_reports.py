@@ -1,6 +1,6 @@
-"""Reports of content: filing them, the queues of moderators, decisions, and the live queue."""
+"""Reports of content: filing and deciding them, the queues of moderators, and subscriptions to a queue."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
@@ -9,16 +9,16 @@ import strawberry
 from strawberry import ID, UNSET, Parent
 
 from resolvers.access import granted_roles, require_member, require_moderator, require_role
-from resolvers.arguments import After, ListLimit, Since, checked_limit, checked_text, text_or_none
+from resolvers.arguments import After, ListLimit, Since, checked_limit, checked_text, instant_or_none, text_or_none
 from resolvers.chat.messages import require_readable
 from resolvers.context import Context, Info
 from resolvers.events import Event, StreamReady, ViewerEventSource, viewer_events
 from storage.chat.moderation_changes import Moderator, require_power
 from storage.chat.records import Community
-from storage.chat.roles import may_act_on
+from storage.chat.roles import CommunityRole, may_act_on
 from storage.chat.visibility import CommunityVisibility
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
-from storage.feed.content_reports.changes import NewReport, Verdict
+from storage.feed.content_reports.changes import NewReport, ReportRuling
 from storage.feed.content_reports.records import (
     ContentReport,
     ContentReportCategory,
@@ -32,7 +32,7 @@ from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.ids import post_key
 from storage.streams.hub import HydratedEvent
-from storage.streams.log import Cursor, Position, parse_cursor
+from storage.streams.log import Cursor, StreamPosition, parse_cursor
 
 MAX_TEXT_CHARS = 1000
 MAX_NOTE_CHARS = 500
@@ -48,7 +48,7 @@ OnlyCommunityId = Annotated[
 
 async def report_content(
     info: Info,
-    subject: Annotated[ContentReportSubject, strawberry.argument(description="Kind of what is reported.")],
+    subject: Annotated[ContentReportSubject, strawberry.argument(description="Kind of the report's subject.")],
     subject_id: Annotated[
         ID, strawberry.argument(description="Id of the message, the post or the person, by `subject`.")
     ],
@@ -58,7 +58,7 @@ async def report_content(
     """Files a report."""
     viewer = require_member(info)
     checked_text("text", text, 0, MAX_TEXT_CHARS)
-    author_id, community_id, content = await _reported(info, viewer, subject, subject_id)
+    author_id, community_id, content = await _subject_content(info, viewer, subject, subject_id)
     if author_id == viewer.id:
         raise BadUserInput("subjectId", "the id of another person's content")
     new = NewReport(
@@ -68,14 +68,21 @@ async def report_content(
     return True
 
 
-async def _reported(
+async def _subject_content(
     info: Info, viewer: User, subject: ContentReportSubject, subject_id: str
 ) -> tuple[str, str | None, str]:
-    """Returns the author, the community and the text of what is reported. Raises: NotFound, Forbidden, Conflict."""
+    """Returns the id of the author or reported person, the id of the community that decides, and the content.
+
+    The content of a person is name and bio.
+
+    The community is None if the ADMINs decide.
+
+    Raises: NotFound, Forbidden, Conflict.
+    """
     stores = info.context.stores
     if subject is ContentReportSubject.USER:
         user = await stores.users.get(viewer.organization_id, subject_id)
-        return user.id, None, user.name
+        return user.id, None, user.name if user.bio is None else f"{user.name}\n\n{user.bio}"
     if subject is ContentReportSubject.POST:
         post = await stores.posts.get(post_key(viewer.organization_id, subject_id))
         return post.author_id, None, post.text
@@ -84,7 +91,21 @@ async def _reported(
     if message.deleted_at is not None:
         raise Conflict("The message was deleted.")
     topic = await stores.topics.get(viewer.organization_id, key.topic_id)
-    return message.author_id, topic.community_id, message.text
+    return message.author_id, await _deciding_community(info, topic.community_id, message.author_id), message.text
+
+
+async def _deciding_community(info: Info, community_id: str, author_id: str) -> str | None:
+    """Returns the community whose moderators decide.
+
+    None: the ADMINs decide, because the message is of a conversation, or its author is the only owner of a private
+    community.
+    """
+    stores, organization_id = info.context.stores, info.context.audience.organization_id
+    community = await stores.communities.find(organization_id, community_id)
+    if community is None or community.visibility is not CommunityVisibility.PRIVATE:
+        return None if community is None else community_id
+    owners = await stores.moderation.members(community_id, CommunityRole.OWNER, None, 2)
+    return None if [owner.user_id for owner in owners] == [author_id] else community_id
 
 
 async def content_reports(
@@ -102,20 +123,28 @@ async def content_reports(
     """Lists reports, the oldest first."""
     viewer, stores = require_member(info), info.context.stores
     only_community_id = await _checked_queue(info, community_id)
-    wanted = ReportFilter(
+    hidden_community_ids: Collection[str] = ()
+    if only_community_id is None:
+        hidden_community_ids = await stores.communities.hidden_communities(viewer.organization_id, viewer.id)
+    report_filter = ReportFilter(
         only_community_id,
         state if isinstance(state, ContentReportState) else None,
         subject if isinstance(subject, ContentReportSubject) else None,
-        await stores.communities.hidden_communities(viewer.organization_id, viewer.id) if not only_community_id else (),
+        hidden_community_ids,
     )
     after_id = text_or_none(after)
     if after_id is not None:
         await _visible_report(info, after_id)
-    return await stores.content_reports.list_reports(viewer.organization_id, wanted, after_id, checked_limit(limit))
+    return await stores.content_reports.list_reports(
+        viewer.organization_id, report_filter, after_id, checked_limit(limit)
+    )
 
 
 async def _checked_queue(info: Info, community_id: str | None) -> str | None:
-    """Returns the id of the community, or None for all reports. Raises: NotFound, Forbidden."""
+    """Returns the id of the community, or None for the queue of all reports.
+
+    Raises: NotFound; Forbidden if the viewer may not read the queue.
+    """
     only_community_id = text_or_none(community_id)
     if only_community_id is None:
         require_role(info, Role.ADMIN)
@@ -152,14 +181,12 @@ async def decide_content_report(
     viewer, stores = require_member(info), info.context.stores
     report, moderator = await _visible_report(info, content_report_id)
     checked_text("note", note, 1, MAX_NOTE_CHARS)
-    ends_at = ban_until if isinstance(ban_until, datetime) else None
-    if ends_at is not None and ends_at.tzinfo is None:
-        raise BadUserInput("banUntil", "an instant with an offset, such as 2030-01-01T00:00:00Z")
+    ends_at = instant_or_none(ban_until)
     if report.author_id == viewer.id:
         raise Forbidden("Another moderator has to decide a report about you.")
     if decision is not ContentReportDecision.DISMISS:
         await _require_power(info.context, report, moderator)
-    decided = await stores.content_reports.decide(report, moderator, Verdict(decision, note, ends_at))
+    decided = await stores.content_reports.decide(report, moderator, ReportRuling(decision, note, ends_at))
     if decided.effect_is_due:
         await stores.report_effects.carry_out(decided, info.context.actor)
     return await stores.content_reports.get(report.organization_id, report.id)
@@ -168,16 +195,14 @@ async def decide_content_report(
 async def _require_power(context: Context, report: ContentReport, moderator: Moderator) -> None:
     """Raises Forbidden if the moderator may not act on the author of the content."""
     if report.community_id is not None:
-        role = context.stores.moderation.role
-        actor, author = (
-            await role(report.community_id, moderator.user_id),
-            await role(report.community_id, report.author_id),
-        )
-        require_power(actor, moderator.is_admin, author)
+        moderation = context.stores.moderation
+        moderator_role = await moderation.role(report.community_id, moderator.user_id)
+        author_role = await moderation.role(report.community_id, report.author_id)
+        require_power(moderator_role, moderator.is_admin, author_role)
 
 
 async def _visible_report(info: Info, id_: str) -> tuple[ContentReport, Moderator]:
-    """Returns a report and the viewer as its moderator. Raises: NotFound, also for other viewers' reports."""
+    """Returns a report and the viewer as its moderator. Raises: NotFound, also if the viewer may not decide it."""
     viewer = require_member(info)
     report = await info.context.stores.content_reports.get(viewer.organization_id, id_)
     moderator = await _moderator_of(info.context, viewer, report)
@@ -187,7 +212,10 @@ async def _visible_report(info: Info, id_: str) -> tuple[ContentReport, Moderato
 
 
 async def _moderator_of(context: Context, viewer: User, report: ContentReport) -> Moderator | None:
-    """Returns the viewer as a moderator who may decide the report, or None."""
+    """Returns the viewer as a moderator who may decide the report, or None.
+
+    An ADMIN does not count as a moderator of a private community that the ADMIN has not joined.
+    """
     is_admin = Role.ADMIN in granted_roles(context)
     if report.community_id is None:
         return Moderator(viewer.id, True, context.actor) if is_admin else None
@@ -200,24 +228,24 @@ async def _moderator_of(context: Context, viewer: User, report: ContentReport) -
 
 
 async def author(root: Parent[ContentReport], info: Info) -> User:
-    """Returns the person who wrote the content."""
+    """Returns the person who wrote the content, or who is reported."""
     return await info.context.stores.users.get(root.organization_id, root.author_id)
 
 
 async def reporter(root: Parent[ContentReport], info: Info) -> User:
-    """Returns the person who reported."""
+    """Returns the person who filed the report."""
     return await info.context.stores.users.get(root.organization_id, root.reporter_id)
 
 
 async def decided_by(root: Parent[ContentReport], info: Info) -> User | None:
-    """Returns the moderator who decided, or None."""
+    """Returns the moderator who decided, or None while the report is open."""
     if root.decided_by_id is None:
         return None
     return await info.context.stores.users.find(root.organization_id, root.decided_by_id)
 
 
 async def community(root: Parent[ContentReport], info: Info) -> Community | None:
-    """Returns the community of the message, or None for posts and people."""
+    """Returns the community whose moderators decide, or None if the ADMINs decide."""
     if root.community_id is None:
         return None
     return await info.context.stores.communities.find(root.organization_id, root.community_id)
@@ -233,11 +261,11 @@ class ContentReportEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class ContentReportEventSource(ViewerEventSource):
-    """The events of an organization's reports that one viewer may decide now; with a community, those of it only."""
+    """The events of reports that one viewer may decide now. `community_id` selects the reports of one community."""
 
     context: Context
     viewer: User
-    since: Position | None
+    since: StreamPosition | None
     community_id: str | None
 
     def __aiter__(self) -> AsyncGenerator[StreamReady | ContentReportEvent, None]:

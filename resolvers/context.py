@@ -1,16 +1,19 @@
 """The context that resolvers get beside their arguments: the viewer, the audience and the stores."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import strawberry
 
 from resolvers.audience import Audience
 from resolvers.write_limits import WriteBudgets, WriteLimit
-from storage.chat.reactions import ViewerBlocks
+from storage.calls.records import SIMULATED_LINES, TelephonyLine
+from storage.chat.reactions.store import ViewerBlocks
 from storage.errors import Unauthenticated
 from storage.identity.audit import Actor
+from storage.identity.mutes import HiddenSubjects
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.mail.legacy_book import LegacyBook
@@ -18,14 +21,22 @@ from storage.stores import Stores
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
-    """Where a request comes from."""
+class RequestClient:
+    """The address and the user agent from which a request comes."""
 
     address: str | None = None
     user_agent: str | None = None
 
 
-UNKNOWN_CLIENT = Client()
+UNKNOWN_CLIENT = RequestClient()
+
+
+class ImageSigner(Protocol):
+    """Returns this server's URL of a remote image, of which a copy with the id may be stored."""
+
+    def __call__(self, remote_url: str, copy_id: str = "", /) -> str:
+        """Signs the URL. `copy_id` is empty for images of which no copies are stored."""
+        ...
 
 
 @dataclass(slots=True)
@@ -37,13 +48,13 @@ class Context:
     """
 
     stores: Stores
-    sign_image: Callable[[str], str]
+    sign_image: ImageSigner
     viewer: User | None = None
     roles: frozenset[Role] = frozenset()
     scopes: frozenset[str] | None = None
     """The scopes of the request's service key; None for requests without one."""
 
-    client: Client = UNKNOWN_CLIENT
+    client: RequestClient = UNKNOWN_CLIENT
     session_id: str | None = None
     """Id of the browser's session; None for a token or a key."""
 
@@ -52,8 +63,11 @@ class Context:
     sign_download: Callable[[str], str] = str
     """Returns the signed URL of an export, by its id."""
 
-    has_telephony: bool = True
-    """Whether a telephony provider is chosen. Without one no call job can be launched."""
+    push_key: str | None = None
+    """The public VAPID key in base64url; None if nothing is pushed."""
+
+    telephony_lines: Sequence[TelephonyLine] = SIMULATED_LINES
+    """The lines of the server's settings. Without one no call job can be launched."""
 
     write_budgets: WriteBudgets | None = None
     """The budgets of this process. None: writes are not limited."""
@@ -80,7 +94,7 @@ class Context:
 
     @property
     def actor(self) -> Actor:
-        """The viewer, as the audit log names who made a change. Raises: Unauthenticated."""
+        """The viewer and the client, for the audit log. Raises: Unauthenticated."""
         if self.viewer is None:
             raise Unauthenticated
         return Actor(self.viewer.organization_id, self.viewer.id, self.client.address, self.client.user_agent)
@@ -96,9 +110,10 @@ class Context:
         self.write_budgets.count(self.viewer, self.roles, limit, keyed_mutation, has_key=self.scopes is not None)
 
     async def viewer_blocks(self) -> ViewerBlocks:
-        """Returns the users whose content is hidden from the audience. An audience of several viewers has none.
+        """Returns the viewer, and the users whose content is hidden from the viewer.
 
-        Excludes viewers who blocked somebody from an audience of several viewers.
+        From an audience of several viewers, excludes the viewers who blocked somebody. For all others, no content is
+        hidden, and the result names no viewer.
 
         Raises: Unauthenticated.
         """
@@ -113,6 +128,18 @@ class Context:
             return ViewerBlocks(None, frozenset())
         (viewer_id,) = audience.viewer_ids
         return ViewerBlocks(viewer_id, await relations.blocked_users_of(audience.organization_id, viewer_id))
+
+    async def hidden_subjects(self) -> HiddenSubjects:
+        """Returns the users, topics and communities that the viewer has blocked or muted.
+
+        Raises: Unauthenticated.
+        """
+        if self.viewer is None:
+            raise Unauthenticated
+        blocks, muted = await asyncio.gather(
+            self.viewer_blocks(), self.stores.mutes.muted_by(self.viewer.organization_id, self.viewer.id)
+        )
+        return muted._replace(users=muted.users | blocks.blocked)
 
 
 Info = strawberry.Info[Context, None]

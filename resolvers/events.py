@@ -14,8 +14,8 @@ import structlog
 from storage.errors import DomainError
 from storage.identity.records import User
 from storage.identity.roles import Role
-from storage.streams.hub import Hub, HydratedEvent
-from storage.streams.log import Cursor, Position, Stream, format_cursor
+from storage.streams.hub import EventHub, Hub, HydratedEvent
+from storage.streams.log import Cursor, Stream, StreamPosition, format_cursor
 from storage.streams.subscription import IdleTimeout, StreamEvent, SubscriptionStart, follow_events
 
 RESTART_S = 0.5
@@ -68,20 +68,21 @@ HiddenEvents = Mapping[str, tuple[int, ...]]
 
 
 class SharedEventSource(ABC):
-    """A subscription to a stream that many viewers may listen to. Iteration yields the events of `viewer`.
+    """A subscription to a stream that many viewers may share. Iteration yields the events of `viewer`.
 
-    Instead of iterating, a server may read the stream once for all listeners, and call `hidden_from` and `may_listen`.
+    Instead of iterating, a server may read the stream once for all listeners. It then calls `hidden_from` and
+    `authorized_among` for them.
     """
 
     __slots__ = ()
 
     viewer: User
     stream: Stream
-    since: Position | None
+    since: StreamPosition | None
 
     @property
     @abstractmethod
-    def hub(self) -> Hub:
+    def hub(self) -> EventHub:
         """The hub that delivers the stream's events."""
 
     @abstractmethod
@@ -97,7 +98,7 @@ class SharedEventSource(ABC):
         return StreamReady(format_cursor(self.stream, start.position), start.at, start.resumed)
 
     @abstractmethod
-    async def wait_until_readable(self, position: Position) -> None:
+    async def wait_until_readable(self, position: StreamPosition) -> None:
         """Waits until every page that is read afterwards contains everything up to the position."""
 
     @abstractmethod
@@ -106,20 +107,20 @@ class SharedEventSource(ABC):
 
     @abstractmethod
     async def departures(self) -> int:
-        """Returns a number that grows whenever a user loses the right to listen."""
+        """Returns a number that grows whenever a user loses the permission to subscribe."""
 
     @property
     @abstractmethod
     def departures_stream(self) -> Stream | None:
-        """The stream that has an event when the number of departures grows; None if it never grows."""
+        """The stream of `hub` that has an event when the number of departures grows; None if there is none."""
 
     @abstractmethod
-    async def may_listen(self, user_ids: Collection[str]) -> AbstractSet[str]:
-        """Returns those of the users who may listen now."""
+    async def authorized_among(self, user_ids: Collection[str]) -> AbstractSet[str]:
+        """Returns those of the users who may receive the events now."""
 
     @abstractmethod
     def forbidden(self) -> DomainError:
-        """Returns the error that ends the subscription of a viewer who may no longer listen."""
+        """Returns the error that ends the subscription of a viewer who lost the permission."""
 
 
 Record = TypeVar("Record", bound=Event)
@@ -128,14 +129,25 @@ ToRecord = Callable[[Cursor, HydratedEvent], Awaitable[Record | None]]
 
 
 async def viewer_events(
-    hub: Hub, stream: Stream, since: Position | None, to_record: ToRecord[Record]
+    hub: Hub,
+    stream: Stream,
+    since: StreamPosition | None,
+    to_record: ToRecord[Record],
+    renew: Callable[[], Awaitable[None]] | None = None,
 ) -> AsyncGenerator[StreamReady | Record, None]:
-    """Yields one viewer's events of one stream. After a failure it continues after the last event."""
+    """Yields one viewer's events of one stream. After a failure it continues after the last event.
+
+    `renew` is called before the subscription begins, and then with each event and after each idle time.
+    """
     position = since
     while True:
         try:
+            if renew is not None:
+                await renew()
             async with aclosing(follow_events(hub, stream, position)) as items:
                 async for item in items:
+                    if renew is not None:
+                        await renew()
                     if isinstance(item, IdleTimeout):
                         continue
                     event = await _record(stream, item, to_record)

@@ -1,4 +1,4 @@
-"""Use cases of exports: a person requests the own data, follows the progress and gets the address of the archive."""
+"""Use cases of exports: people request their own data, follow the progress and get the address of the archive."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,6 @@ from resolvers.access import require_signed_in
 from resolvers.context import Context, Info
 from resolvers.events import Event, JobEventKind
 from storage.errors import Forbidden
-from storage.identity.privacy_rules import Person
 from storage.identity.records import User
 from storage.privacy.archives import EXPORTED
 from storage.privacy.exports import DataExport, ExportState
@@ -32,7 +31,7 @@ JOB_EVENTS = {
 
 
 async def is_visible_job(context: Context, viewer: User, job_id: str) -> bool:
-    """Returns whether the id is an export's. Raises: Forbidden if it is the export of somebody else."""
+    """Returns whether there is an export with this id. Raises: Forbidden if the export is another person's."""
     export = await context.stores.exports.find_by_id(job_id)
     if export is None or export.person.organization_id != viewer.organization_id:
         return False
@@ -43,14 +42,12 @@ async def is_visible_job(context: Context, viewer: User, job_id: str) -> bool:
 
 async def export_my_data(info: Info) -> DataExport:
     """Requests an export of the viewer's data."""
-    viewer = require_signed_in(info)
-    return await info.context.stores.exports.request(Person(viewer.organization_id, viewer.id))
+    return await info.context.stores.exports.request(require_signed_in(info).key)
 
 
 async def my_data_export(info: Info) -> DataExport | None:
     """Returns the viewer's latest export, or None."""
-    viewer = require_signed_in(info)
-    return await info.context.stores.exports.find(Person(viewer.organization_id, viewer.id))
+    return await info.context.stores.exports.find(require_signed_in(info).key)
 
 
 async def files(_root: Parent[DataExport]) -> int:
@@ -59,8 +56,8 @@ async def files(_root: Parent[DataExport]) -> int:
 
 
 async def download_url(root: Parent[DataExport], info: Info) -> str | None:
-    """Returns a signed URL of a complete archive for the person, or None."""
+    """Returns a signed URL of the archive; None until the archive is complete, and for any other person."""
     viewer = require_signed_in(info)
-    if root.state is not ExportState.COMPLETED or root.person != (viewer.organization_id, viewer.id):
+    if root.state is not ExportState.COMPLETED or root.person != viewer.key:
         return None
     return info.context.sign_download(root.id)

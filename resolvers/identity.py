@@ -1,22 +1,26 @@
-"""Users: the viewer, users by id, search, and blocks."""
+"""Users: the viewer and their profile, users by id, search, and blocks."""
 
 from collections.abc import Sequence
 from typing import Annotated
 
 import strawberry
-from strawberry import ID, Parent
+from strawberry import ID, UNSET, Parent
 
-from resolvers.access import open_community, require_member, require_signed_in
-from resolvers.arguments import ListLimit, checked_limit, text_or_none
+from resolvers.access import require_member, require_signed_in, require_visible_topics
+from resolvers.arguments import ListLimit, checked_limit, checked_text, text_or_none
 from resolvers.context import Info
 from storage.errors import BadUserInput
 from storage.identity.records import User
 
 MAX_QUERY_CHARS = 100
+MAX_BIO_CHARS = 300
 
 
 async def viewer(info: Info) -> User | None:
-    """Returns the signed-in user as stored now. The copy in the context may be as old as a minute or the socket."""
+    """Returns the signed-in user as stored now, or None without a token.
+
+    The context's copy may be a minute old, or as old as the socket.
+    """
     viewer = info.context.viewer
     return None if viewer is None else await info.context.stores.users.get(viewer.organization_id, viewer.id)
 
@@ -36,7 +40,7 @@ async def users(
     ],
     community_id: Annotated[
         ID | None, strawberry.argument(description="Id of a community whose members are listed before other users.")
-    ] = strawberry.UNSET,
+    ] = UNSET,
     limit: ListLimit = 10,
 ) -> list[User]:
     """Searches users by prefixes of their handle or name."""
@@ -47,7 +51,7 @@ async def users(
         raise BadUserInput("query", f"1 to {MAX_QUERY_CHARS} characters")
     first_community_id = text_or_none(community_id)
     if first_community_id is not None:
-        await open_community(info, first_community_id)
+        await require_visible_topics(info, first_community_id)
     return await stores.users.search(viewer.organization_id, prefix, checked_limit(limit), first_community_id)
 
 
@@ -69,6 +73,7 @@ async def block_user(
     stores = info.context.stores
     await stores.users.get(viewer.organization_id, user_id)
     await stores.relations.block(viewer.organization_id, viewer.id, user_id)
+    await stores.conversations.leave_pair(viewer.organization_id, viewer.id, user_id)
     return await stores.users.get(viewer.organization_id, user_id)
 
 
@@ -83,6 +88,26 @@ async def unblock_user(
     return unblocked
 
 
+@strawberry.input(description="New values of the viewer's profile. Omitted fields stay as they are.")
+class UpdateProfileInput:
+    bio: str | None = strawberry.field(
+        default=UNSET,
+        description=f"What the viewer writes about themselves, at most {MAX_BIO_CHARS} characters. Null or empty: "
+        "removes it. Clients show it with the formatting of messages. @handle notifies nobody.",
+    )
+
+
+async def update_profile(
+    info: Info, input: Annotated[UpdateProfileInput, strawberry.argument(description="The new values.")]
+) -> User:
+    """Changes the viewer's profile. Returns the viewer."""
+    viewer, users = require_member(info), info.context.stores.users
+    if input.bio is not UNSET:
+        bio = checked_text("bio", input.bio or "", 0, MAX_BIO_CHARS)
+        await users.set_bio(viewer.key, bio or None)
+    return await users.get(*viewer.key)
+
+
 async def following(root: Parent[User], info: Info) -> bool:
     """Returns whether the viewer follows the user."""
     viewer = require_signed_in(info)
@@ -90,7 +115,7 @@ async def following(root: Parent[User], info: Info) -> bool:
 
 
 async def following_of_many(users: Sequence[User], info: Info) -> list[bool]:
-    """Returns whether the viewer follows the users."""
+    """Returns for each user whether the viewer follows the user."""
     viewer, ids = require_signed_in(info), {user.id for user in users}
     followed = await info.context.stores.relations.followed_among(viewer.organization_id, viewer.id, ids)
     return [user.id in followed for user in users]
@@ -102,6 +127,6 @@ async def blocked(root: Parent[User], info: Info) -> bool:
 
 
 async def blocked_of_many(users: Sequence[User], info: Info) -> list[bool]:
-    """Returns whether the viewer has blocked the users."""
+    """Returns for each user whether the viewer has blocked the user."""
     blocked_ids = (await info.context.viewer_blocks()).blocked
     return [user.id in blocked_ids for user in users]

@@ -1,4 +1,4 @@
-"""Subscription to an organization's publications, call jobs and fan-outs, limited to those that the viewer may see."""
+"""Subscription to those of an organization's publications, call jobs, fan-outs and exports that the viewer may see."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from resolvers.publishing.publications import PublicationEvent
 from storage.errors import NotFound
 from storage.identity.records import User
 from storage.streams.hub import HydratedEvent
-from storage.streams.log import Cursor, Position, jobs_stream, parse_cursor
+from storage.streams.log import Cursor, StreamPosition, jobs_stream, parse_cursor
 
 JOB_EVENT_KINDS: Mapping[str, JobEventKind] = {
     **resolvers.calls.events.JOB_EVENTS,
@@ -59,7 +59,7 @@ class JobEventSource(ViewerEventSource):
 
     context: Context
     viewer: User
-    since: Position | None
+    since: StreamPosition | None
     job_id: str | None
 
     def __aiter__(self) -> AsyncGenerator[JobEventRecord, None]:

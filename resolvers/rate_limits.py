@@ -13,11 +13,11 @@ BURST_S = 10.0
 """An unused budget grows for this time, so that a client may spend 10 s' worth at once."""
 
 MAX_BUDGETS = 100_000
-"""Budgets in memory. Beyond this number the least recently used budget is dropped, and its key gets a full one."""
+"""Budgets in memory. Beyond this number the least recently used budget is dropped. Its key then has a full budget."""
 
 
 @dataclass(slots=True)
-class _Budget:
+class _SpendingBudget:
     left: float
     refilled_at: float
 
@@ -26,17 +26,17 @@ class RateLimiter:
     """Limits what each key, such as a viewer's id, may spend in a minute."""
 
     def __init__(self, per_minute: float, subject: str, burst_s: float = BURST_S) -> None:
-        """`subject` is the subject of the error message, such as "The cost of your operations".
+        """Takes the limit, and the subject of the error message, such as "The cost of your operations".
 
-        A key may spend `burst_s` seconds' worth at once.
+        A key may spend the budget of `burst_s` seconds at once.
         """
         self._per_s = per_minute / 60
         self._capacity = per_minute / 60 * burst_s
         self._subject = subject
-        self._budgets: LRUCache[Hashable, _Budget] = LRUCache(MAX_BUDGETS)
+        self._budgets: LRUCache[Hashable, _SpendingBudget] = LRUCache(MAX_BUDGETS)
 
     def check(self, key: Hashable, amount: float) -> None:
-        """Raises: RateLimited, with the time to wait, if `amount` is more than the key's budget.
+        """Raises RateLimited, with the time to wait, if `amount` is more than the key's budget.
 
         A key with a full budget may spend any amount. It then waits longer before it may spend again.
         """
@@ -54,11 +54,11 @@ class RateLimiter:
         """Returns what the key may spend now; negative after an expensive operation."""
         return math.floor(self._refilled(key).left)
 
-    def _refilled(self, key: Hashable) -> _Budget:
+    def _refilled(self, key: Hashable) -> _SpendingBudget:
         now = time.monotonic()
         budget = self._budgets.get(key)
         if budget is None:
-            budget = self._budgets[key] = _Budget(self._capacity, now)
+            budget = self._budgets[key] = _SpendingBudget(self._capacity, now)
         budget.left = min(budget.left + (now - budget.refilled_at) * self._per_s, self._capacity)
         budget.refilled_at = now
         return budget

@@ -15,7 +15,7 @@ from storage.identity.records import User
 from storage.identity.roles import Role
 
 BURST_S = 60.0
-"""A whole minute's number may be spent at once, for example on messages that a client kept while it was offline."""
+"""All writes of a minute may come at once, for example messages that a client has kept while it was offline."""
 
 MAX_REMEMBERED_KEYS = 100_000
 """Idempotency keys whose next use is free. Beyond this number the least recently used key is dropped."""
@@ -30,12 +30,14 @@ class WriteLimit(Enum):
 
     MESSAGES = "Posting, editing and deleting messages"
     REACTIONS = "Adding and removing reactions"
-    FOLLOWS = "Following and blocking users"
+    FOLLOWS = "Following, blocking and muting"
     POSTS = "Creating and deleting posts"
     SCHEDULES = "Scheduling posts"
     JOINS = "Joining, leaving and creating communities and topics"
     MODERATION = "Moderating communities"
     REPORTS = "Reporting content"
+    UPLOADS = "Creating uploads"
+    PRESENCE = "Signalling presence"
     OPERATIONS = "Managing accounts, publications, call jobs and mail addresses"
 
 
@@ -51,6 +53,8 @@ class WritesPerMinute:
     joins: int = 120
     moderation: int = 120
     reports: int = 30
+    uploads: int = 120
+    presence: int = 120
     operations: int = 120
     organization_factor: int = 100
     service_factor: int = 10
@@ -90,6 +94,8 @@ class WriteBudgets:
     ) -> None:
         """Counts one write. A write and its first repetition with the same idempotency key count once.
 
+        `has_key` says that the request has a service key.
+
         Raises: RateLimited if the user or the organization has reached the limit.
         """
         if Role.SERVICE in roles and not has_key:
@@ -98,11 +104,11 @@ class WriteBudgets:
         # `pop` removes the key, so that at most every second use of a key is free.
         if key is not None and self._keys.pop(key, False):
             return
-        self._spend_of_key(viewer, limit) if has_key else self._spend(viewer, limit)
+        self._spend_for_key(viewer, limit) if has_key else self._spend(viewer, limit)
         if key is not None:
             self._keys[key] = True
 
-    def _spend_of_key(self, account: User, limit: WriteLimit) -> None:
+    def _spend_for_key(self, account: User, limit: WriteLimit) -> None:
         owner = account.organization_id, account.id
         try:
             self._services[limit].check(owner, 1)

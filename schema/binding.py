@@ -34,14 +34,20 @@ _AREAS = {
     "resolvers.chat": "chat",
     "resolvers.chat.community_settings": "moderation",
     "resolvers.chat.moderation": "moderation",
+    "resolvers.chat.stamp_ownerships": "moderation",
     "resolvers.content_reports": "moderation",
     "resolvers.feed": "feed",
+    "resolvers.files": "files",
     "resolvers.identity": "identity",
     "resolvers.job_events": "jobs",
     "resolvers.mail": "mail",
+    "resolvers.mutes": "identity",
     "resolvers.publishing": "publishing",
 }
-"""The area of scopes, by module or folder of resolvers. Service keys may not use root fields of other modules."""
+"""The area of scopes, by module or folder of resolvers.
+
+Service keys may not use root fields of other modules, unless the binding names a scope.
+"""
 
 BatchResolver = Callable[[Sequence[Any], Any], Awaitable[Sequence[Any]]]
 """Resolves a field of many objects at once: takes the objects and the Info, returns the values in the same order."""
@@ -72,7 +78,7 @@ def field(
     - `admission` admits or refuses operations that select the field.
     - `accepts_large_body` allows larger request bodies.
     - `queries_per_object` says that the resolver queries the database for each object. Such fields cost more.
-    - `scope` is what a service key needs for a field of Query. By default, it is to read the resolver's area.
+    - `scope` is the scope that a service key needs for a field of Query: by default, to read the resolver's area.
     """
     metadata = {
         SCOPE: scope or area_scope(resolver, "read"),
@@ -125,9 +131,9 @@ def mutation(
 ) -> Any:
     """Binds a field of Mutation.
 
-    - `limit` says how often users and organizations may execute it. None means any number of times.
+    - `limit` says how often users, service keys and organizations may execute it. None means any number of times.
     - `accepts_large_body` allows larger request bodies.
-    - `scope` is what a service key needs. By default, it is to write to the resolver's area.
+    - `scope` is the scope that a service key needs: by default, to write to the resolver's area.
     """
     metadata = {ACCEPTS_LARGE_BODY: accepts_large_body or None, SCOPE: scope or area_scope(resolver, "write")}
     extensions: list[FieldExtension] = [] if limit is None else [_CountWrites(limit)]

@@ -6,9 +6,11 @@ import strawberry
 from strawberry import ID
 
 import resolvers.calls.jobs
+import resolvers.calls.limits
+import resolvers.calls.lines
 from schema.binding import field, shared_field
 from schema.timeline import PageMixin, Timeline
-from storage.calls.records import CallJobState, CallOutcome, CallTaskState
+from storage.calls.records import CallJobState, CallOutcome, CallTaskState, TelephonyProvider
 from storage.calls.windows import Weekday
 from storage.timeline import Timestamp
 
@@ -29,6 +31,14 @@ strawberry.enum(
     ),
 )
 
+strawberry.enum(
+    TelephonyProvider,
+    description=(
+        "Service that makes calls. SIMULATOR: calls nobody and invents outcomes. WEBHOOK: a service of the operator, "
+        "which gets each call as an HTTP request. TWILIO: Twilio's API."
+    ),
+)
+
 
 @strawberry.type(description="Limits of an organization's calls. Each organization has one such object.")
 class CallLimits:
@@ -36,6 +46,15 @@ class CallLimits:
     concurrent_calls: int = strawberry.field(description="Number of calls that may be active at a time.")
     calls_per_second: float = strawberry.field(description="Number of calls that may start in any rolling second.")
     active_calls: int = strawberry.field(description="Number of calls that are active now.")
+
+
+@strawberry.type(description="A line by which the calls of call jobs are made.")
+class TelephonyLine:
+    id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string.")
+    provider: TelephonyProvider = strawberry.field(description="Service that makes the calls.")
+    caller_number: str | None = strawberry.field(
+        description="Phone number that the calls come from, such as +15005550006. Null when the provider chooses it."
+    )
 
 
 @strawberry.type(description="Times of day (HH:MM) between which calls may begin, local to timeZone.")
@@ -71,7 +90,7 @@ class CallJobProgress:
 
 @strawberry.type(description="A bad row of a list.")
 class CallRowError:
-    row: int = strawberry.field(description="Line on which the row begins. The header is line 1.")
+    row: int = strawberry.field(description="Line on which the row begins. Lines count from 1.")
     column: str | None = strawberry.field(description="Name of the bad column. Null when the whole row is bad.")
     message: str = strawberry.field(description="What is wrong, as a sentence for people.")
 
@@ -86,10 +105,13 @@ class CallVariable:
 class CallTask:
     id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string.")
     job_id: ID = strawberry.field(description="Id of the job that the number belongs to.")
-    row: int = strawberry.field(description="Line of the number in the list. The header is line 1.")
-    phone_number: str = strawberry.field(description="The phone number in E.164 form.")
+    row: int = strawberry.field(description="Line of the number in the list. Lines count from 1.")
+    phone_number: str = strawberry.field(
+        description="The phone number in E.164 form. Empty once a retention rule of the organization has removed it."
+    )
     variables: list[CallVariable] = strawberry.field(
-        description="Variables of the scenario, from the other columns of the list."
+        description="Variables of the scenario, from the other columns of the list. Empty once a retention rule has "
+        "removed them."
     )
     state: CallTaskState = strawberry.field(description="Current state.")
     outcome: CallOutcome | None = strawberry.field(description="How the last call ended. Null until it has ended.")
@@ -154,4 +176,32 @@ class CallListCheck:
     estimated_end_at: datetime | None = strawberry.field(
         description="Earliest possible end of a job that is launched now. Null with bad rows, and when the job could "
         "never end."
+    )
+
+
+@strawberry.type
+class CallQuery:
+    call_job: CallJob | None = field(
+        resolvers.calls.jobs.call_job,
+        "Call job with this id. NOT_FOUND if the organization has none. Needs the role OPERATOR.",
+    )
+    call_jobs: CallJobTimeline = field(
+        resolvers.calls.jobs.call_jobs, "Call jobs of the organization, ordered by creation. Needs the role OPERATOR."
+    )
+    call_limits: CallLimits = field(
+        resolvers.calls.limits.call_limits, "Limits of the organization's calls. Needs the role OPERATOR."
+    )
+    telephony_lines: list[TelephonyLine] = field(
+        resolvers.calls.lines.telephony_lines,
+        "Lines by which the organization's calls are made. Empty when the server has no telephony provider: then no "
+        "call job can be launched. Needs the role OPERATOR.",
+    )
+    do_not_call: list[bool] = field(
+        resolvers.calls.limits.do_not_call,
+        "Whether each phone number is on the do-not-call list, in the order of the argument. Needs the role OPERATOR.",
+    )
+    check_call_list: CallListCheck = field(
+        resolvers.calls.jobs.check_call_list,
+        "Validates a call list without storing or dialling anything. Needs the role OPERATOR.",
+        accepts_large_body=True,
     )

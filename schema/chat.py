@@ -10,11 +10,17 @@ import resolvers.chat.communities
 import resolvers.chat.community_settings
 import resolvers.chat.messages
 import resolvers.chat.moderation
+import resolvers.chat.quotes
+import resolvers.chat.stamp_ownerships
+import resolvers.chat.threads
 import resolvers.chat.topics
+import resolvers.mutes
 from schema.binding import field, shared_field
+from schema.files import Attachment
 from schema.identity import User
 from schema.timeline import PageMixin, Timeline
 from storage.chat.roles import CommunityRole
+from storage.chat.stamps.rules import StampPackAvailability, StampRuleKind
 from storage.chat.visibility import CommunityVisibility
 from storage.timeline import Timestamp
 
@@ -42,6 +48,10 @@ class Community:
         resolvers.chat.moderation.own_mute,
         "When the viewer may post, react and edit again; null if the viewer is not muted.",
     )
+    muted: bool = field(
+        resolvers.mutes.is_community_muted,
+        "Whether the viewer has muted this community (`muteCommunity`). `viewerMutedUntil` is a moderator's decision.",
+    )
     members: list[User] = field(
         resolvers.chat.communities.members,
         "Members, ordered by handle. Empty for viewers who have not joined a community that is not PUBLIC.",
@@ -49,17 +59,87 @@ class Community:
     )
     topics: list[Annotated["Topic", strawberry.lazy("schema.chat")]] = field(
         resolvers.chat.communities.latest_topics,
-        "The most recently active topics. The query `communityTopics` pages through all topics. Empty for viewers who "
-        "have not joined a community that is not PUBLIC.",
+        "The most recently active topics that are not archived. The query `communityTopics` pages through all topics. "
+        "Empty for viewers who have not joined a community that is not PUBLIC.",
         queries_per_object=True,
     )
 
 
-@strawberry.type(description="A picture from the catalogue that a message can consist of.")
+@strawberry.type(description="A picture that a message can consist of: one of the program, or of the organization.")
 class Stamp:
     id: ID = strawberry.field(description="Value for `stampId` in `postMessage`.")
-    name: str = strawberry.field(description="Name of the picture, in English.")
-    image_url: str = strawberry.field(description="Path of an SVG file, relative to the server's origin.")
+    name: str = strawberry.field(
+        description="Name of the picture: in English for one of the program, and as the administrator named it for one "
+        "of the organization."
+    )
+    image_url: str = strawberry.field(
+        description="Path of the picture, relative to the server's origin. The picture of a stamp of the organization "
+        "needs the viewer's credentials, and leads to nothing after the stamp was removed."
+    )
+    thumbnail_url: str = strawberry.field(
+        description="Path of the picture in at most 64 pixels, for reactions and lists. For a stamp of the program, "
+        "the same as `imageUrl`."
+    )
+    emoji: str | None = strawberry.field(
+        description="The name between colons, such as `:lit:`, with which `addReaction` adds this stamp as a reaction. "
+        "Null for a stamp of the program."
+    )
+
+
+@strawberry.type(description="What people do to earn a pack.")
+class StampRule:
+    kind: StampRuleKind = strawberry.field(description="What is counted.")
+    threshold: int = strawberry.field(description="The count from which on a person owns the pack.")
+
+
+@strawberry.type(description="Stamps that administrators have uploaded for the organization.")
+class StampPack:
+    id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string.")
+    name: str = strawberry.field(description="Name of the pack, unique in the organization.")
+    stamps: list[Stamp] = strawberry.field(description="Stamps of the pack, the earliest first; at most 50.")
+    availability: StampPackAvailability = strawberry.field(description="Who may use the pack.")
+    rule: StampRule | None = strawberry.field(
+        description="What people do to earn the pack; null unless its availability is EARNED."
+    )
+    owned: bool = field(
+        resolvers.chat.stamp_ownerships.owned,
+        "Whether the viewer may post the stamps of the pack and react with them.",
+        batch_resolver=resolvers.chat.stamp_ownerships.owned_of_many,
+    )
+    progress: int | None = field(
+        resolvers.chat.stamp_ownerships.progress,
+        "The viewer's count for the rule, at most its threshold. The threshold if the viewer owns the pack; null "
+        "without a rule. A viewer who reaches the threshold gets the pack usually within 20 seconds, otherwise "
+        "within about a day. For MEMBER_DAYS it always takes up to a day.",
+        batch_resolver=resolvers.chat.stamp_ownerships.progress_of_many,
+    )
+
+
+@strawberry.type(description="A pack that a person owns.")
+class StampPackOwnership:
+    pack: StampPack | None = field(
+        resolvers.chat.stamp_ownerships.owned_pack,
+        "The pack; null if it was removed meanwhile.",
+        batch_resolver=resolvers.chat.stamp_ownerships.owned_packs,
+    )
+    owned_since: datetime = strawberry.field(description="When the person got the pack.")
+    giver: User | None = field(
+        resolvers.chat.stamp_ownerships.giver,
+        "User who gave the pack; null if it was earned.",
+        batch_resolver=resolvers.chat.stamp_ownerships.givers,
+    )
+
+
+@strawberry.type(
+    description="The stored copy of the image of a linked page, without metadata, at most 640 pixels wide and high."
+)
+class LinkPreviewImage:
+    url: str = strawberry.field(
+        description="URL of the copy on this server, the same as `imageUrl`. It needs no credentials, and is signed."
+    )
+    width: int = strawberry.field(description="Width in pixels.")
+    height: int = strawberry.field(description="Height in pixels.")
+    blurhash: str = strawberry.field(description="BlurHash, to show while the image loads.")
 
 
 @strawberry.type(description="Title, summary and image of a linked page.")
@@ -68,7 +148,13 @@ class LinkPreview:
     title: str = strawberry.field(description="Title of the page.")
     description: str | None = strawberry.field(description="Summary of the page; null if it has none.")
     image_url: str | None = strawberry.field(
-        description="URL of the page's image on this server's image proxy; null if it has none."
+        description="URL of the page's image on this server; null if the page has none, or if it was refused. For 30 "
+        "days after the image was fetched it serves the stored copy. After that, or without a copy, it serves the "
+        "image from the page's site."
+    )
+    image: LinkPreviewImage | None = strawberry.field(
+        description="Stored copy of the page's image, with its size. Null if the page has no image, or if no copy was "
+        "stored; in the second case use `imageUrl`."
     )
     site_name: str | None = strawberry.field(description="Name of the page's site; null if it has none.")
 
@@ -77,7 +163,10 @@ class LinkPreview:
     description="An emoji of a message and the users who reacted with it, without users whom the viewer blocked."
 )
 class Reaction:
-    emoji: str = strawberry.field(description="One emoji: a single grapheme.")
+    emoji: str = strawberry.field(
+        description="One emoji of Unicode, or the name of a stamp between colons, such as `:lit:`. `stampPacks` has "
+        "its picture; show the text if the stamp was removed."
+    )
     count: int = strawberry.field(description="Number of users who reacted with the emoji.")
     reacted: bool = strawberry.field(description="Whether the viewer reacted with the emoji.")
     users: list[User] = field(
@@ -85,6 +174,51 @@ class Reaction:
         "Users who reacted with the emoji, earliest first.",
         serves_audiences=True,
         queries_per_object=True,
+    )
+
+
+@strawberry.type(
+    description="The replies to a message. They are the messages of a topic of their own, without those of users whom "
+    "the viewer blocked."
+)
+class Thread:
+    id: ID = strawberry.field(
+        description="Id of the thread's topic. The fields, mutations and subscriptions of topics take it. Lists of "
+        "topics do not contain it."
+    )
+    reply_count: int = strawberry.field(
+        description="Number of replies that are not deleted. It is updated at most once a second."
+    )
+    last_reply_at: Timestamp | None = strawberry.field(
+        description="Timestamp of the last reply; null if all replies are deleted."
+    )
+    last_repliers: list[User] = field(
+        resolvers.chat.threads.last_repliers,
+        "The people who replied last, the latest first; at most 5.",
+        batch_resolver=resolvers.chat.threads.last_repliers_of_many,
+        serves_audiences=True,
+    )
+    unread_count: int = field(
+        resolvers.chat.threads.unread_count,
+        "Number of replies after the viewer's read mark in the thread, at most 100. The viewer's own do not count.",
+        batch_resolver=resolvers.chat.threads.unread_counts,
+    )
+    followed: bool = field(
+        resolvers.chat.threads.followed,
+        "Whether the viewer follows the thread, and is notified of replies. The author of the message, and everybody "
+        "who replies or is mentioned in a reply, follows it automatically.",
+        batch_resolver=resolvers.chat.threads.followed_of_many,
+    )
+
+
+@strawberry.type(description="The message that another message quotes.")
+class Quote:
+    message: Annotated["Message", strawberry.lazy("schema.chat")] | None = field(
+        resolvers.chat.quotes.quoted_message,
+        "The quoted message as it is now, or its tombstone. Null if the viewer may not read it, and if the viewer has "
+        "blocked its author.",
+        batch_resolver=resolvers.chat.quotes.quoted_messages,
+        serves_audiences=True,
     )
 
 
@@ -98,8 +232,15 @@ class Message:
     author: User = shared_field(
         resolvers.chat.messages.author, "User who wrote the message.", batch_resolver=resolvers.chat.messages.authors
     )
+    author_role: CommunityRole | None = shared_field(
+        resolvers.chat.messages.author_role,
+        "Role of the author in the topic's community; null for an author who is no member. A viewer of a higher rank "
+        "may delete the message, and mute, remove and ban the author.",
+        batch_resolver=resolvers.chat.messages.author_roles,
+    )
     text: str = strawberry.field(
-        description="Text as written; empty if the message has only a stamp, and on a tombstone."
+        description="Text as written, with the markers of its formatting, such as **bold** and `code`; empty if the "
+        "message has only a stamp, and on a tombstone."
     )
     stamp: Stamp | None = shared_field(
         resolvers.chat.messages.stamp,
@@ -117,15 +258,28 @@ class Message:
         batch_resolver=resolvers.chat.messages.reactions_of_many,
         serves_audiences=True,
     )
+    thread: Thread | None = field(
+        resolvers.chat.threads.thread,
+        "The replies to the message; null before the first one, and on a reply. It stays when the message is deleted.",
+        batch_resolver=resolvers.chat.threads.threads,
+        serves_audiences=True,
+    )
     link_preview: LinkPreview | None = shared_field(
         resolvers.chat.messages.link_preview,
         "Preview of the first link in the text. Null without a link, and until the preview is fetched. "
         "`MessageEdited` is emitted when the preview is stored.",
         batch_resolver=resolvers.chat.messages.link_previews,
     )
+    attachments: list[Attachment] = strawberry.field(
+        description="Attached files in their order, at most 10; empty on a tombstone."
+    )
+    quote: Quote | None = strawberry.field(
+        description="The quoted message; null if the message quotes none, and on a tombstone."
+    )
     edited_at: datetime | None = strawberry.field(description="When the author last edited the text; null if never.")
     deleted_at: datetime | None = strawberry.field(
-        description="When the message was deleted; null if it was not. A tombstone has no text, stamp or reactions."
+        description="When the message was deleted; null if it was not. A tombstone has no text, stamp, reactions or "
+        "files."
     )
 
 
@@ -134,14 +288,25 @@ class MessageTimeline(PageMixin, Timeline):
     items: list[Message] = strawberry.field(description="Items of the page, in the requested order.")
 
 
-@strawberry.type(description="A chat room of a community.")
+@strawberry.type(
+    description="A chat room of a community, the messages of a conversation, or a thread: the replies to a message."
+)
 class Topic:
     id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string.")
-    title: str = strawberry.field(description="Title, 1 to 200 characters.")
+    title: str = strawberry.field(
+        description="Title, 1 to 200 characters. For a conversation its name, which may be empty. Empty for a thread."
+    )
+    parent_message_id: ID | None = strawberry.field(
+        description="Id of the message to which the messages of a thread reply; null for all other topics."
+    )
     community: Community = shared_field(resolvers.chat.topics.community, "Community of the topic.")
     created_at: datetime = strawberry.field(description="When the topic was created.")
     last_activity: Timestamp = strawberry.field(
         description="Timestamp of the last message, or of the topic's creation if there is none."
+    )
+    archived_at: datetime | None = strawberry.field(
+        description="When the topic was archived, which makes it read-only; null if it is not. The topics of an "
+        "archived community are read-only as well."
     )
     slow_mode_seconds: int = strawberry.field(
         description="Seconds that a person has to wait between two messages; 0 without slow mode."
@@ -169,6 +334,11 @@ class Topic:
         "Timestamp of the viewer's read mark; null if there is none, or if the viewer has not joined the community.",
         batch_resolver=resolvers.chat.topics.read_marks,
     )
+    muted: bool = field(
+        resolvers.mutes.is_topic_muted,
+        "Whether the viewer has muted this topic (`muteTopic`). A mute of its community does not count here.",
+        batch_resolver=resolvers.mutes.are_topics_muted,
+    )
     messages: MessageTimeline | None = field(
         resolvers.chat.topics.messages_of,
         "Messages of the topic; null if the viewer has not joined the community.",
@@ -181,7 +351,21 @@ class TopicTimeline(PageMixin, Timeline):
     items: list[Topic] = strawberry.field(description="Items of the page, in the requested order.")
 
 
-@strawberry.type(description="A topic with a high posting rate.")
+@strawberry.type(description="A thread that the viewer follows.")
+class FollowedThread:
+    thread: Topic = strawberry.field(description="The thread. Its messages are the replies.")
+    parent_topic: Topic = strawberry.field(description="Topic or conversation of the message to which people reply.")
+    parent_message: Message | None = strawberry.field(
+        description="The message to which people reply; null if the viewer has blocked its author."
+    )
+
+
+@strawberry.type(description="A page of followed threads, ordered by last activity.")
+class FollowedThreadTimeline(PageMixin, Timeline):
+    items: list[FollowedThread] = strawberry.field(description="Items of the page, in the requested order.")
+
+
+@strawberry.type(description="A topic where at least two people posted recently.")
 class TrendingTopic:
     topic: Topic = strawberry.field(description="The topic.")
     messages_per_minute: float = strawberry.field(
@@ -196,7 +380,10 @@ class ReceivedReaction:
         description="Position on the viewer's timeline of reactions. It is unique, and later reactions have greater "
         "timestamps."
     )
-    emoji: str = strawberry.field(description="One emoji: a single grapheme.")
+    emoji: str = strawberry.field(
+        description="One emoji of Unicode, or the name of a stamp between colons, such as `:lit:`. `stampPacks` has "
+        "its picture; show the text if the stamp was removed."
+    )
     user: User = field(resolvers.chat.messages.received_from, "User who reacted.")
     message: Message = field(
         resolvers.chat.messages.received_on,

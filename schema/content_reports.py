@@ -13,13 +13,14 @@ from schema.identity import User
 from storage.feed.content_reports.records import (
     ContentReportCategory,
     ContentReportDecision,
+    ContentReportOutcome,
     ContentReportState,
     ContentReportSubject,
 )
 
 strawberry.enum(
     ContentReportSubject,
-    description="What is reported: a message of a community, a post, or a person.",
+    description="Kind of a report's subject: a message of a community or a conversation, a post, or a person.",
 )
 strawberry.enum(
     ContentReportCategory,
@@ -30,27 +31,38 @@ strawberry.enum(
     description="OPEN: the report waits for a decision. DECIDED: a moderator has decided.",
 )
 
+strawberry.enum(
+    ContentReportOutcome,
+    description="Effect of a decision about a report. As the decision says, except that a ban outside of communities "
+    "is DEACTIVATE: the person loses access to the organization.",
+)
+
 
 @strawberry.type(description="A report of a message, a post or a person, as its moderators see it.")
 class ContentReport:
     id: ID = strawberry.field(description="Id of the report.")
-    subject: ContentReportSubject = strawberry.field(description="Kind of what is reported.")
+    subject: ContentReportSubject = strawberry.field(description="Kind of the report's subject.")
     subject_id: ID = strawberry.field(description="Id of the message, the post or the person.")
     community: Community | None = field(
-        resolvers.content_reports.community, "Community of the message; null for posts and people."
+        resolvers.content_reports.community,
+        "Community of the message. Null if the ADMINs decide: for posts, people, messages of conversations, and "
+        "messages of the only owner of a PRIVATE community.",
     )
     author: User = field(resolvers.content_reports.author, "Person who wrote the message or post, or who is reported.")
-    reporter: User = field(resolvers.content_reports.reporter, "Person who reported.")
+    reporter: User = field(resolvers.content_reports.reporter, "Person who filed the report.")
     category: ContentReportCategory = strawberry.field(description="Reason of the report.")
     text: str = strawberry.field(description="What the reporter wrote, at most 1000 characters; may be empty.")
     content_text: str = strawberry.field(
-        description="Text of the message or post, or name of the person, when it was reported. It stays although the "
-        "content is edited or deleted."
+        description="Text of the message or post, or name and bio of the person, when it was reported. It stays "
+        "although the content is edited or deleted."
     )
-    reported_at: datetime = strawberry.field(description="When the person reported.")
+    reported_at: datetime = strawberry.field(description="When the report was filed.")
     state: ContentReportState = strawberry.field(description="Whether a moderator has decided.")
     decision: ContentReportDecision | None = strawberry.field(
         description="The decision; null while the report is open."
+    )
+    outcome: ContentReportOutcome | None = strawberry.field(
+        description="Effect of the decision; null while the report is open."
     )
     note: str | None = strawberry.field(
         description="The moderator's reason, 1 to 500 characters; null while the report is open."
@@ -94,13 +106,14 @@ class ContentReportMutation:
         resolvers.content_reports.report_content,
         "Reports another person's message or post, or a person, to the moderators of the community or the ADMINs. "
         "Always true. A person reports the same subject once: repetitions change nothing. The reporter is notified of "
-        "the decision. CONFLICT for a deleted message, and when 50 reports of the subject are open.",
+        "the decision. CONFLICT for a deleted message, and when 50 reports of the subject are open. RATE_LIMITED when "
+        "100 reports of the viewer are open.",
         limit=WriteLimit.REPORTS,
     )
     decide_content_report: ContentReport = mutation(
         resolvers.content_reports.decide_content_report,
         "Decides a report and all other open reports of the same subject. Each report is decided once: CONFLICT if "
-        "another moderator was faster. FORBIDDEN for a report about the viewer or a person of equal or higher rank. "
-        "The same decision of the same moderator may be repeated.",
+        "another moderator was faster. FORBIDDEN for a report about the viewer and, unless the decision is DISMISS, "
+        "about a person of equal or higher rank. The same decision of the same moderator may be repeated.",
         limit=WriteLimit.MODERATION,
     )

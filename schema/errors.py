@@ -51,7 +51,7 @@ def _with_code(error: GraphQLError) -> GraphQLError:
     elif error.path is None:
         extensions.setdefault("code", "GRAPHQL_VALIDATION_FAILED")
     elif "code" not in extensions:
-        # The operation was executed, so a resolver returned the value that cannot be serialized.
+        # The operation was executed, so a resolver has returned a value that cannot be serialized.
         return _log_and_mask(error, error.original_error or error)
     return _copy(error, error.message, extensions)
 
@@ -70,7 +70,7 @@ def _value_extensions(error: GraphQLError) -> dict[str, str]:
 
 
 def _name_before(value: Node) -> str:
-    """Returns the name of a literal's argument, input field or variable, which stands before the nearest colon."""
+    """Returns the name of a literal's argument, input field or variable: the token before the colon to its left."""
     token = value.loc.start_token if value.loc else None
     while token and token.kind is not TokenKind.COLON:
         token = token.prev

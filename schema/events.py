@@ -6,11 +6,17 @@ from typing import Annotated, Any
 import strawberry
 from strawberry import ID
 
+import resolvers.chat.events
+import resolvers.chat.typing_people
 from resolvers import events as records
+from schema.binding import field, shared_field
 from schema.calls import CallJob, CallLimits, CallTask
-from schema.chat import Message, Topic
+from schema.chat import Community, Message, Topic
 from schema.content_reports import ContentReport
-from schema.feed import FanOut, Notification, Post
+from schema.conversations import Conversation
+from schema.feed.notifications import Notification
+from schema.feed.posts import FanOut, Post
+from schema.identity import User
 from schema.privacy import DataExport
 from schema.publishing import Publication
 from storage.streams.log import Cursor
@@ -77,6 +83,14 @@ class ReactionsChanged(EventKindMixin, Event):
     message: Message = strawberry.field(description="The message in its current state.")
 
 
+@strawberry.type(
+    description="The thread of a message has new or deleted replies. Sent at most once a second for each message. The "
+    "replies themselves are in the `topicEvents` of the thread."
+)
+class ThreadChanged(EventKindMixin, Event):
+    message: Message = strawberry.field(description="The parent message in its current state.")
+
+
 @strawberry.type(description="A moderator pinned a message.")
 class MessagePinned(EventKindMixin, Event):
     message: Message = strawberry.field(description="The message in its current state.")
@@ -100,14 +114,54 @@ class TopicActivity(EventKindMixin, Event):
     topic: Topic = strawberry.field(description="The topic.")
 
 
+@strawberry.type(description="A moderator changed a topic: its title, its slow mode, or whether it is archived.")
+class TopicChanged(EventKindMixin, Event):
+    topic: Topic = strawberry.field(description="The topic in its current state.")
+
+
+@strawberry.type(
+    description="An owner changed a community's name, description or visibility, or archived or reopened it. Members "
+    "receive it also while the community is archived."
+)
+class CommunityChanged(EventKindMixin, Event):
+    community: Community | None = field(
+        resolvers.chat.events.changed_community,
+        "The community in its current state; null if the viewer may not see it any more.",
+    )
+
+
+@strawberry.type(
+    description="A conversation of the viewer is new, has new messages, people or another name, or was left."
+)
+class ConversationChanged(EventKindMixin, Event):
+    conversation_id: ID = strawberry.field(description="Id of the conversation.")
+    conversation: Conversation | None = strawberry.field(
+        description="The conversation in its current state; null if the viewer has left it or declined."
+    )
+
+
 TopicEvent = Annotated[
-    StreamReady | MessagePosted | MessageEdited | MessageDeleted | ReactionsChanged | MessagePinned | MessageUnpinned,
-    strawberry.union("TopicEvent", description="Changes of the messages of a topic."),
+    StreamReady
+    | MessagePosted
+    | MessageEdited
+    | MessageDeleted
+    | ReactionsChanged
+    | ThreadChanged
+    | MessagePinned
+    | MessageUnpinned
+    | TopicChanged,
+    strawberry.union("TopicEvent", description="Changes of a topic and its messages."),
 ]
 
 CommunityEvent = Annotated[
-    StreamReady | TopicCreated | TopicActivity,
-    strawberry.union("CommunityEvent", description="Changes of the topics of a community."),
+    StreamReady | TopicCreated | TopicActivity | TopicChanged | CommunityChanged,
+    strawberry.union("CommunityEvent", description="Changes of a community and its topics."),
+]
+
+
+ConversationEvent = Annotated[
+    StreamReady | ConversationChanged,
+    strawberry.union("ConversationEvent", description="Changes of the viewer's conversations."),
 ]
 
 
@@ -149,12 +203,12 @@ class DataExportChanged(EventKindMixin, Event):
     export: DataExport = strawberry.field(description="The export in its current state.")
 
 
-@strawberry.type(description="A post was added to the viewer's home feed.")
+@strawberry.type(description="A post was added to the feed that the subscription follows.")
 class PostArrived(EventKindMixin, Event):
     post: Post = strawberry.field(description="The post in its current state.")
 
 
-@strawberry.type(description="A post was removed from the viewer's home feed because it was deleted.")
+@strawberry.type(description="A post was removed from the feed that the subscription follows, because it was deleted.")
 class PostRemoved(EventKindMixin, Event):
     post_id: ID = strawberry.field(description="Id of the removed post.")
 
@@ -179,6 +233,11 @@ HomeFeedEvent = Annotated[
     strawberry.union("HomeFeedEvent", description="Changes of the viewer's home feed."),
 ]
 
+PostListEvent = Annotated[
+    StreamReady | PostArrived | PostRemoved,
+    strawberry.union("PostListEvent", description="Changes of the local feed or of the posts with a hashtag."),
+]
+
 NotificationEvent = Annotated[
     StreamReady | NotificationArrived,
     strawberry.union("NotificationEvent", description="New notifications of the viewer."),
@@ -200,4 +259,32 @@ JobEvent = Annotated[
     strawberry.union(
         "JobEvent", description="Changes of an organization's publications, call jobs, fan-outs and exports."
     ),
+]
+
+
+@strawberry.type(description="A person started typing. `TypingEnded` follows, at the latest when the signal has ended.")
+class TypingStarted(EventKindMixin, Event):
+    user: User = shared_field(resolvers.chat.typing_people.typing_user, "The person.")
+
+
+@strawberry.type(description="A person stopped typing, or the signal has ended.")
+class TypingEnded(EventKindMixin, Event):
+    user: User = shared_field(resolvers.chat.typing_people.typing_user, "The person.")
+
+
+@strawberry.type(description="The people of a subscription who are online now.")
+class OnlinePeopleChanged(EventKindMixin, Event):
+    online_user_ids: list[ID] | None = strawberry.field(
+        description="Ids of those who are online, of the same kind as those of `Query.onlineUserIds`. Null: not known."
+    )
+
+
+TypingEvent = Annotated[
+    StreamReady | TypingStarted | TypingEnded,
+    strawberry.union("TypingEvent", description="People who start and stop typing."),
+]
+
+PresenceEvent = Annotated[
+    StreamReady | OnlinePeopleChanged,
+    strawberry.union("PresenceEvent", description="Changes of who is online."),
 ]

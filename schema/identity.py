@@ -4,7 +4,9 @@ import strawberry
 from strawberry import ID
 
 import resolvers.identity
-from schema.binding import field
+import resolvers.mutes
+from resolvers.write_limits import WriteLimit
+from schema.binding import field, mutation
 from storage.identity.roles import Role
 
 strawberry.enum(
@@ -23,8 +25,8 @@ class User:
     name: str = strawberry.field(description="Display name, from the newest token.")
     organization_id: ID = strawberry.field(description="Id of the user's organization.")
     roles: list[Role] = strawberry.field(
-        description="Roles that an administrator granted; those of the user's newest token if none were ever granted. "
-        "Without the roles that they include."
+        description="Roles that were granted to the user; if none were ever granted, the roles of the user's newest "
+        "token. Roles that they include are not listed."
     )
     is_deactivated: bool = strawberry.field(
         name="deactivated",
@@ -39,6 +41,15 @@ class User:
         name="service",
         description="Whether this is the service account of a service key. Its name is the name of the key.",
     )
+    avatar_url: str | None = strawberry.field(
+        description="Path of the user's avatar, relative to the server's origin; null without one. A square picture of "
+        "at most 192 pixels. Each request needs the viewer's credentials: the cookie of a session, or the header "
+        "Authorization. Another avatar has another path."
+    )
+    bio: str | None = strawberry.field(
+        description="What the user wrote about themselves, as typed; null if nothing. Clients show it with the "
+        "formatting of messages."
+    )
     follower_count: int = strawberry.field(description="Number of users who follow this user.")
     following_count: int = strawberry.field(description="Number of users whom this user follows.")
     following: bool = field(
@@ -50,4 +61,20 @@ class User:
         resolvers.identity.blocked,
         "Whether the viewer has blocked this user.",
         batch_resolver=resolvers.identity.blocked_of_many,
+    )
+    muted: bool = field(
+        resolvers.mutes.is_user_muted,
+        "Whether the viewer has muted this user (`muteUser`).",
+        batch_resolver=resolvers.mutes.are_users_muted,
+    )
+
+
+@strawberry.type
+class ProfileMutation:
+    """Changes of the viewer's profile."""
+
+    update_profile: User = mutation(
+        resolvers.identity.update_profile,
+        "Changes the viewer's profile, which everybody of the organization sees. Returns the viewer. Idempotent.",
+        limit=WriteLimit.FOLLOWS,
     )

@@ -39,9 +39,9 @@ class CommunityBan:
 
 @strawberry.type(description="A request to join a community that waits for a decision of its moderators.")
 class JoinRequest:
-    user: User = field(resolvers.chat.joining.requester, "The person who asked.")
+    user: User = field(resolvers.chat.joining.requester, "The person who requests to join.")
     message: str = strawberry.field(description="Text for the moderators, at most 500 characters; may be empty.")
-    requested_at: datetime = strawberry.field(description="When the person asked.")
+    requested_at: datetime = strawberry.field(description="When the person made the request.")
 
 
 @strawberry.type
@@ -71,30 +71,53 @@ class ModerationMutation:
     update_community: Community = mutation(
         resolvers.chat.community_settings.update_community,
         "Changes the name, the description or the visibility of a community. Needs an owner. When a community is no "
-        "longer PUBLIC, the subscriptions of people who have not joined end. Idempotent.",
+        "longer PUBLIC, the subscriptions of people who have not joined end. Subscribers of the community receive "
+        "`CommunityChanged`. Idempotent.",
         limit=WriteLimit.MODERATION,
         scope="moderation:write",
     )
     archive_community: Community = mutation(
         resolvers.chat.community_settings.archive_community,
         "Makes a community read-only: nobody joins, posts, reacts, edits or creates topics, and lists leave it out. "
-        "Messages can still be deleted. Needs an owner. Idempotent.",
+        "Messages can still be deleted. Subscribers of the community receive `CommunityChanged`. Needs an owner. "
+        "Idempotent.",
         limit=WriteLimit.MODERATION,
     )
     unarchive_community: Community = mutation(
         resolvers.chat.community_settings.unarchive_community,
-        "Ends the archiving of a community. Needs an owner. Idempotent.",
+        "Ends the archiving of a community. Subscribers of the community receive `CommunityChanged`. Needs an owner. "
+        "Idempotent.",
+        limit=WriteLimit.MODERATION,
+    )
+    rename_topic: Topic = mutation(
+        resolvers.chat.community_settings.rename_topic,
+        "Replaces the title of a topic. Subscribers of the topic and of the community receive `TopicChanged`. Needs a "
+        "moderator or owner of the community, or the role ADMIN. Idempotent.",
+        limit=WriteLimit.MODERATION,
+    )
+    archive_topic: Topic = mutation(
+        resolvers.chat.community_settings.archive_topic,
+        "Makes a topic read-only: nobody posts, reacts or edits, scheduled messages to it fail with FORBIDDEN, and "
+        "lists leave it out. Messages can still be deleted. Subscribers of the topic and of the community receive "
+        "`TopicChanged`. Needs a moderator or owner of the community, or the role ADMIN. Idempotent.",
+        limit=WriteLimit.MODERATION,
+    )
+    unarchive_topic: Topic = mutation(
+        resolvers.chat.community_settings.unarchive_topic,
+        "Ends the archiving of a topic. Needs a moderator or owner of the community, or the role ADMIN. Idempotent.",
         limit=WriteLimit.MODERATION,
     )
     pin_message: Message = mutation(
         resolvers.chat.community_settings.pin_message,
-        "Pins a message above the topic's earlier pins. CONFLICT for a deleted message, and when 50 messages are "
-        "pinned. Needs a moderator or owner of the community, or the role ADMIN. Idempotent.",
+        "Pins a message above the topic's earlier pins. NOT_FOUND for a message of somebody whom the viewer has "
+        "blocked. CONFLICT for a deleted message, and when 50 messages are pinned. Needs a moderator or owner of the "
+        "community, or the role ADMIN. Idempotent.",
         limit=WriteLimit.MODERATION,
     )
     unpin_message: Message = mutation(
         resolvers.chat.community_settings.unpin_message,
-        "Removes a pin. Needs a moderator or owner of the community, or the role ADMIN. Idempotent.",
+        "Removes a pin. NOT_FOUND for a message of somebody whom the viewer has blocked. Needs a moderator or owner of "
+        "the community, or the role ADMIN. Idempotent.",
         limit=WriteLimit.MODERATION,
     )
     set_slow_mode: Topic = mutation(

@@ -1,4 +1,4 @@
-"""GraphQL types and root fields of privacy: exports of personal data, and the erasure of users."""
+"""GraphQL types and root fields of privacy: exports of personal data, erasures of users, and retention rules."""
 
 from datetime import datetime
 
@@ -6,12 +6,14 @@ import strawberry
 from strawberry import ID
 
 import resolvers.administration.erasures
+import resolvers.administration.retention_rules
 import resolvers.exports
 from resolvers.write_limits import WriteLimit
 from schema.binding import field, mutation
 from schema.identity import User
 from storage.privacy.erasures import ErasureState
 from storage.privacy.exports import ExportFailure, ExportState
+from storage.privacy.retention_rules import RetainedData
 
 strawberry.enum(
     ErasureState,
@@ -81,7 +83,7 @@ class PrivacyMutation:
         resolvers.exports.export_my_data,
         "Writes everything that the organization stores about the viewer into an archive: one NDJSON file for each "
         "kind of object. `myDataExport` and `jobEvents` show the progress. While an export runs, and for an hour after "
-        "its request, the same one is returned; a new one replaces it. Needs no role.",
+        "its request, a repetition returns the same export; a later export replaces it. Needs no role.",
         limit=WriteLimit.OPERATIONS,
     )
     erase_user: UserErasure = mutation(
@@ -90,5 +92,52 @@ class PrivacyMutation:
         "Texts, posts, reactions, follows and all other data of the user are then removed; `erasures` shows the "
         "progress. This can't be undone. Nobody gets the handle for a year. An ADMIN is erased by another ADMIN. "
         "Idempotent.",
+        limit=WriteLimit.OPERATIONS,
+    )
+
+
+strawberry.enum(
+    RetainedData,
+    description="Data whose lifetime an organization chooses. PHONE_NUMBERS and CALL_VARIABLES: the numbers and the "
+    "variables of call jobs; the days count from the end of the job. MAIL_LEDGER: what delivery events say about an "
+    "address; the days count from the aggregation into the address book, which keeps its counts. DIRECT_MESSAGES: the "
+    "messages of conversations, of which tombstones stay; the days count from the message.",
+)
+
+
+@strawberry.type(description="How long the organization keeps one kind of data.")
+class RetentionRule:
+    data: RetainedData = strawberry.field(description="Which data.")
+    days: int | None = strawberry.field(
+        description="Days after which the data are removed, within about an hour. Null: they are kept for good."
+    )
+    default_days: int | None = field(
+        resolvers.administration.retention_rules.default_days,
+        "Value of `days` in an organization that has set none. Null: for good.",
+    )
+    min_days: int = field(resolvers.administration.retention_rules.min_days, "Smallest value of `days`.")
+    max_days: int = field(resolvers.administration.retention_rules.max_days, "Greatest value of `days`.")
+    set_at: datetime | None = strawberry.field(description="When `days` was set. Null for the default.")
+    set_by: User | None = field(
+        resolvers.administration.retention_rules.set_by,
+        "Administrator who set `days`. Null for the default.",
+        batch_resolver=resolvers.administration.retention_rules.set_by_each,
+    )
+
+
+@strawberry.type
+class RetentionQuery:
+    retention_rules: list[RetentionRule] = field(
+        resolvers.administration.retention_rules.retention_rules,
+        "How long the organization keeps data about people: one rule for each kind of data. Needs the role ADMIN.",
+    )
+
+
+@strawberry.type
+class RetentionMutation:
+    set_retention_rule: RetentionRule = mutation(
+        resolvers.administration.retention_rules.set_retention_rule,
+        "Sets how long the organization keeps a kind of data. A shorter time applies to stored data too: workers begin "
+        "to remove them at once. What was removed can't be restored. Idempotent. Needs the role ADMIN.",
         limit=WriteLimit.OPERATIONS,
     )

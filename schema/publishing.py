@@ -1,4 +1,4 @@
-"""Scheduled posts, publications and connected accounts."""
+"""GraphQL types of scheduled posts, publications and connected accounts, and the root fields of held posts."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -6,10 +6,13 @@ from typing import Annotated, Any
 import strawberry
 from strawberry import ID
 
+import resolvers.publishing.held_posts
 import resolvers.publishing.posts
 import resolvers.publishing.publications
-from schema.binding import field
+from resolvers.write_limits import WriteLimit
+from schema.binding import NO_KEY, field, mutation
 from schema.chat import Topic
+from schema.files import Attachment
 from schema.identity import User
 from schema.timeline import PageMixin, Timeline
 from storage.publishing import records
@@ -71,7 +74,9 @@ class HomeFeedTarget:
 
 @strawberry.type(description="A target that is a chat topic.")
 class TopicTarget:
-    topic: Topic | None = field(resolvers.publishing.publications.topic, "The topic. Null if it no longer exists.")
+    topic: Topic | None = field(
+        resolvers.publishing.publications.topic, "The topic. Null if the viewer may not see it."
+    )
 
     @classmethod
     def is_type_of(cls, record: Any, _info: object) -> bool:
@@ -91,7 +96,7 @@ class AccountTarget:
 
 PublicationTarget = Annotated[
     HomeFeedTarget | TopicTarget | AccountTarget,
-    strawberry.union("PublicationTarget", description="Place where a post is published."),
+    strawberry.union("PublicationTarget", description="Destination of a publication."),
 ]
 
 
@@ -150,6 +155,10 @@ class ScheduledPost:
     author: User = field(resolvers.publishing.posts.author, "Author of the post.")
     text: str = strawberry.field(description="Text as the author wrote it.")
     media: list[ScheduledMedia] = strawberry.field(description="Media in the order in which they are published.")
+    attachments: list[Attachment] = strawberry.field(
+        description="Uploaded files in their order, at most 10. Until the post is published, only its author can "
+        "download them; then everybody who sees a published message or post, while one of them exists."
+    )
     due_at: datetime = strawberry.field(description="When the post is due to be published.")
     time_zone: str = strawberry.field(description="IANA time zone of the author.")
     max_lateness_s: int = strawberry.field(
@@ -166,11 +175,42 @@ class ScheduledPost:
     revision: int = strawberry.field(
         description="Number of the revision: 1 at first; each update or cancellation adds 1."
     )
+    held_since: datetime | None = field(
+        resolvers.publishing.held_posts.held_since,
+        "When the post began to wait for the decision of an ADMIN, because its author is deactivated. Its publications "
+        "stay SCHEDULED and are not published. Null for a post that does not wait for a decision.",
+    )
     editable: bool = field(
-        resolvers.publishing.posts.editable, "Whether an update or a cancellation can still succeed."
+        resolvers.publishing.posts.editable,
+        "Whether at least one publication can still be cancelled. An update needs that none has started.",
     )
 
 
 @strawberry.type(description="A page of scheduled posts, ordered by due time.")
 class ScheduledPostTimeline(PageMixin, Timeline):
     items: list[ScheduledPost] = strawberry.field(description="The posts of the page, in the requested order.")
+
+
+@strawberry.type
+class HeldPostQuery:
+    """Lists of held posts."""
+
+    held_scheduled_posts: list[ScheduledPost] = field(
+        resolvers.publishing.held_posts.held_scheduled_posts,
+        "Scheduled posts of deactivated authors, which wait for the decision of an ADMIN, ordered by due time. Needs "
+        "the role ADMIN.",
+        scope=NO_KEY,
+    )
+
+
+@strawberry.type
+class HeldPostMutation:
+    """Decisions about held posts."""
+
+    release_scheduled_post: ScheduledPost = mutation(
+        resolvers.publishing.held_posts.release_scheduled_post,
+        "Schedules a held post again, with another user as its author, whose rights count at the due time. "
+        "`cancelScheduledPost` cancels it instead. CONFLICT for a post that is not held. Needs the role ADMIN.",
+        limit=WriteLimit.OPERATIONS,
+        scope=NO_KEY,
+    )

@@ -12,11 +12,13 @@ from strawberry.schema.name_converter import NameConverter
 
 import resolvers.calls.jobs
 import resolvers.calls.limits
+import resolvers.chat.conversations
 import resolvers.chat.events
 import resolvers.content_reports
 import resolvers.feed.events
 import resolvers.feed.follows
 import resolvers.feed.home
+import resolvers.feed.list_events
 import resolvers.feed.notifications
 import resolvers.feed.posts
 import resolvers.identity
@@ -27,35 +29,72 @@ import resolvers.publishing.accounts
 import resolvers.publishing.posts
 import resolvers.publishing.publications
 from resolvers.write_limits import WriteLimit
-from schema.administration import AdministrationMutation, AdministrationQuery
+from schema.administration.invitations import InvitationMutation, InvitationQuery
+from schema.administration.service_keys import ServiceKeyMutation, ServiceKeyQuery
+from schema.administration.users import AdministrationMutation, AdministrationQuery
 from schema.binding import ANY_KEY, NO_KEY, field, mutation, subscription
-from schema.calls import CallJob, CallJobTimeline, CallLimits, CallListCheck, CallTask
+from schema.calls import CallJob, CallLimits, CallQuery, CallTask
 from schema.chat_root import ChatMutation, ChatQuery
 from schema.content_reports import ContentReportMutation, ContentReportQuery
+from schema.conversations import ConversationMutation, ConversationQuery
 from schema.errors import ErrorPresenter
-from schema.events import CommunityEvent, ContentReportEvent, HomeFeedEvent, JobEvent, NotificationEvent, TopicEvent
-from schema.feed import HomeFeedTimeline, NotificationTimeline, Post, PostTimeline
-from schema.identity import User
-from schema.invitations import InvitationMutation, InvitationQuery
+from schema.events import (
+    CommunityEvent,
+    ContentReportEvent,
+    ConversationEvent,
+    HomeFeedEvent,
+    JobEvent,
+    NotificationEvent,
+    PostListEvent,
+    TopicEvent,
+)
+from schema.feed.notifications import (
+    MuteMutation,
+    MuteQuery,
+    NotificationSettingsMutation,
+    NotificationSettingsQuery,
+    NotificationTimeline,
+)
+from schema.feed.posts import HomeFeedTimeline, Post, PostMutation, PostTimeline
+from schema.files import FileMutation, FileQuery
+from schema.identity import ProfileMutation, User
 from schema.mail import AddressStanding, BounceRate, DomainStanding, RecordDeliveriesResult
 from schema.moderation import ModerationMutation, ModerationQuery
-from schema.privacy import PrivacyMutation, PrivacyQuery
-from schema.publishing import ConnectedAccount, Publication, ScheduledPost, ScheduledPostTimeline
+from schema.presence import PresenceMutation, PresenceQuery, PresenceSubscription
+from schema.privacy import PrivacyMutation, PrivacyQuery, RetentionMutation, RetentionQuery
+from schema.publishing import (
+    ConnectedAccount,
+    HeldPostMutation,
+    HeldPostQuery,
+    Publication,
+    ScheduledPost,
+    ScheduledPostTimeline,
+)
 from schema.scalars import SCALARS
-from schema.service_keys import ServiceKeyMutation, ServiceKeyQuery
-from schema.sessions import SessionMutation, SessionQuery
+from schema.search import SearchQuery
+from schema.sessions import PasskeyMutation, PasskeyQuery, SessionMutation, SessionQuery
 
 
 @strawberry.type(description="All reads. Unless a description says otherwise, a field needs the role MEMBER.")
 class Query(
     ChatQuery,
+    ConversationQuery,
     AdministrationQuery,
     ModerationQuery,
     SessionQuery,
+    PasskeyQuery,
     InvitationQuery,
     PrivacyQuery,
     ServiceKeyQuery,
     ContentReportQuery,
+    HeldPostQuery,
+    RetentionQuery,
+    SearchQuery,
+    MuteQuery,
+    FileQuery,
+    PresenceQuery,
+    CallQuery,
+    NotificationSettingsQuery,
 ):
     viewer: User | None = field(
         resolvers.identity.viewer, "Signed-in user; null without a token. Needs no role.", scope=ANY_KEY
@@ -101,58 +140,55 @@ class Query(
         "SERVICE.",
     )
     home_feed: HomeFeedTimeline = field(
-        resolvers.feed.home.home_feed, "Posts of the viewer and of the users whom the viewer follows."
+        resolvers.feed.home.home_feed,
+        "Posts and reposts of the viewer and of the users whom the viewer follows. "
+        "Replies are included if the viewer also follows the author of the other post, or is one of the two authors.",
     )
-    local_feed: PostTimeline = field(resolvers.feed.posts.local_feed, "Posts of all users of the organization.")
+    local_feed: PostTimeline = field(
+        resolvers.feed.posts.local_feed, "Posts of all users of the organization, without replies and reposts."
+    )
     post: Post | None = field(
         resolvers.feed.posts.post, "Post with this id. NOT_FOUND if there is none, or if the viewer blocked its author."
     )
     posts: PostTimeline = field(
-        resolvers.feed.posts.posts, "Posts of one author; empty if the viewer blocked the author."
+        resolvers.feed.posts.posts,
+        "Posts of one author, with replies and reposts; empty if the viewer blocked the author.",
     )
     hashtag_posts: PostTimeline = field(resolvers.feed.posts.hashtag_posts, "Posts of the organization with a hashtag.")
     notifications: NotificationTimeline = field(
         resolvers.feed.notifications.notifications,
-        "Notifications of the viewer: mentions, reactions, follows and failed publications.",
+        "Notifications of the viewer. `NotificationKind` lists their reasons.",
     )
     unread_notification_count: int = field(
         resolvers.feed.notifications.unread_notification_count, "Number of notifications after the viewer's read mark."
-    )
-    call_job: CallJob | None = field(
-        resolvers.calls.jobs.call_job,
-        "Call job with this id. NOT_FOUND if the organization has none. Needs the role OPERATOR.",
-    )
-    call_jobs: CallJobTimeline = field(
-        resolvers.calls.jobs.call_jobs, "Call jobs of the organization, ordered by creation. Needs the role OPERATOR."
-    )
-    call_limits: CallLimits = field(
-        resolvers.calls.limits.call_limits, "Limits of the organization's calls. Needs the role OPERATOR."
-    )
-    do_not_call: list[bool] = field(
-        resolvers.calls.limits.do_not_call,
-        "Whether each phone number is on the do-not-call list, in the order of the argument. Needs the role OPERATOR.",
-    )
-    check_call_list: CallListCheck = field(
-        resolvers.calls.jobs.check_call_list,
-        "Validates a call list without storing or dialling anything. Needs the role OPERATOR.",
-        accepts_large_body=True,
     )
 
 
 @strawberry.type(description="All changes. Unless a description says otherwise, a field needs the role MEMBER.")
 class Mutation(
     ChatMutation,
+    ConversationMutation,
     AdministrationMutation,
     ModerationMutation,
     SessionMutation,
+    PasskeyMutation,
     InvitationMutation,
     PrivacyMutation,
     ServiceKeyMutation,
     ContentReportMutation,
+    HeldPostMutation,
+    RetentionMutation,
+    MuteMutation,
+    PostMutation,
+    FileMutation,
+    PresenceMutation,
+    NotificationSettingsMutation,
+    ProfileMutation,
 ):
     block_user: User = mutation(
         resolvers.identity.block_user,
-        "Hides a user's messages, posts, reactions and events from the viewer, and ends follows in both directions.",
+        "Hides a user's messages, posts, reactions and events from the viewer, ends follows in both directions, and "
+        "leaves the viewer's conversation with the user.",
         limit=WriteLimit.FOLLOWS,
     )
     unblock_user: User = mutation(
@@ -217,17 +253,6 @@ class Mutation(
         "Ends a follow, and removes the user's posts from the viewer's home feed. Idempotent.",
         limit=WriteLimit.FOLLOWS,
     )
-    create_post: Post = mutation(
-        resolvers.feed.posts.create_post,
-        "Creates a post. When the mutation returns, the post is durable and in the author's own feed. Workers add it "
-        "to the followers' feeds.",
-        limit=WriteLimit.POSTS,
-    )
-    delete_post: Post = mutation(
-        resolvers.feed.posts.delete_post,
-        "Deletes a post from every feed. Users delete their own posts, an ADMIN any post.",
-        limit=WriteLimit.POSTS,
-    )
     mark_notifications_read: int = mutation(
         resolvers.feed.notifications.mark_notifications_read,
         "Moves the viewer's read mark of notifications forward. Returns the number of notifications after the mark.",
@@ -284,18 +309,33 @@ class Mutation(
     description="All subscriptions. Each starts with `StreamReady`, which has a cursor to resume from, and needs "
     "the role MEMBER."
 )
-class Subscription:
+class Subscription(PresenceSubscription):
     topic_events: TopicEvent = subscription(
         resolvers.chat.events.topic_events,
-        "Posted, edited and deleted messages of a topic, and their reactions. FORBIDDEN if the viewer "
-        "has not joined the community.",
+        "Posted, edited, deleted, pinned and unpinned messages of a topic, their reactions, and changes of the topic "
+        "itself. FORBIDDEN if the viewer has not joined the community.",
     )
     community_events: CommunityEvent = subscription(
         resolvers.chat.events.community_events,
-        "New topics of a community, and topics with new messages, each at most once per second.",
+        "Changes of a community and its topics, new topics, and topics with new messages (each topic at most once a "
+        "second).",
+    )
+    conversation_events: ConversationEvent = subscription(
+        resolvers.chat.conversations.conversation_events,
+        "Changes of the viewer's conversations: new ones and requests, new messages (each conversation at most once a "
+        "second), and changes of the people and the name. `topicEvents` has the messages themselves.",
     )
     home_feed_events: HomeFeedEvent = subscription(
         resolvers.feed.events.home_feed_events, "Posts that are added to the viewer's home feed or removed from it."
+    )
+    local_events: PostListEvent = subscription(
+        resolvers.feed.list_events.local_events,
+        "Posts that are added to the organization's local feed or removed from it, without those of blocked and muted "
+        "authors. An edit sends no event.",
+    )
+    hashtag_events: PostListEvent = subscription(
+        resolvers.feed.list_events.hashtag_events,
+        "New and deleted posts with a hashtag, without those of blocked and muted authors. An edit sends no event.",
     )
     notification_events: NotificationEvent = subscription(
         resolvers.feed.events.notification_events, "New notifications of the viewer."
@@ -306,7 +346,8 @@ class Subscription:
     )
     job_events: JobEvent = subscription(
         resolvers.job_events.job_events,
-        "Changes of the organization's publications, call jobs and fan-outs, limited to those that the viewer may see.",
+        "Changes of the organization's publications, call jobs and their calls, call limits, fan-outs and data "
+        "exports, limited to those that the viewer may see.",
     )
 
 

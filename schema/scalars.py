@@ -16,7 +16,10 @@ _TIMESTAMP = 'a string like "1639720395.000002": Unix seconds with exactly six d
 _INSTANT = 'an RFC 3339 instant with an offset, such as "2026-11-21T12:00:00Z"'
 
 MAX_CURSOR = 65_536
-"""Maximum number of characters. Cursors have fewer than 200. Longer cursors of an old version are not resumed."""
+"""Maximum number of characters. Present cursors have fewer than 200.
+
+Cursors of an old version may be longer. They are accepted, but subscriptions do not resume from them.
+"""
 
 _RFC_3339 = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)", re.ASCII | re.IGNORECASE
@@ -56,7 +59,7 @@ def _parse_cursor(value: object) -> str:
 
 
 def _literal(parse: Callable[[object], Any]) -> Callable[..., Any]:
-    """Returns a parser of literals, which must be strings. Its errors hold the literal's place in the document."""
+    """Returns a parser of literals, which must be strings. Its errors hold the literal's position in the document."""
 
     def parse_literal(node: ValueNode, _variables: dict[str, Any] | None = None) -> Any:
         try:

@@ -1,11 +1,13 @@
-"""GraphQL type and root fields of the viewer's sessions."""
+"""GraphQL types and root fields of the viewer's sessions and passkeys."""
 
 from datetime import datetime
 
 import strawberry
 from strawberry import ID
 
+import resolvers.passkeys
 import resolvers.sessions
+from resolvers.write_limits import WriteLimit
 from schema.binding import field, mutation
 from storage.identity.session_records import SignInMethod
 
@@ -16,11 +18,11 @@ strawberry.enum(
 )
 
 
-@strawberry.type(description="A browser in which the viewer is signed in.")
+@strawberry.type(description="A browser in which a person is signed in.")
 class Session:
     id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string; it gives no access.")
-    method: SignInMethod = strawberry.field(description="How the viewer signed in.")
-    started_at: datetime = strawberry.field(description="When the viewer signed in.")
+    method: SignInMethod = strawberry.field(description="How the person signed in.")
+    started_at: datetime = strawberry.field(description="When the person signed in.")
     last_used_at: datetime = strawberry.field(description="When the session was last used, up to five minutes ago.")
     expires_at: datetime = strawberry.field(description="When the session ends unless it is used before.")
     address: str | None = strawberry.field(
@@ -31,6 +33,20 @@ class Session:
     )
     current: bool = field(
         resolvers.sessions.is_current, "Whether this request belongs to the session. False for bearer tokens."
+    )
+
+
+@strawberry.type(description="A passkey by which the viewer signs in without a password.")
+class Passkey:
+    id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string; it gives no access.")
+    name: str = strawberry.field(description="Name that the viewer gave the passkey: 1 to 100 characters.")
+    synced: bool = strawberry.field(
+        description="Whether the passkey may be copied to the viewer's other devices, as password managers do. False "
+        "for a passkey that stays on one device, such as a security key."
+    )
+    created_at: datetime = strawberry.field(description="When the passkey was added.")
+    last_used_at: datetime | None = strawberry.field(
+        description="When the viewer last signed in with the passkey. Null before the first time."
     )
 
 
@@ -56,4 +72,30 @@ class SessionMutation:
         "Signs the viewer out in all browsers but this one, and returns their number. With a bearer token: in all "
         "browsers. Idempotent. Needs no role.",
         limit=None,
+    )
+
+
+@strawberry.type
+class PasskeyQuery:
+    my_passkeys: list[Passkey] = field(
+        resolvers.passkeys.my_passkeys,
+        "Passkeys by which the viewer signs in, the oldest first; at most 20. A browser adds them by "
+        "`POST /accounts/passkeys`. Needs no role.",
+    )
+
+
+@strawberry.type
+class PasskeyMutation:
+    rename_passkey: Passkey = mutation(
+        resolvers.passkeys.rename_passkey,
+        "Gives a passkey of the viewer another name. Idempotent. NOT_FOUND if the viewer has no such passkey. Needs no "
+        "role.",
+        limit=WriteLimit.OPERATIONS,
+    )
+    remove_passkey: Passkey = mutation(
+        resolvers.passkeys.remove_passkey,
+        "Removes a passkey of the viewer, and signs the viewer out in all other browsers within 10 seconds. Nobody "
+        "signs in with the passkey any more. CONFLICT for the last passkey of an account without a password. NOT_FOUND "
+        "if the viewer has no such passkey, or has removed it. Needs no role.",
+        limit=WriteLimit.OPERATIONS,
     )

@@ -21,30 +21,39 @@ from server.auth.authenticators import Authenticator, ServiceKeyAuthenticator, S
 from server.auth.credentials import CredentialKind, RequestCredentials
 from server.auth.oidc.client import OidcClient
 from server.auth.oidc.pending import PendingSignIns
+from server.auth.passkeys.ceremonies import PasskeyCeremonies
+from server.auth.passkeys.relying_party import relying_party
 from server.auth.tokens import TokenVerifier
 from server.auth.viewers import ViewerSessions
-from server.graphql import CostPerMinute, Documents, GraphQLEndpoint, compiled_executor, limits_extension
+from server.graphql import CostPerMinute, DocumentCache, GraphQLEndpoint, compiled_executor, limits_extension
 from server.http import health
-from server.http.accounts import account_routes
+from server.http.accounts import account_routes, invitation_routes
+from server.http.audit_export import audit_export_route
 from server.http.callbacks import callback_routes
 from server.http.demo_sign_in import demo_sign_in_routes
 from server.http.exports import exports_route
+from server.http.files import files_routes
 from server.http.hosts import HostCheck
-from server.http.images import ImageCache, images_route
+from server.http.images import ImageCache, images_routes
 from server.http.ingest import ingest_routes
 from server.http.oidc import oidc_routes
 from server.http.pages import page_routes
+from server.http.passkeys import passkey_routes
 from server.http.sessions import session_routes
 from server.http.sign_in_options import sign_in_options_route
+from server.http.unsubscribe import unsubscribe_route
+from server.http.uploads import EXPOSED_HEADERS, uploads_route
 from server.oidc import oidc_client
 from server.settings import Settings
 from server.stores import open_stores_for
-from server.telephony import telephony_provider
+from server.telephony import telephony_lines
 from storage.identity.roles import Role, with_included
 from storage.mail.legacy_book import LegacyBook
 from storage.privacy.download_urls import DownloadUrls
 from storage.secrets.image_urls import ImageUrls
 from storage.secrets.shared_secrets import shared_secret
+from storage.secrets.unsubscribe_links import unsubscribe_links
+from storage.secrets.vapid_keys import vapid_key
 from storage.stores import Stores
 
 GRAPHQL = "/graphql"
@@ -86,10 +95,11 @@ async def _add_routes_of_stores(
     access_watch: AccessWatch,
     oidc: OidcClient | None,
 ) -> None:
-    """Adds the routes that need open stores, in front of the others."""
+    """Adds the routes that need open stores, in front of the other routes."""
     image_urls = ImageUrls(settings.base_url, await shared_secret(stores.mongo, "image_urls"))
     download_urls = DownloadUrls(settings.base_url, await shared_secret(stores.mongo, "export_urls"))
-    documents = Documents()
+    credentials = RequestCredentials(settings.allowed_origins)
+    documents = DocumentCache()
     schema = build_schema(limits_extension(documents), executor=compiled_executor(documents))
     endpoint = GraphQLEndpoint(
         schema,
@@ -101,7 +111,8 @@ async def _add_routes_of_stores(
             image_urls.sign,
             legacy_book=legacy,
             sign_download=download_urls.sign,
-            has_telephony=telephony_provider(settings) is not None,
+            push_key=settings.vapid_key and vapid_key(settings.vapid_key).public_text,
+            telephony_lines=telephony_lines(settings),
             write_budgets=WriteBudgets(writes_per_minute(settings)),
             base_url=settings.base_url,
         ),
@@ -118,24 +129,33 @@ async def _add_routes_of_stores(
         # These routes serve sockets and paths with a trailing slash; `_dispatch_before_router` serves other requests.
         Route(GRAPHQL, endpoint),
         WebSocketRoute(GRAPHQL, endpoint),
-        images_route(image_urls, ImageCache(egress)),
+        *images_routes(image_urls, ImageCache(egress), stores),
         exports_route(stores.exports, download_urls),
+        unsubscribe_route(stores, await unsubscribe_links(stores.mongo, settings.base_url)),
+        uploads_route(stores, access_watch.sessions, credentials),
+        *files_routes(stores, access_watch.sessions, credentials),
         *callback_routes(settings, stores),
         *ingest_routes(stores, access_watch.sessions),
-        *_account_routes(settings, stores, access_watch.sessions),
+        *await _account_routes(settings, stores, access_watch.sessions),
         *await _sign_in_routes(settings, stores, oidc),
+        audit_export_route(stores, access_watch.sessions, credentials),
     ]
     _dispatch_before_router(app, endpoint)
 
 
-def _account_routes(settings: Settings, stores: Stores, viewers: ViewerSessions) -> list[Route]:
-    """Returns the routes of local accounts; none where an identity provider signs people in."""
+async def _account_routes(settings: Settings, stores: Stores, viewers: ViewerSessions) -> list[Route]:
+    """Returns the routes of local accounts. Without local accounts, returns only the routes that accept invitations."""
+    credentials, organization = RequestCredentials(settings.allowed_origins), settings.organization
+    party = relying_party(settings.base_url)
+    key = await shared_secret(stores.mongo, "passkeys")
+    passkeys = None if party is None else PasskeyCeremonies(party, key)
+    is_open = settings.open_registration
     if not settings.has_local_accounts:
-        return []
-    credentials = RequestCredentials(settings.allowed_origins)
-    return account_routes(
-        stores, viewers, credentials, settings.organization, is_registration_open=settings.open_registration
-    )
+        return invitation_routes(stores, viewers, credentials, organization)
+    routes = account_routes(stores, viewers, credentials, organization, is_registration_open=is_open, passkeys=passkeys)
+    if passkeys is not None:
+        routes += passkey_routes(stores, viewers, credentials, organization, passkeys)
+    return routes
 
 
 async def _sign_in_routes(settings: Settings, stores: Stores, client: OidcClient | None) -> list[Route]:
@@ -144,7 +164,7 @@ async def _sign_in_routes(settings: Settings, stores: Stores, client: OidcClient
     if client is None:
         return routes
     pending_sign_ins = PendingSignIns(await shared_secret(stores.mongo, "sign_ins"))
-    return [*routes, *oidc_routes(stores, client, pending_sign_ins)]
+    return [*routes, *oidc_routes(stores, client, pending_sign_ins, credentials)]
 
 
 def writes_per_minute(settings: Settings) -> WritesPerMinute:
@@ -164,9 +184,9 @@ def _is_operator(roles: frozenset[Role]) -> bool:
 
 
 def _dispatch_before_router(app: Starlette, endpoint: ASGIApp) -> None:
-    """Dispatches GraphQL requests before Starlette's middleware and router.
+    """Dispatches GraphQL requests before Starlette's own middleware and router, but still through `_middleware`.
 
-    The middleware and the router take as long as answering a request from a coalesced query.
+    Starlette's middleware and router take as long as answering a request from a coalesced query.
     """
     starlette_stack = app.middleware_stack or app.build_middleware_stack()
     for middleware, args, kwargs in reversed(app.user_middleware):
@@ -199,5 +219,11 @@ def _middleware(settings: Settings) -> list[Middleware]:
     check = Middleware(HostCheck, names=hosts)
     if not settings.allowed_origins:
         return [check]
-    allowed = list(settings.allowed_origins)
-    return [check, Middleware(CORSMiddleware, allow_origins=allowed, allow_methods=["POST"], allow_headers=["*"])]
+    cors = Middleware(
+        CORSMiddleware,
+        allow_origins=list(settings.allowed_origins),
+        allow_methods=["POST", "GET", "HEAD", "PATCH", "PUT", "DELETE"],
+        allow_headers=["*"],
+        expose_headers=list(EXPOSED_HEADERS),
+    )
+    return [check, cors]

@@ -6,7 +6,7 @@ from storage.mongo import connect
 
 
 async def first_admin_link(settings: Settings, url: str) -> str | None:
-    """Returns a new link below `url`; None if the organization has a user, or an identity provider is set.
+    """Returns a new link below `url`; None if the organization has a user, or has no local accounts.
 
     The link is valid for 24 hours and can be used once. Earlier links become invalid.
     """

@@ -2,7 +2,7 @@
 
 from server.auth.oidc.claims import ClaimMap, parse_pairs
 from server.auth.oidc.client import ClientRegistration, OidcClient
-from server.auth.oidc.provider import Provider
+from server.auth.oidc.provider import IdentityProvider
 from server.http.oidc import CALLBACK
 from server.processes import StartupError
 from server.settings import Settings
@@ -21,7 +21,7 @@ def oidc_client(settings: Settings) -> OidcClient | None:
         settings.oidc_scopes,
         f"{settings.base_url}{CALLBACK}",
     )
-    return OidcClient(Provider(settings.oidc_issuer), registration, _claim_map(settings))
+    return OidcClient(IdentityProvider(settings.oidc_issuer), registration, _claim_map(settings))
 
 
 def _claim_map(settings: Settings) -> ClaimMap:

@@ -11,9 +11,11 @@ from pydantic.config import JsonDict
 from storage.identity.roles import Role
 from storage.mail.addresses import address_keys
 from storage.redis.connections import is_sentinel_url, parse_sentinel_url
+from storage.secrets.vapid_keys import vapid_key
 from storage.secrets.versioned_keys import versioned_keys
 
 AUTH_SECRET_MIN_BYTES = 32
+FILE_SCHEMES = ("s3", "gs", "az")
 
 
 def setting(default: object, *, expected: str, description: str, secret: bool = False, **options: Any) -> Any:
@@ -57,6 +59,13 @@ def _checked_host(value: str) -> str:
     return value.lower()
 
 
+def _checked_files_address(value: str) -> str:
+    scheme, separator, rest = value.partition("://")
+    if separator and (scheme not in FILE_SCHEMES or not rest.strip("/")):
+        raise ValueError(f"expected a folder, or an address with one of the schemes {FILE_SCHEMES}")
+    return value
+
+
 def _checked_secret(value: str) -> str:
     if len(value.encode()) < AUTH_SECRET_MIN_BYTES:
         raise ValueError("too short")
@@ -71,6 +80,11 @@ def _checked_credential_keys(value: str) -> str:
 
 def _checked_address_keys(value: str) -> str:
     address_keys(value)
+    return value
+
+
+def _checked_vapid_key(value: str) -> str:
+    vapid_key(value)
     return value
 
 
@@ -108,9 +122,11 @@ HostName = Annotated[str, AfterValidator(_checked_host)]
 IpNetwork = Annotated[IPv4Network | IPv6Network, BeforeValidator(lambda value: ip_network(value))]
 MongoAddress = Annotated[str, _address_with_scheme("mongodb", "mongodb+srv")]
 SmtpAddress = Annotated[str, _address_with_scheme("smtp", "smtps")]
+FilesAddress = Annotated[str, AfterValidator(_checked_files_address)]
 Secret = Annotated[str, AfterValidator(_checked_secret)]
 CredentialKeysText = Annotated[str, AfterValidator(_checked_credential_keys)]
 AddressKeysText = Annotated[str, AfterValidator(_checked_address_keys)]
+VapidKeyText = Annotated[str, AfterValidator(_checked_vapid_key)]
 Recipient = Annotated[str, AfterValidator(_checked_recipient)]
 ClaimPointer = Annotated[str, AfterValidator(_checked_claim_pointer)]
 RoleMapping = Annotated[str, AfterValidator(_checked_role_mapping)]

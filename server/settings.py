@@ -19,12 +19,14 @@ from server.setting_values import (
     LOWER_CASE,
     AddressKeysText,
     CredentialKeysText,
+    FilesAddress,
     HostName,
     HttpAddress,
     IpNetwork,
     Origin,
     Recipient,
     SmtpAddress,
+    VapidKeyText,
     setting,
 )
 from server.sign_in_settings import SignInSettings
@@ -59,6 +61,12 @@ def _write_setting(default: int, activity: str) -> Any:
     )
 
 
+def _size_setting(default: int, greatest: int, description: str) -> Any:
+    return setting(
+        default, ge=1, le=greatest, expected=f"a number of MiB from 1 to {greatest}", description=description
+    )
+
+
 class Settings(SignInSettings):
     """The settings that the operator chooses. docs/settings.md is generated from these fields."""
 
@@ -82,32 +90,36 @@ class Settings(SignInSettings):
         gt=0,
         le=60,
         expected="seconds above 0, at most 60",
-        description="The time after which a query or mutation is stopped and answered with UNAVAILABLE. Mutations that "
-        "may send large lists have 60 s. The execution of a subscription's event is stopped and repeated.",
+        description="The time after which a query or mutation is stopped and answered with UNAVAILABLE. Operations "
+        "that accept large lists have 60 s. The execution of a subscription's event is stopped and repeated.",
     )
     viewer_cost_per_minute: int = _cost_setting(3_000_000, "a person")
-    service_cost_per_minute: int = _cost_setting(20_000_000, "a token with the role SERVICE")
+    service_cost_per_minute: int = _cost_setting(20_000_000, "a service key, or a token with the role SERVICE,")
     organization_cost_per_minute: int = _cost_setting(30_000_000, "an organization")
     messages_per_minute: int = _write_setting(300, "post, edit and delete messages")
     reactions_per_minute: int = _write_setting(600, "add and remove reactions")
-    follows_per_minute: int = _write_setting(300, "follow and block users")
+    follows_per_minute: int = _write_setting(300, "follow, block and mute")
     posts_per_minute: int = _write_setting(120, "create and delete posts")
     schedules_per_minute: int = _write_setting(300, "schedule posts")
-    joins_per_minute: int = _write_setting(120, "join, leave and create communities and topics")
+    joins_per_minute: int = _write_setting(
+        120, "join, leave and create communities and topics, and change conversations"
+    )
     moderation_per_minute: int = _write_setting(120, "moderate communities")
     reports_per_minute: int = _write_setting(30, "report content")
+    uploads_per_minute: int = _write_setting(120, "create uploads")
+    presence_per_minute: int = _write_setting(120, "signal that they are typing")
     operations_per_minute: int = _write_setting(120, "change accounts, publications, call jobs and mail addresses")
     organization_writes_factor: int = setting(
         100,
         ge=1,
         expected="a number from 1",
-        description="How many times these numbers an organization may write in a minute, in each web process.",
+        description="The factor by which an organization's limits of writes exceed those of one user, which are above.",
     )
     service_writes_factor: int = setting(
         10,
         ge=1,
         expected="a number from 1",
-        description="How many times these numbers a service key may write in a minute, in each web process.",
+        description="The factor by which a service key's limits of writes exceed those of one user, which are above.",
     )
     public_url: HttpAddress | None = setting(
         None,
@@ -184,6 +196,34 @@ class Settings(SignInSettings):
         description="The keys that hash mail addresses of the bounce address book, the same for all processes. Without "
         "the keys the book is unreadable. If unset, `noroshi up` generates a key in the data folder.",
     )
+    vapid_key: VapidKeyText | None = setting(
+        None,
+        secret=True,
+        expected="a private key in base64url, as `noroshi vapid-key` prints",
+        description="The key by which push services recognize this installation, for web and worker processes. Without "
+        "a key, nothing is pushed to devices.",
+    )
+    vapid_contact: str | None = setting(
+        None,
+        pattern=r"^(mailto:[^\s@]+@[^\s@]+|https://[^\s/]+\S*)$",
+        expected="a mailto: or https: address",
+        description="The address at which operators of push services reach you. If unset, NOROSHI_PUBLIC_URL.",
+    )
+    push_delay_s: float = setting(
+        60.0,
+        ge=1,
+        le=3600,
+        expected="seconds from 1 to 3600",
+        description="How long a notification waits until it is pushed to people who have not read it. With less than "
+        "10 s, a notification that is committed slowly may not be pushed.",
+    )
+    digest_delay_s: float = setting(
+        900.0,
+        ge=1,
+        le=86_400,
+        expected="seconds from 1 to 86400",
+        description="How long a notification waits unread until it is mailed to people who chose digests.",
+    )
     legacy_book_url: HttpAddress | None = setting(
         None,
         expected="an http or https address",
@@ -208,6 +248,30 @@ class Settings(SignInSettings):
         secret=True,
         expected="a mail address, or an http or https address",
         description="The recipient of bounce alarms and daily summaries. The password of a URL signs its webhooks.",
+    )
+    contacts_per_day: int = setting(
+        100,
+        ge=1,
+        expected="a number from 1",
+        description="How many people a person may bring into direct messages in 24 hours, in all processes together.",
+    )
+    files: FilesAddress | None = setting(
+        None,
+        expected="a folder, or an address such as s3://bucket/path, gs://bucket/path or az://container/path",
+        description="Where uploaded files are stored, the same for all processes. If unset, the folder `files` of the "
+        "data folder. Addresses take credentials from the variables of the provider, such as AWS_ACCESS_KEY_ID.",
+    )
+    file_max_mib: int = _size_setting(256, 2047, "The greatest size of a file in MiB.")
+    user_files_mib: int = _size_setting(2048, 2**31, "The size of all files of a user together in MiB.")
+    organization_files_mib: int = _size_setting(
+        102_400, 2**31, "The size of all files of an organization together in MiB."
+    )
+    open_uploads: int = setting(
+        100,
+        ge=1,
+        le=10_000,
+        expected="a number from 1 to 10000",
+        description="How many files a user may have that are not attached.",
     )
     fan_out_max_followers: int = setting(
         10_000,
@@ -282,6 +346,11 @@ class Settings(SignInSettings):
     def keys_of_addresses(self) -> AddressKeys:
         """The parsed address keys; empty when none are set."""
         return address_keys(self.address_keys or "")
+
+    @property
+    def files_address(self) -> str:
+        """The folder or the address at which files are stored."""
+        return self.files or str(self.data_dir / "files")
 
     @property
     def base_url(self) -> str:

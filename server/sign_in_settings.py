@@ -48,8 +48,14 @@ class SignInSettings(DatabaseSettings):
         ge=1,
         le=3650,
         expected="a number of days from 1 to 3650",
-        description="The days that an author may publish with a role after the last token that had it. "
-        "The same for all processes.",
+        description="The number of days for which the scheduled posts of a user are published with a role, counted "
+        "from the user's last token with the role. The same for all processes.",
+    )
+    roles_from_tokens: bool = setting(
+        True,
+        expected="true or false",
+        description="Whether users have the roles of their tokens until roles are granted to them. With `false` they "
+        "are at most MEMBERs until then, and a token can't widen any rights. The same for all processes.",
     )
     organization: str = setting(
         "main",
@@ -70,6 +76,12 @@ class SignInSettings(DatabaseSettings):
         le=8760,
         expected="a number of hours from 1 to 8760",
         description="The hours after which a signed-in browser has to sign in again in any case.",
+    )
+    local_accounts: bool | None = setting(
+        None,
+        expected="true or false",
+        description="Whether people may have accounts of this server; `true` also allows them beside an identity "
+        "provider. If unset, true where neither NOROSHI_OIDC_ISSUER nor NOROSHI_AUTH_JWKS_URL is set.",
     )
     open_registration: bool = setting(
         False,
@@ -103,12 +115,13 @@ class SignInSettings(DatabaseSettings):
     oidc_claims: Annotated[tuple[ClaimPointer, ...], NoDecode, COMMA_SEPARATED] = setting(
         ("name=/name", "handle=/preferred_username", "email=/email"),
         expected="pairs such as roles=/realm_access/roles, separated by commas",
-        description="Where the claims have org, roles, name, handle and email, as JSON pointers.",
+        description="The JSON pointers of the claims that hold org, roles, name, handle and email.",
     )
     oidc_roles: Annotated[tuple[RoleMapping, ...], NoDecode, COMMA_SEPARATED] = setting(
         (),
         expected="pairs such as noroshi-admin:ADMIN, separated by commas",
-        description="The roles that a sign-in grants for roles of the provider. If unset, a sign-in grants none.",
+        description="Pairs of a role of the provider and the role that a sign-in grants for it. If unset, a sign-in "
+        "grants no roles.",
     )
     oidc_mail_domains: Annotated[tuple[HostName, ...], NoDecode, COMMA_SEPARATED] = setting(
         (),
@@ -118,7 +131,9 @@ class SignInSettings(DatabaseSettings):
 
     @property
     def has_local_accounts(self) -> bool:
-        """Whether people sign in here with accounts of this server, because no identity provider is set."""
+        """Whether people may have accounts of this server: where there is no identity provider, or beside it."""
+        if self.local_accounts is not None:
+            return self.local_accounts
         return self.auth_jwks_url is None and self.oidc_issuer is None
 
     @property

@@ -42,10 +42,10 @@ STABLE_AFTER_S = 30.0
 MAX_STARTS = 3
 
 log = structlog.get_logger(__name__)
-Say = Callable[[str], None]
+PrintText = Callable[[str], None]
 
 
-class Restartable(Protocol):
+class RestartableProcess(Protocol):
     """A process that the supervisor restarts: a web or worker process, or an embedded server."""
 
     @property
@@ -81,7 +81,7 @@ class SupervisedProcess:
 
 
 @dataclass(frozen=True)
-class Processes:
+class SupervisedProcesses:
     """All supervised processes, and their settings."""
 
     settings: Settings
@@ -90,11 +90,11 @@ class Processes:
     workers: list[SupervisedProcess]
 
     @property
-    def all(self) -> list[Restartable]:
+    def all(self) -> list[RestartableProcess]:
         return [*self.servers.all, *self.workers, *self.web]
 
 
-def run_up(settings: Settings, *, web: int, workers: int, say: Say, started_at: float) -> int:
+def run_up(settings: Settings, *, web: int, workers: int, say: PrintText, started_at: float) -> int:
     """Runs the product until a signal arrives, and returns the exit code. `started_at` is a monotonic time.
 
     Raises: StartupError.
@@ -121,7 +121,7 @@ async def _run_until_signal(work: Coroutine[None, None, None]) -> int:
     return 128 + signal.SIGINT if received[:1] == [signal.SIGINT] else 0
 
 
-async def _up(settings: Settings, web: int, workers: int, say: Say, started_at: float) -> None:
+async def _up(settings: Settings, web: int, workers: int, say: PrintText, started_at: float) -> None:
     if settings.demo:
         require_no_identity_provider(settings)
     has_generated_secret = not (settings.auth_secret or settings.auth_jwks_url)
@@ -138,8 +138,8 @@ async def _up(settings: Settings, web: int, workers: int, say: Say, started_at: 
 @contextlib.asynccontextmanager
 async def _processes(
     settings: Settings, listener: socket.socket, web: int, workers: int, has_generated_secret: bool
-) -> AsyncIterator[Processes]:
-    """Starts all processes, and stops them in the opposite order."""
+) -> AsyncIterator[SupervisedProcesses]:
+    """Starts the servers, the web processes and the workers. At the end, stops web processes, workers, then servers."""
     await check_servers(settings.mongodb_uri, settings.redis_url)
     async with embedded_servers(
         settings.data_dir,
@@ -155,7 +155,7 @@ async def _processes(
         )
         await check_keys(settings, has_generated_secret=has_generated_secret)
         await migrate_data(settings, lambda progress: log.info("migration", doing=progress.title))
-        processes = Processes(
+        processes = SupervisedProcesses(
             settings,
             servers,
             [SupervisedProcess("web", settings, listener) for _ in range(web)],
@@ -166,13 +166,13 @@ async def _processes(
                 await program.restart()
             yield processes
         finally:
-            # Closed first, so that no connection is accepted that no process would serve.
+            # The listener is closed before the processes stop, so that no connection is accepted that nobody serves.
             listener.close()
             for programs in (processes.web, processes.workers):
                 await asyncio.gather(*(program.stop() for program in programs))
 
 
-async def _serve(processes: Processes, say: Say, started_at: float) -> None:
+async def _serve(processes: SupervisedProcesses, say: PrintText, started_at: float) -> None:
     """Supervises the processes until cancelled, and prints where the product serves."""
     async with asyncio.TaskGroup() as group:
         for process in processes.all:
@@ -187,7 +187,7 @@ async def _serve(processes: Processes, say: Say, started_at: float) -> None:
             group.create_task(_fill_with_demo_data(processes.settings, url, say))
 
 
-async def keep_running(process: Restartable) -> NoReturn:
+async def keep_running(process: RestartableProcess) -> NoReturn:
     """Restarts the process whenever it ends.
 
     The pause before a restart is 0.2 s, and doubles with each restart up to 5 s. After a run of 30 s it is 0.2 s again.
@@ -213,7 +213,7 @@ def _local_host(settings: Settings) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-async def _wait_until_ready(processes: Processes) -> None:
+async def _wait_until_ready(processes: SupervisedProcesses) -> None:
     ends_at = time.monotonic() + READY_DEADLINE_S
     while " 200 " not in (status := await _readiness(processes.settings)):
         for program in (*processes.web, *processes.workers):
@@ -239,16 +239,16 @@ async def _readiness(settings: Settings) -> str:
     return ""
 
 
-async def _say_first_admin_link(settings: Settings, url: str, say: Say) -> None:
-    """Prints the link that makes the first ADMIN, if there is no user yet. Demo data have users of their own."""
+async def _say_first_admin_link(settings: Settings, url: str, say: PrintText) -> None:
+    """Prints the link that creates the first ADMIN, if there is no user yet and no demo users will be added."""
     link = None if settings.demo else await first_admin_link(settings, settings.public_url or url)
     if link is not None:
         say("There is no user yet. Open this link within 24 hours to become the first administrator:")
         say(f"  {link}")
 
 
-async def _fill_with_demo_data(settings: Settings, url: str, say: Say) -> None:
-    """Prints sign-in links and adds demo data. The product serves meanwhile, and also if this fails."""
+async def _fill_with_demo_data(settings: Settings, url: str, say: PrintText) -> None:
+    """Prints sign-in links and adds demo data. The product serves requests meanwhile, even if this fails."""
     from server.demo import DEMO_USERS, fill
 
     say("Sign in as")

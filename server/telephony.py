@@ -5,6 +5,7 @@ from jobs.providers.telephony.simulator import Simulator
 from jobs.providers.telephony.twilio import API_URL, TwilioTelephony
 from jobs.providers.telephony.webhook import WebhookTelephony
 from server.settings import Settings, SettingsError, variable
+from storage.calls.records import SERVER_LINE_ID, TelephonyLine, TelephonyProvider
 from storage.secrets.webhook_keys import webhook_key
 from storage.stores import Stores
 
@@ -13,12 +14,22 @@ SIMULATOR = "simulator"
 
 
 def telephony_provider(settings: Settings) -> str | None:
-    """Returns the name of the telephony provider: the chosen one, the simulator for the demo, or else None."""
+    """Returns the name of the configured telephony provider; without one, the simulator for the demo, else None."""
     return settings.telephony or (SIMULATOR if settings.demo else None)
 
 
+def telephony_lines(settings: Settings) -> tuple[TelephonyLine, ...]:
+    """Returns the line that the settings define; nothing without a provider. Secrets and addresses are left out."""
+    name = telephony_provider(settings)
+    if name is None:
+        return ()
+    provider = TelephonyProvider[name.upper()]
+    caller = settings.twilio_from if provider is TelephonyProvider.TWILIO else None
+    return (TelephonyLine(SERVER_LINE_ID, provider, caller),)
+
+
 def make_telephony(settings: Settings, stores: Stores) -> Telephony | None:
-    """Returns the telephony provider, or None. Raises: SettingsError when a setting of the provider is missing."""
+    """Returns the telephony provider; None if there is none. Raises: SettingsError if a setting of it is missing."""
     check_telephony(settings)
     if telephony_provider(settings) is None:
         return None

@@ -19,6 +19,7 @@ from jobs.context import JobContext
 from jobs.providers.egress import Egress
 from jobs.providers.mailer import Mailer
 from jobs.providers.social.registry import all_networks
+from jobs.providers.web_push import WebPush
 from jobs.publishing.publisher import PostPublisher
 from server.settings import Settings
 from server.stores import open_stores_for
@@ -26,6 +27,7 @@ from server.telephony import make_telephony
 from storage.heartbeats import WorkerHeartbeat, process_name
 from storage.publishing.sandbox import SandboxStore
 from storage.redis.queue import arq_client, deserialize, serialize
+from storage.secrets.vapid_keys import vapid_key
 from storage.stores import Stores
 
 MIN_PAUSE_S, MAX_PAUSE_S = 0.2, 5.0
@@ -33,8 +35,8 @@ STABLE_AFTER_S = 30.0
 DRAIN_S = 10.0
 MAX_JOBS = 50
 
-# Motor works in threads. While the event loop is busy, a thread waits up to this long for the GIL after each answer of
-# MongoDB. A commit needs many answers, and Python's default of 5 ms would delay each.
+# With Motor, answers of MongoDB arrive in threads. While the event loop is busy, a thread waits up to this long for the
+# GIL after each answer. A commit needs many answers, and Python's default of 5 ms would delay each of them.
 SWITCH_INTERVAL_S = 0.001
 GC_THRESHOLDS = 10_000, 20, 10
 
@@ -65,7 +67,7 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
         await stop.wait()
         for task in tasks:
             task.cancel()
-        # Closed while jobs finish. Otherwise claimed publications would begin calls to networks meanwhile.
+        # The publisher is closed while jobs finish, so that claimed publications begin no more calls to networks.
         closing = asyncio.create_task(jobs.publisher.close())
         await asyncio.gather(*tasks, return_exceptions=True)
         if jobs.telephony is not None:
@@ -89,7 +91,26 @@ def _job_context(settings: Settings, stores: Stores, egress: Egress) -> JobConte
     if telephony is None:
         log.info("calls_disabled", reason="NOROSHI_TELEPHONY is not set")
     report = settings.bounce_alarm_percent, settings.bounce_report_to
-    return JobContext(stores, egress, telephony, publisher, mailer, *report, settings.base_url)
+    web_push = _web_push(settings, egress)
+    return JobContext(
+        stores,
+        egress,
+        telephony,
+        publisher,
+        mailer,
+        *report,
+        web_push=web_push,
+        push_delay_s=settings.push_delay_s,
+        digest_delay_s=settings.digest_delay_s,
+        base_url=settings.base_url,
+    )
+
+
+def _web_push(settings: Settings, egress: Egress) -> WebPush | None:
+    if settings.vapid_key is None:
+        return None
+    contact = settings.vapid_contact or settings.base_url
+    return WebPush(egress.transport, vapid_key(settings.vapid_key), contact)
 
 
 async def _arq_loop(jobs: JobContext, redis_url: str, queue: str) -> None:

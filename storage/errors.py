@@ -72,6 +72,12 @@ class Conflict(DomainError):
     code = "CONFLICT"
 
 
+class QuotaExceeded(DomainError):
+    """A limit of stored files or stamps is reached, of a user, an organization or a stamp pack."""
+
+    code = "QUOTA_EXCEEDED"
+
+
 class RateLimited(DomainError):
     """Too many requests. The client may try again after `retry_after_ms`."""
 

@@ -10,17 +10,31 @@ from typing import Any
 
 from storage.calls.jobs import CallJobStore
 from storage.calls.relays import CallJobRelay, CallTaskRelay
+from storage.chat.communities import CommunityStore
+from storage.chat.conversations.relays import ConversationActivityRelay
+from storage.chat.conversations.store import ConversationStore
 from storage.chat.messages import MessageStore
-from storage.chat.relays import InvitedMemberRelay, MemberRemovedRelay, ReactionRelay, TopicActivityRelay
+from storage.chat.relays import (
+    InvitedMemberRelay,
+    MemberRemovedRelay,
+    ReactionRelay,
+    TopicActivityRelay,
+    TopicChangedRelay,
+)
+from storage.chat.threads.relays import ThreadActivityRelay
 from storage.chat.topics import TopicStore
 from storage.feed.content_reports.store import ContentReportStore
 from storage.feed.fan_outs import FanOutStore
 from storage.feed.posts import PostStore
 from storage.feed.relays import (
+    ListedPostArrivedRelay,
+    ListedPostRemovedRelay,
     MergedPostArrivedRelay,
     MergedPostRemovedRelay,
     PostArrivedRelay,
     PostRemovedRelay,
+    PostResponseRelay,
+    PostUnlistedRelay,
 )
 from storage.identity.records import stream_owner
 from storage.notifications import NotificationRelay, NotificationStore
@@ -34,6 +48,7 @@ from storage.streams.outbox import EventRelay, OutboxRelay, OutboxRelays
 class EventSubjectReader:
     """Reads the current state of the objects that events refer to. Deleted objects are left out."""
 
+    communities: CommunityStore
     topics: TopicStore
     messages: MessageStore
     posts: PostStore
@@ -43,6 +58,7 @@ class EventSubjectReader:
     scheduled_posts: ScheduledPostStore
     exports: ExportStore
     content_reports: ContentReportStore
+    conversations: ConversationStore
 
     async def __call__(self, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
         """Returns the subjects of events of one stream, by event number."""
@@ -77,16 +93,35 @@ JOB_EVENTS: Sequence[JobEventKind] = (
 
 OUTBOX_RELAYS: OutboxRelays = {
     "TopicActivity": TopicActivityRelay,
+    "TopicChanged": TopicChangedRelay,
+    "ThreadActivity": ThreadActivityRelay,
+    "ConversationActivity": ConversationActivityRelay,
+    "ConversationChanged": EventRelay,
     "Reaction": ReactionRelay,
     "MemberRemoved": MemberRemovedRelay,
     "InvitedMember": InvitedMemberRelay,
     "Notify": NotificationRelay,
     "PostArrived": PostArrivedRelay,
     "PostRemoved": PostRemovedRelay,
+    "PostResponse": PostResponseRelay,
+    "PostUnlisted": PostUnlistedRelay,
+    "ListedPostArrived": ListedPostArrivedRelay,
+    "ListedPostRemoved": ListedPostRemovedRelay,
     "MergedPostArrived": MergedPostArrivedRelay,
     "MergedPostRemoved": MergedPostRemovedRelay,
     **{kind.name: kind.relay for kind in JOB_EVENTS if kind.relay is not None},
 }
+
+
+async def _read_communities_and_topics(
+    stores: EventSubjectReader, stream: Stream, events: Sequence[Event]
+) -> Mapping[int, Any]:
+    """Reads the topics of the events; for events about the community itself, the community."""
+    about_community = [event for event in events if event.kind == "CommunityChanged"]
+    about_topics = [event for event in events if event.kind != "CommunityChanged"]
+    communities = await stores.communities.by_id([stream.id]) if about_community else {}
+    topics = await _read_topics(stores, stream, about_topics) if about_topics else {}
+    return {**topics, **_by_number(about_community, communities)}
 
 
 async def _read_topics(stores: EventSubjectReader, _stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
@@ -99,7 +134,11 @@ async def _read_nothing(_stores: EventSubjectReader, _stream: Stream, _events: S
 
 
 async def _read_messages(stores: EventSubjectReader, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
-    return _by_number(events, await stores.messages.of_events(stream.id, events))
+    """Reads the messages of the events; for events about the topic itself, the topic."""
+    about_topic = [event for event in events if event.kind == "TopicChanged"]
+    about_messages = [event for event in events if event.kind != "TopicChanged"]
+    topics = await _read_topics(stores, stream, about_topic) if about_topic else {}
+    return {**topics, **_by_number(about_messages, await stores.messages.of_events(stream.id, about_messages))}
 
 
 async def _read_notifications(stores: EventSubjectReader, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
@@ -116,6 +155,12 @@ async def _read_reports(stores: EventSubjectReader, _stream: Stream, events: Seq
     return _by_number(events, await stores.content_reports.by_id([event.ref for event in events]))
 
 
+async def _read_conversations(
+    stores: EventSubjectReader, _stream: Stream, events: Sequence[Event]
+) -> Mapping[int, Any]:
+    return _by_number(events, await stores.conversations.by_id([event.ref for event in events]))
+
+
 async def _read_jobs(stores: EventSubjectReader, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
     """Reads the subjects with one query for each kind. Events of a kind unknown to this version are left out."""
     subjects: dict[int, Any] = {}
@@ -127,19 +172,22 @@ async def _read_jobs(stores: EventSubjectReader, stream: Stream, events: Sequenc
     return subjects
 
 
-def _by_number(events: Sequence[Event], found: Mapping[Any, Any]) -> dict[int, Any]:
-    return {event.n: found[event.ref] for event in events if event.ref in found}
+def _by_number(events: Sequence[Event], subjects: Mapping[Any, Any]) -> dict[int, Any]:
+    return {event.n: subjects[event.ref] for event in events if event.ref in subjects}
 
 
 SUBJECT_READERS: Mapping[str, Callable[[EventSubjectReader, Stream, Sequence[Event]], Awaitable[Mapping[int, Any]]]] = {
-    "community": _read_topics,
+    "community": _read_communities_and_topics,
     "removals": _read_nothing,
     "topic": _read_messages,
     "user": _read_notifications,
     "author": _read_posts,
     "home": _read_posts,
     "merged": _read_posts,
+    "local": _read_posts,
+    "hashtag": _read_posts,
     "jobs": _read_jobs,
     "reports": _read_reports,
+    "conversations": _read_conversations,
 }
 """Readers of subjects, by the kind of the stream."""

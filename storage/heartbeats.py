@@ -15,7 +15,7 @@ import pymongo
 from pymongo.errors import PyMongoError
 
 from storage.metrics import process_metrics
-from storage.mongo import Collection, Document, Mongo
+from storage.mongo import Collection, Document, Mongo, literals
 
 INTERVAL_S = 5.0
 REMOVAL_TIMEOUT_S = 1
@@ -113,7 +113,7 @@ class Heartbeat:
             await asyncio.shield(self._remove())
 
     async def _write(self) -> None:
-        state = {name: {"$literal": value} for name, value in self._state().items()}
+        state = literals(self._state())
         try:
             await self._documents.update_one({"_id": self._process}, [{"$set": {"at": "$$NOW", **state}}], upsert=True)
         except PyMongoError:

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, NoReturn, TypedDict
 
 from storage.errors import BadUserInput, Conflict
-from storage.mongo import Document, Mongo, Session
+from storage.mongo import Mongo, Session, literals
 
 KEPT_S = 24 * 3600
 MAX_LENGTH = 200
@@ -126,5 +126,5 @@ async def store_key(mongo: Mongo, key: IdempotencyKey | None, result_id: str, se
     for earlier in (await used_keys(mongo, [key], session)).values():
         key.raise_duplicate(earlier)
     # Only an update pipeline can store the database's own clock.
-    fields: Document = {"digest": key.digest, "result": result_id, "at": "$$NOW"}
+    fields = {"at": "$$NOW", **literals({"digest": key.digest, "result": result_id})}
     await mongo["idempotency"].update_one({"_id": key.id}, [{"$set": fields}], upsert=True, session=session)

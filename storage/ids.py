@@ -1,4 +1,4 @@
-"""New ids, and the keys by which areas refer to messages and posts without reading them."""
+"""New ids, and the keys by which areas refer to users, messages and posts without reading them."""
 
 import hashlib
 import secrets
@@ -17,8 +17,15 @@ def new_id() -> str:
     return "".join(_ALPHABET[value >> shift & 31] for shift in range(125, -1, -5))
 
 
+class UserKey(NamedTuple):
+    """The organization and the id that identify a user."""
+
+    organization_id: str
+    user_id: str
+
+
 class MessageDocumentId(TypedDict):
-    """The `_id` of a message. Its order is the topic's timeline."""
+    """The `_id` of a message. The topic's timeline is in the order of these ids."""
 
     t: str
     """Topic id."""
@@ -28,7 +35,7 @@ class MessageDocumentId(TypedDict):
 
 
 class PostDocumentId(TypedDict):
-    """The `_id` of a post and of its fan-out. Its order is the organization's timeline."""
+    """The `_id` of a post and of its fan-out. The organization's timeline is in the order of these ids."""
 
     o: str
     """Organization id."""

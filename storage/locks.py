@@ -16,7 +16,7 @@ import pymongo
 from pymongo import ReturnDocument
 from pymongo.errors import DuplicateKeyError, PyMongoError
 
-from storage.mongo import Collection, Document, Mongo, Session
+from storage.mongo import Collection, Document, Mongo, Session, seconds_from_now
 
 TTL_S = 15.0
 RELEASE_TIMEOUT_S = 2.0
@@ -35,7 +35,7 @@ class LockDocument(TypedDict):
     """Name of the lock."""
 
     unlock_key: str | None
-    """Random key of the current holding; None while the lock is free."""
+    """Random key of the last holding, also when its lease has ended; None after a release."""
 
     fence: NotRequired[int]
     """Number of holdings so far; absent before the first one."""
@@ -162,7 +162,7 @@ class Locks:
 
     @property
     def _lease_end(self) -> Document:
-        return {"$add": ["$$NOW", int(self._ttl_s * 1000)]}
+        return seconds_from_now(self._ttl_s)
 
     async def _renew_until_lost(self, lock: Lock, deadline: asyncio.Timeout) -> None:
         """Renews the lease and postpones the deadline after each renewal. Ends the deadline when the lock is lost."""

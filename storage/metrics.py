@@ -43,6 +43,10 @@ PRUNING_DELAY_S = Gauge(
     "noroshi_pruning_delay_seconds",
     "For how long the oldest event of the log has been expired, while this worker prunes events.",
 )
+FILE_PRUNING_DELAY_S = Gauge(
+    "noroshi_file_pruning_delay_seconds",
+    "For how long the oldest file that is not attached has been expired, while this worker deletes files.",
+)
 CALL_START_DELAY_S = Histogram(
     "noroshi_call_start_delay_seconds",
     "From the planned start of a call until it was sent to the telephony provider.",

@@ -23,7 +23,8 @@ MAX_TIMESTAMP = Timestamp(10**16 - 1)
 MAX_LIMIT = 999
 
 MAX_MARK_LEAD_US = 3600 * 1_000_000
-"""A read mark that is further ahead of the newest item is ignored. Older versions let clients store such marks."""
+"""A stored read mark that is more than this ahead of the newest item is ignored. Older versions let clients store such
+marks."""
 
 _PATTERN = re.compile(r"([0-9]{1,10})\.([0-9]{6})", re.ASCII)
 
@@ -52,7 +53,7 @@ def instant(timestamp: int) -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class TimelineRange:
     """A validated range of a timeline. Bounds are closed: an exclusive bound is moved by one microsecond."""
 
     low: int
@@ -78,7 +79,7 @@ class Range:
 
 def timeline_range(
     oldest: int | None = None, latest: int | None = None, limit: int = 50, inclusive: bool = True
-) -> Range:
+) -> TimelineRange:
     """Returns the range that a client's arguments describe.
 
     Raises: BadUserInput without any bound, for `oldest: "now"`, and for a limit outside 1 to 999.
@@ -90,7 +91,7 @@ def timeline_range(
     _check_limit(limit)
     high = None if latest == NOW else latest
     step = 0 if inclusive else 1
-    return Range(
+    return TimelineRange(
         low=0 if oldest is None else oldest + step,
         high=MAX_TIMESTAMP if high is None else high - step,
         ascending=oldest is not None,
@@ -106,8 +107,11 @@ def _check_limit(limit: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[Item]):
-    """Items of a timeline in the order of their range, and whether older and newer items exist."""
+class TimelinePage(Generic[Item]):
+    """Items of a timeline in the order of their range, and whether older and newer items exist.
+
+    `oldest` and `newest` are the timestamps of the items at the ends; None without items.
+    """
 
     items: Sequence[Item]
     has_older: bool
@@ -115,18 +119,18 @@ class Page(Generic[Item]):
     oldest: Timestamp | None
     newest: Timestamp | None
 
-    def map(self, convert: Callable[[Item], Mapped]) -> "Page[Mapped]":
+    def map(self, convert: Callable[[Item], Mapped]) -> "TimelinePage[Mapped]":
         """Returns the page with `convert` applied to each item."""
-        return Page([convert(i) for i in self.items], self.has_older, self.has_newer, self.oldest, self.newest)
+        return TimelinePage([convert(i) for i in self.items], self.has_older, self.has_newer, self.oldest, self.newest)
 
 
-Fetch = Callable[[int, int, bool, int], Awaitable[Sequence[Item]]]
+FetchItems = Callable[[int, int, bool, int], Awaitable[Sequence[Item]]]
 """Called with low, high, ascending and limit. Returns at most `limit` visible items with low <= timestamp <= high."""
 
 
 async def read_page(
-    range_: Range, fetch: Fetch[Item], timestamp: Callable[[Item], int], last: int | None = None
-) -> Page[Item]:
+    range_: TimelineRange, fetch: FetchItems[Item], timestamp: Callable[[Item], int], last: int | None = None
+) -> TimelinePage[Item]:
     """Reads the page of a range through `fetch`.
 
     `has_older` and `has_newer` are exact. One item beyond the limit tells whether the range continues. The other
@@ -148,26 +152,26 @@ async def read_page(
         has_newer = has_more or await _has_newer(range_, fetch, highest, last)
     else:
         has_older, has_newer = has_more, await _has_newer(range_, fetch, highest, last)
-    return Page(items, has_older, has_newer, Timestamp(lowest), Timestamp(highest))
+    return TimelinePage(items, has_older, has_newer, Timestamp(lowest), Timestamp(highest))
 
 
-async def _has_older(fetch: Fetch[Item], lowest: int) -> bool:
+async def _has_older(fetch: FetchItems[Item], lowest: int) -> bool:
     # Descending, so that a cache of the newest items can answer: the item next to the page may be in the cache.
     return lowest > 0 and bool(await fetch(0, lowest - 1, False, 1))
 
 
-async def _has_newer(range_: Range, fetch: Fetch[Item], highest: int, last: int | None) -> bool:
+async def _has_newer(range_: TimelineRange, fetch: FetchItems[Item], highest: int, last: int | None) -> bool:
     # Without an upper bound, nothing was newer when the page was read. Later items arrive as events.
     if range_.reaches_now:
         return False
     return last > highest if last is not None else await _has_item(fetch, highest + 1, MAX_TIMESTAMP)
 
 
-async def _has_item(fetch: Fetch[Item], low: int, high: int) -> bool:
+async def _has_item(fetch: FetchItems[Item], low: int, high: int) -> bool:
     return low <= high and bool(await fetch(low, high, True, 1))
 
 
-async def _empty_page(range_: Range, fetch: Fetch[Item]) -> Page[Item]:
+async def _empty_page(range_: TimelineRange, fetch: FetchItems[Item]) -> TimelinePage[Item]:
     """Returns a page without items.
 
     `has_older` and `has_newer` compare with the bounds of the range, or both with `oldest` if `oldest` > `latest`.
@@ -175,7 +179,7 @@ async def _empty_page(range_: Range, fetch: Fetch[Item]) -> Page[Item]:
     low, high = range_.requested_oldest, range_.requested_latest
     has_older = low is not None and await _has_item(fetch, 0, low)
     has_newer = high is not None and await _has_item(fetch, max(low or 0, high), MAX_TIMESTAMP)
-    return Page([], has_older, has_newer, None, None)
+    return TimelinePage([], has_older, has_newer, None, None)
 
 
 def move_mark(timestamp: int, head: int) -> list[dict[str, Any]]:

@@ -13,9 +13,9 @@ from cryptography.x509.oid import NameOID
 
 
 def create_tls_contexts(name: str, folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Returns a server's context with a certificate for the host or address, and a client's that trusts only this.
+    """Returns a server's context with a certificate for a host or address, and a client's context that trusts only it.
 
-    Stores the certificate in `folder / "certificate.pem"`.
+    Stores the certificate in `folder / "certificate.pem"`, and the key with the certificate in `folder / "key.pem"`.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])

@@ -26,7 +26,7 @@ class Client:
     def __init__(self, url: str, token: str | None, http: httpx2.AsyncClient) -> None:
         self.url, self.token, self.http = url, token, http
 
-    async def post(self, query: str, **variables: Any) -> dict[str, Any]:
+    async def execute(self, query: str, /, **variables: Any) -> dict[str, Any]:
         """Sends an operation and returns the whole response, errors included."""
         headers = {"authorization": f"Bearer {self.token}"} if self.token else {}
         body = {"query": query, "variables": variables}
@@ -36,7 +36,7 @@ class Client:
 
     async def run(self, query: str, **variables: Any) -> dict[str, Any]:
         """Runs an operation and returns its data. Raises: GraphQLFailed."""
-        result = await self.post(query, **variables)
+        result = await self.execute(query, **variables)
         if result.get("errors"):
             raise GraphQLFailed(result["errors"])
         data: dict[str, Any] = result["data"]
@@ -44,20 +44,19 @@ class Client:
 
     async def expect_error(self, query: str, **variables: Any) -> dict[str, Any]:
         """Runs an operation that must fail with one error, and returns the extensions of that error."""
-        result = await self.post(query, **variables)
+        result = await self.execute(query, **variables)
         (error,) = result["errors"]
         extensions: dict[str, Any] = error["extensions"]
         return extensions
 
     @asynccontextmanager
-    async def socket(self) -> AsyncIterator["Socket"]:
+    async def socket(self) -> AsyncIterator["SubscriptionSocket"]:
         """Opens a socket, signs in, and waits for connection_ack."""
         async with raw_socket(self.url) as ws:
-            await ws.send(
-                orjson.dumps({"type": "connection_init", "payload": {"authorization": f"Bearer {self.token}"}}).decode()
-            )
+            payload = {"authorization": f"Bearer {self.token}"} if self.token else {}
+            await ws.send(orjson.dumps({"type": "connection_init", "payload": payload}).decode())
             assert orjson.loads(await ws.recv())["type"] == "connection_ack"
-            yield Socket(ws)
+            yield SubscriptionSocket(ws)
 
 
 @asynccontextmanager
@@ -68,14 +67,14 @@ async def raw_socket(url: str, protocol: str = "graphql-transport-ws") -> AsyncI
         yield ws
 
 
-class Socket:
+class SubscriptionSocket:
     """An acknowledged socket and its subscriptions."""
 
     def __init__(self, ws: ClientConnection) -> None:
         self.ws = ws
         self._ids = itertools.count(1)
 
-    async def subscribe(self, query: str, **variables: Any) -> str:
+    async def subscribe(self, query: str, /, **variables: Any) -> str:
         """Subscribes, and returns the operation's id."""
         id_ = str(next(self._ids))
         payload = {"query": query, "variables": variables}

@@ -1,6 +1,7 @@
 """Fixtures of all tests: real servers, started once, and an empty database for each test."""
 
 import asyncio
+import gc
 import os
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -77,9 +78,33 @@ def reusable_database(mongodb_uri: str, redis_url: str) -> Iterator[ReusedDataba
 
 @pytest.fixture
 def database(reusable_database: ReusedDatabase) -> Iterator[str]:
-    """The name of an empty MongoDB database and the prefix of Redis keys. Documents and keys are deleted afterwards."""
+    """The name of an empty MongoDB database, also the prefix of Redis keys. Both are emptied afterwards."""
     yield reusable_database.name
     reusable_database.empty()
+
+
+@pytest.fixture(scope="session")
+def reusable_shared_database(mongodb_uri: str, redis_url: str) -> Iterator[ReusedDatabase]:
+    """The database that the modules of this process use one after another."""
+    with reused_database(mongodb_uri, redis_url) as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+def shared_database(reusable_shared_database: ReusedDatabase) -> Iterator[str]:
+    """The name of the database that the tests of a module share. It is emptied after the module."""
+    yield reusable_shared_database.name
+    reusable_shared_database.empty()
+
+
+@pytest.fixture(scope="module")
+async def shared_stores(
+    mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver: Driver
+) -> AsyncIterator[Stores]:
+    """All stores on the database that the tests of a module share."""
+    keys = CREDENTIAL_KEYS
+    async with open_stores(mongodb_uri, redis_url, shared_database, mongo_driver, credential_keys=keys) as stores:
+        yield stores
 
 
 @pytest.fixture(scope="session")
@@ -94,6 +119,13 @@ async def stores(mongodb_uri: str, redis_url: str, database: str, mongo_driver: 
     keys: dict[str, Any] = {"credential_keys": CREDENTIAL_KEYS, "address_keys": ADDRESS_KEYS}
     async with open_stores(mongodb_uri, redis_url, database, mongo_driver, **keys) as stores:
         yield stores
+
+
+@pytest.fixture
+def garbage_collection() -> Iterator[None]:
+    """Collects garbage after the test, so that warnings about it belong to this test."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Serves an ASGI application over HTTP in the test's own process and event loop."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -10,7 +11,7 @@ from uvicorn.server import ServerState
 
 
 @asynccontextmanager
-async def http_server(app: ASGIApp) -> AsyncIterator[int]:
+async def http_server(app: ASGIApp, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
     """Serves the application, and yields its port."""
     config = uvicorn.Config(app, lifespan="off", log_config=None)
     config.load()
@@ -18,7 +19,7 @@ async def http_server(app: ASGIApp) -> AsyncIterator[int]:
     protocol = config.http_protocol_class
     assert not isinstance(protocol, str)
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: protocol(config, state, {}), "127.0.0.1", 0)  # type: ignore[call-arg, arg-type, return-value]
+    server = await loop.create_server(lambda: protocol(config, state, {}), "127.0.0.1", 0, ssl=tls)  # type: ignore[call-arg, arg-type, return-value]
     try:
         yield server.sockets[0].getsockname()[1]
     finally:

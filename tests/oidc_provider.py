@@ -1,4 +1,4 @@
-"""The certified OpenID provider of npm, and a browser that signs in there without Chromium."""
+"""The certified OpenID provider `oidc-provider` from npm, and a browser that signs in there without Chromium."""
 
 import html
 import json
@@ -42,12 +42,18 @@ def issuer_at(port: int) -> str:
 
 
 @contextmanager
-def oidc_provider(port: int, product: str, *, secret: str | None = CLIENT_SECRET) -> Iterator[str]:
+def oidc_provider(port: int, product_url: str, *, secret: str | None = CLIENT_SECRET) -> Iterator[str]:
     """Runs a provider that knows the product, and yields its issuer. Skips the test without Node.js."""
     node = require_node_and_web_client()
     if not (WEB_CLIENT / "node_modules/oidc-provider").exists():
         pytest.skip("The packages of the web client are not installed: `make web`.")
-    settings = {"port": port, "product": product, "clientId": CLIENT_ID, "clientSecret": secret, "accounts": ACCOUNTS}
+    settings = {
+        "port": port,
+        "product": product_url,
+        "clientId": CLIENT_ID,
+        "clientSecret": secret,
+        "accounts": ACCOUNTS,
+    }
     process = subprocess.Popen(
         [node, "e2e/oidc-provider.mjs"],
         cwd=WEB_CLIENT,
@@ -73,7 +79,7 @@ def oidc_provider(port: int, product: str, *, secret: str | None = CLIENT_SECRET
 def oidc_web_process(
     folder: Path, mongodb_uri: str, redis_url: str, secret: str | None = CLIENT_SECRET, **variables: str
 ) -> Iterator[WebProcess]:
-    """Runs a web process whose people sign in at a provider."""
+    """Runs a provider, and a web process at which people sign in through the provider."""
     port = free_port()
     settings: dict[str, Any] = {
         "NOROSHI_OIDC_ISSUER": issuer_at(port),
@@ -92,17 +98,17 @@ def oidc_web_process(
 
 
 @dataclass
-class SigningBrowser:
-    """A browser with the product's cookies, which the test reads and changes, and a session at the provider."""
+class SignInBrowser:
+    """A browser that signs in by the provider. Tests read and change its cookies of the product."""
 
-    product: str
+    product_url: str
     cookies: dict[str, str] = field(default_factory=dict)
     provider_cookies: httpx2.Cookies = field(default_factory=httpx2.Cookies)
 
     def get(self, path: str) -> httpx2.Response:
         """Opens a page of the product, and keeps its cookies."""
         cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
-        response = httpx2.get(urljoin(self.product, path), headers={"cookie": cookie}, timeout=60)
+        response = httpx2.get(urljoin(self.product_url, path), headers={"cookie": cookie}, timeout=60)
         for header in response.headers.get_list("set-cookie"):
             name, _, value = header.partition(";")[0].partition("=")
             self.cookies[name] = value
@@ -110,36 +116,36 @@ class SigningBrowser:
                 del self.cookies[name]
         return response
 
-    def at_provider(self, address: str, form: dict[str, str] | None = None) -> httpx2.Response:
+    def open_at_provider(self, address: str, form: dict[str, str] | None = None) -> httpx2.Response:
         """Opens a page of the provider, or sends it a form."""
         with httpx2.Client(cookies=self.provider_cookies, timeout=60) as client:
             response = client.get(address) if form is None else client.post(address, data=form)
             self.provider_cookies = client.cookies
             return response
 
-    def answer_of_provider(self, account: str, next_path: str = "/") -> str:
+    def callback_address(self, account: str, next_path: str = "/") -> str:
         """Begins a sign-in, signs in at the provider, and returns the address of the product's callback."""
         begun = self.get(f"/sign-in/oidc?{httpx2.QueryParams({'next': next_path})}")
         assert begun.status_code == 303, begun.text
         return self.log_in(begun.headers["location"], account)
 
     def log_in(self, address: str, account: str) -> str:
-        """Answers the provider's forms until it sends the browser back. Returns the address of the callback."""
-        response = self.at_provider(address)
+        """Fills the provider's forms until it redirects to the product. Returns the address of the callback."""
+        response = self.open_at_provider(address)
         for _ in range(10):
             while response.has_redirect_location:
                 address = urljoin(str(response.url), response.headers["location"])
-                if address.startswith(self.product):
+                if address.startswith(self.product_url):
                     return address
-                response = self.at_provider(address)
+                response = self.open_at_provider(address)
             prompt = re.search(r'name="prompt" value="(\w+)"', response.text)
             action = re.search(r'<form[^>]* action="([^"]+)"', response.text)
             assert prompt, response.text
             assert action, response.text
             form = {"prompt": prompt[1], "login": account, "password": "any"}
-            response = self.at_provider(urljoin(str(response.url), html.unescape(action[1])), form)
+            response = self.open_at_provider(urljoin(str(response.url), html.unescape(action[1])), form)
         raise AssertionError("The provider does not send the browser back.")
 
     def sign_in(self, account: str, next_path: str = "/") -> httpx2.Response:
-        """Signs in, and returns the answer of the callback."""
-        return self.get(self.answer_of_provider(account, next_path))
+        """Signs in, and returns the response of the callback."""
+        return self.get(self.callback_address(account, next_path))

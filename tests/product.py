@@ -1,6 +1,7 @@
 """Runs `noroshi up` as a process tree that a test observes and kills from outside."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -149,3 +150,10 @@ def running_product(
     finally:
         if product.process.poll() is None:
             product.end()
+
+
+def first_admin_link(product: RunningProduct) -> str:
+    """Waits until the product has printed the link that makes the first ADMIN, and returns the link."""
+    link = eventually(lambda: re.search(r"http\S+#first-admin=[\w-]{43}", product.output))
+    assert link, product.output
+    return link[0]

@@ -1,8 +1,10 @@
 """Runs `noroshi web` and `noroshi worker` for a test, on running database servers."""
 
 import secrets
+import shutil
 import socket
 import subprocess
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -74,6 +76,8 @@ def web_process(
         with noroshi_process(folder, ["web", f"--fd={fd}"], all_variables, pass_fds=[fd]) as web:
             assert eventually(lambda: _is_ready(url) or web.process.poll() is not None), web.log_text
             yield WebProcess(web.process, web.log_file, url, database, secret)
+    if shared is None:
+        shutil.rmtree(files_folder(database), ignore_errors=True)
     drop_database(mongodb_uri, database)
 
 
@@ -88,6 +92,11 @@ def worker_process(
         yield worker
 
 
+def files_folder(database: str) -> Path:
+    """Returns the folder in which the processes of a database store files."""
+    return Path(tempfile.gettempdir()) / f"noroshi-files-{database}"
+
+
 def server_variables(mongodb_uri: str, redis_url: str, database: str) -> dict[str, str]:
     """Returns the environment variables that name the database servers, the address keys and the simulator of calls."""
     keys = {"NOROSHI_ADDRESS_KEYS": ADDRESS_KEYS_SETTING}
@@ -96,6 +105,7 @@ def server_variables(mongodb_uri: str, redis_url: str, database: str) -> dict[st
         "REDIS_URL": redis_url,
         "NOROSHI_DATABASE": database,
         "NOROSHI_TELEPHONY": "simulator",
+        "NOROSHI_FILES": str(files_folder(database)),
         **keys,
     }
 

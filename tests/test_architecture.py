@@ -22,17 +22,48 @@ VAGUE = {"util", "utils", "helper", "helpers", "manager", "managers", "common", 
 
 READS_ENVIRONMENT = {"server/settings.py"}
 
+NAMES_AUDIT_LOG = {
+    "storage/identity/audit.py",
+    "storage/indexes/identity.py",
+    # What erasures empty, and what exports hold.
+    "storage/identity/personal_data.py",
+    "storage/privacy/addresses.py",
+    "storage/privacy/archives.py",
+}
+"""Modules that name the collection of the audit log."""
+
 TESTED_ELSEWHERE = {
-    # Seen by operators in the checks at start.
+    # Covered by the tests of the checks at start.
     "storage/mongo/deployments.py": "tests/server/embedded/test_checks.py",
-    # Declarations, which are checked on the whole schema.
-    "schema/administration.py": "tests/resolvers/administration/test_users.py",
-    "schema/service_keys.py": "tests/resolvers/administration/test_service_keys.py",
+    # Declarations, which tests check on the whole schema, and modules that the tests of other layers cover.
+    "schema/administration/users.py": "tests/resolvers/administration/test_users.py",
+    "schema/search.py": "tests/resolvers/search/test_messages.py",
+    "storage/chat/search/messages.py": "tests/resolvers/search/test_rights.py",
+    "storage/chat/search/terms.py": "tests/resolvers/search/test_messages.py",
+    "storage/chat/search/topics.py": "tests/resolvers/search/test_topics.py",
+    "storage/mongo/text_index/entries.py": "tests/resolvers/search/test_messages.py",
+    "storage/feed/search.py": "tests/resolvers/search/test_posts.py",
+    "storage/mongo/text_index/pages.py": "tests/resolvers/search/test_messages.py",
+    "storage/mongo/text_index/term_index.py": "tests/resolvers/search/test_messages.py",
+    "storage/identity/presence/settings.py": "tests/resolvers/chat/test_presence.py",
+    "schema/presence.py": "tests/resolvers/chat/test_presence.py",
+    "jobs/notifications/digest_texts.py": "tests/jobs/notifications/test_digests.py",
+    "storage/secrets/unsubscribe_links.py": "tests/server/http/test_unsubscribe.py",
+    "jobs/notifications/texts.py": "tests/jobs/notifications/test_push.py",
+    "jobs/notifications/unread.py": "tests/jobs/notifications/test_push.py",
+    "storage/secrets/vapid_keys.py": "tests/jobs/providers/test_web_push.py",
+    "storage/privacy/retention_rules.py": "tests/resolvers/administration/test_retention_rules.py",
+    "storage/calls/expired_data.py": "tests/jobs/test_retention.py",
+    "storage/mail/expired_events.py": "tests/jobs/test_retention.py",
+    "schema/conversations.py": "tests/resolvers/chat/test_conversations.py",
+    "schema/administration/service_keys.py": "tests/resolvers/administration/test_service_keys.py",
     "schema/chat.py": "tests/schema/test_shapes.py",
     "schema/chat_root.py": "tests/schema/test_root.py",
     "schema/moderation.py": "tests/schema/test_shapes.py",
     "schema/identity.py": "tests/schema/test_shapes.py",
-    "schema/feed.py": "tests/schema/test_shapes.py",
+    "schema/feed/posts.py": "tests/schema/test_shapes.py",
+    "schema/feed/notifications.py": "tests/schema/test_shapes.py",
+    "schema/files.py": "tests/schema/test_shapes.py",
     "schema/calls.py": "tests/schema/test_shapes.py",
     "schema/mail.py": "tests/schema/test_shapes.py",
     "schema/timeline.py": "tests/schema/test_shapes.py",
@@ -48,29 +79,49 @@ TESTED_ELSEWHERE = {
     "server/auth/oidc/provider.py": "tests/server/http/test_oidc.py",
     "storage/identity/login_grants.py": "tests/server/http/test_oidc.py",
     "server/http/browser_routes.py": "tests/server/http/test_sessions.py",
+    "server/http/json_answers.py": "tests/server/http/test_ingest.py",
+    "server/http/cookies.py": "tests/server/http/test_sessions.py",
+    "server/http/sign_in_attempts.py": "tests/server/http/accounts/test_routes.py",
+    "server/auth/sealed_cookies.py": "tests/server/auth/oidc/test_pending.py",
     "schema/sessions.py": "tests/schema/test_shapes.py",
+    "resolvers/passkeys.py": "tests/server/http/test_passkeys.py",
+    "server/auth/passkeys/ceremonies.py": "tests/server/http/test_passkeys.py",
+    "storage/identity/passkeys/records.py": "tests/server/http/test_passkeys.py",
+    "storage/identity/passkeys/sessions.py": "tests/server/http/test_passkeys.py",
+    "storage/identity/passkeys/store.py": "tests/server/http/test_passkeys.py",
     "resolvers/sessions.py": "tests/server/http/test_sessions.py",
     "storage/identity/session_records.py": "tests/storage/identity/test_sessions.py",
+    "storage/secrets/random_tokens.py": "tests/storage/identity/accounts/test_tokens.py",
     "resolvers/feed/fan_outs.py": "tests/resolvers/test_job_events.py",
+    "jobs/pictures/results.py": "tests/jobs/pictures/test_decoder.py",
     "jobs/providers/telephony/protocol.py": "tests/jobs/providers/telephony/test_webhook.py",
     "resolvers/calls/arguments.py": "tests/resolvers/calls/test_jobs.py",
     "resolvers/calls/events.py": "tests/resolvers/calls/test_jobs.py",
     "resolvers/calls/inputs.py": "tests/resolvers/calls/test_jobs.py",
-    # Entries of the registry of personal data.
+    "storage/chat/conversations/expired_messages.py": "tests/jobs/test_retention.py",
+    **{
+        f"storage/chat/conversations/{module}.py": "tests/resolvers/chat/test_conversations.py"
+        for module in ("changes", "contacts", "records", "relays", "rules", "store")
+    },
+    **{
+        f"storage/chat/threads/{module}.py": "tests/resolvers/chat/test_threads.py"
+        for module in ("changes", "relays", "rules", "store")
+    },
+    "storage/chat/threads/followers.py": "tests/resolvers/chat/test_thread_follows.py",
+    # Personal data, exports and erasures.
     **{
         f"storage/{area}personal_data.py": "tests/storage/privacy/test_registry.py"
-        for area in ("identity/", "chat/", "feed/", "publishing/", "calls/", "mail/")
+        for area in ("identity/", "chat/", "feed/", "calls/", "mail/")
     },
     "storage/identity/privacy_rules.py": "tests/storage/privacy/test_registry.py",
-    "storage/privacy/erasures.py": "tests/jobs/test_erasures.py",
     "resolvers/exports.py": "tests/jobs/test_exports.py",
     "storage/privacy/exports.py": "tests/jobs/test_exports.py",
     "storage/privacy/archives.py": "tests/jobs/test_exports.py",
     "storage/privacy/download_urls.py": "tests/server/http/test_exports.py",
     "schema/privacy.py": "tests/resolvers/administration/test_erasures.py",
     "storage/privacy/steps.py": "tests/jobs/test_erasures.py",
-    "storage/publishing/erasing.py": "tests/jobs/test_erasures.py",
-    # Plans of call brokers, which the tests of brokers and of the state machine cover.
+    "storage/publishing/erasing.py": "tests/storage/publishing/test_stored_posts.py",
+    # Calls, chat and content reports, which the tests of brokers, state machines and resolvers cover.
     "storage/calls/calls.py": "tests/jobs/calls/test_broker.py",
     "storage/calls/call_changes.py": "tests/storage/calls/test_call_machine.py",
     "storage/calls/do_not_call.py": "tests/resolvers/calls/test_limits.py",
@@ -88,8 +139,7 @@ TESTED_ELSEWHERE = {
     "storage/chat/restrictions.py": "tests/storage/chat/test_moderation.py",
     "storage/calls/job_changes.py": "tests/storage/calls/test_call_machine.py",
     "storage/calls/job_launcher.py": "tests/resolvers/calls/test_jobs.py",
-    "storage/calls/records.py": "tests/resolvers/calls/test_jobs.py",
-    # Values without behaviour of their own, which the tests of their users cover.
+    # Values without behaviour of their own, which the tests of the modules that use them cover.
     "resolvers/context.py": "tests/resolvers/test_blocks.py",
     "resolvers/audience.py": "tests/server/graphql/test_coalescing.py",
     "jobs/context.py": "tests/server/test_worker.py",
@@ -98,11 +148,13 @@ TESTED_ELSEWHERE = {
     "storage/metrics.py": "tests/server/http/test_health.py",
     "storage/identity/administrators.py": "tests/storage/identity/test_administration.py",
     "storage/identity/roles.py": "tests/resolvers/test_access.py",
-    # Observable from outside the process only.
+    # Covered by the tests of callers or of whole processes.
     "resolvers/events.py": "tests/resolvers/feed/test_events.py",
     "storage/identity/mentions.py": "tests/resolvers/feed/test_posts.py",
-    "storage/publishing/events.py": "tests/storage/publishing/test_transitions.py",
-    "storage/publishing/records.py": "tests/storage/publishing/test_transitions.py",
+    "storage/publishing/events.py": "tests/storage/publishing/test_stored_changes.py",
+    "storage/publishing/held_posts.py": "tests/jobs/publishing/test_held_posts.py",
+    "storage/publishing/holding.py": "tests/storage/publishing/test_stored_posts.py",
+    "storage/publishing/resolution.py": "tests/storage/publishing/test_stored_changes.py",
     "storage/publishing/sandbox.py": "tests/jobs/providers/social/test_sandbox.py",
     "storage/secrets/webhook_keys.py": "tests/jobs/providers/test_signed_webhooks.py",
     "jobs/providers/social/network.py": "tests/jobs/providers/social/test_http.py",
@@ -117,11 +169,10 @@ TESTED_ELSEWHERE = {
     "storage/feed/trimming.py": "tests/storage/feed/test_feeds.py",
     "jobs/account_mail_texts.py": "tests/jobs/test_account_mails.py",
     "storage/identity/accounts/mails.py": "tests/jobs/test_account_mails.py",
-    "schema/invitations.py": "tests/resolvers/administration/test_invitations.py",
+    "schema/administration/invitations.py": "tests/resolvers/administration/test_invitations.py",
     "storage/identity/accounts/password_sessions.py": "tests/server/http/accounts/test_routes.py",
     "server/http/accounts/inputs.py": "tests/server/http/accounts/test_routes.py",
     "server/first_admin.py": "tests/server/test_supervisor.py",
-    "jobs/link_previews.py": "tests/e2e/test_link_previews.py",
     "server/http/demo_sign_in.py": "tests/server/test_app.py",
     "server/launch.py": "tests/server/test_supervisor.py",
     "server/stores.py": "tests/server/test_app.py",
@@ -246,6 +297,33 @@ def test_environment_read_is_found(source: str) -> None:
     assert environment_reads(source)
 
 
+def names_audit_log(source: str) -> bool:
+    """Returns whether a module names the collection of the audit log, by its constant or as a text."""
+    return any(
+        (isinstance(node, ast.Constant) and node.value == "audit")
+        or (isinstance(node, ast.ImportFrom) and any(alias.name == "AUDIT" for alias in node.names))
+        or (isinstance(node, ast.Attribute) and node.attr == "AUDIT")
+        for node in ast.walk(ast.parse(source))
+    )
+
+
+def test_only_its_store_and_erasures_reach_the_audit_log() -> None:
+    found = {str(module) for module in MODULES if names_audit_log((ROOT / module).read_text(encoding="utf-8"))}
+    assert found == NAMES_AUDIT_LOG, "Write entries with put_entry or AuditLog.insert."
+
+
+def test_audit_log_is_append_only() -> None:
+    source = (ROOT / "storage/identity/audit.py").read_text(encoding="utf-8")
+    called = {node.attr for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)}
+    writing = re.compile("insert|update|replace|delete|remove|find_one_and|bulk|aggregate|drop|rename")
+    assert {name for name in called if writing.search(name)} == {"insert_one"}
+
+
+@pytest.mark.parametrize("source", ["mongo['audit']", "from storage.identity.audit import AUDIT as A", "audit.AUDIT"])
+def test_name_of_the_audit_log_is_found(source: str) -> None:
+    assert names_audit_log(source)
+
+
 def test_modules_have_docstring_and_at_most_400_lines() -> None:
     sources = {module: (ROOT / module).read_text(encoding="utf-8") for module in MODULES}
     without_docstring = [str(module) for module, source in sources.items() if not ast.get_docstring(ast.parse(source))]
@@ -343,7 +421,7 @@ def test_urls_and_relative_paths_are_allowed(before: str) -> None:
     assert not machine_paths("/".join((before, "work", "main")))
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "web-client/package-lock.json"])
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements.buckets.lock", "web-client/package-lock.json"])
 def test_lock_files_pin_by_hash_without_urls(lock: str) -> None:
     text = (ROOT / lock).read_text(encoding="utf-8")
     assert "://" not in text
@@ -357,7 +435,8 @@ def unhashed(lock: str) -> list[str]:
 
 
 def test_locked_requirements_have_version_and_hash() -> None:
-    assert unhashed((ROOT / "requirements.lock").read_text(encoding="utf-8")) == []
+    for lock in ("requirements.lock", "requirements.buckets.lock"):
+        assert unhashed((ROOT / lock).read_text(encoding="utf-8")) == []
     assert unhashed("a==1 \\\n    --hash=sha256:0\nb==2\nc>=1 --hash=sha256:0\n") == ["b==2", "c>=1 --hash=sha256:0"]
 
 

@@ -155,7 +155,7 @@ def test_code_that_documents_name_exists() -> None:
     ]
 
 
-def test_upstream_has_the_locked_versions() -> None:
+def test_upstream_document_has_the_locked_versions() -> None:
     locked_versions = dict(re.findall(r"^([a-z0-9-]+)==([\w.]+)", text_of(Path("requirements.lock")), re.MULTILINE))
     documented_versions = re.findall(r"\b([a-z][a-z0-9-]+) (\d+(?:\.\w+)+)", text_of(Path("docs/upstream.md")))
     compared_versions = {name: version for name, version in documented_versions if name in locked_versions}
@@ -221,7 +221,7 @@ def test_wrong_limit_is_found() -> None:
 
 
 def limits_of_inputs() -> set[str]:
-    """Returns the names of constants that limit input: MAX_ in resolvers/, and the limits of documents."""
+    """Returns the names of constants that limit input: MAX_… in resolvers/, and the limits of GraphQL documents."""
     documents = "server.graphql.limits.DocumentLimits"
     limits = {f"{documents}.{each.name}" for each in fields(pkgutil.resolve_name(documents))}
     for path in (ROOT / "resolvers").rglob("*.py"):

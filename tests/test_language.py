@@ -99,5 +99,5 @@ def test_test_names_are_short() -> None:
     assert list(names) == []
 
 
-def test_glossary_is_named_where_words_are_explained() -> None:
+def test_contributing_guide_names_the_glossary() -> None:
     assert "docs/glossary.md" in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
 """Finds reads of the product that MongoDB would not end: its profiler records the reads without `maxTimeMS`.
 
-Unlike PyMongo's command monitoring, the profiler sees the reads of both drivers, also without a driver's cursor.
+Unlike PyMongo's command monitoring, the profiler sees the reads of both drivers, and reads without a driver's cursor.
 """
 
 from typing import Any

@@ -1,17 +1,43 @@
 /**
- * Builds two pages into dist/: the web client and GraphiQL. The development server forwards API requests to the
- * product.
+ * Builds two pages into dist/: the web client and GraphiQL. The development server forwards requests for the API,
+ * accounts, sign-in and files to Noroshi's server.
  */
 import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
+import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 
-// Keeps the browser's Host header. It then matches the Origin header, so that the product accepts the WebSocket.
+// Keeps the browser's Host header. It then matches the Origin header, so that Noroshi's server accepts the WebSocket.
 const product = { target: "http://127.0.0.1:8000", changeOrigin: false };
 
+const PRODUCT_PATHS = [
+  "/readyz",
+  "/demo",
+  "/accounts",
+  "/sign-in",
+  "/sign-out",
+  "/images",
+  "/stamps",
+  "/uploads",
+  "/files",
+  "/exports",
+  "/audit.ndjson",
+];
+
+/** Leaves out what the emoji picker does not need, such as the variants in skin tones: three quarters of the data. */
+const smallEmojiData: Plugin = {
+  name: "small-emoji-data",
+  enforce: "pre",
+  transform(json, id) {
+    if (!/emojibase-data\/\w+\/compact\.json$/.test(id)) return null;
+    const emojis = JSON.parse(json) as Record<string, unknown>[];
+    return JSON.stringify(emojis.map(({ unicode, label, tags, group }) => ({ unicode, label, tags, group })));
+  },
+};
+
 export default defineConfig({
-  plugins: [react(), tailwindcss()],
-  test: { include: ["src/**/*.test.ts"], environment: "node" },
+  plugins: [react(), tailwindcss(), smallEmojiData],
+  test: { include: ["src/**/*.test.ts"], environment: "node", setupFiles: ["src/i18n/load-all.ts"] },
   worker: { format: "es" },
   // CommonJS modules that Monaco's GraphQL worker imports. The development server converts them only if they are
   // listed.
@@ -21,10 +47,7 @@ export default defineConfig({
   server: {
     proxy: {
       "/graphql": { ...product, ws: true },
-      "/readyz": product,
-      "/demo": product,
-      "/images": product,
-      "/stamps": product,
+      ...Object.fromEntries(PRODUCT_PATHS.map((path) => [path, product])),
     },
   },
   build: {

@@ -1,7 +1,7 @@
 """One organization's broker: starts the calls of the organization's jobs as soon as limits and windows allow.
 
-A broker waits for wake-ups and deadlines and does not poll. A broker that is cancelled at any await leaks no slot,
-because a slot is committed with its call's intent and ends with the call.
+A broker plans its work after wake-ups, at deadlines, and at least every 5 s. A broker that is cancelled at any await
+leaks no slot, because a slot is committed with its call's intent and ends with the call.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from storage.errors import Unavailable
 from storage.metrics import CALL_ANSWERS, CALL_START_DELAY_S, CALLS_LATE
 
 MAX_WAIT_S = 5.0
-"""The longest time between two plans. Redis may lose wake-ups, and a plan costs three reads."""
+"""The longest time between two plans. Redis may lose wake-ups, and a plan costs a few reads."""
 
 WAIT_WITHOUT_WAKE_UPS_S = 0.5
 """The longest time between two plans while no wake-ups can arrive, so that freed slots are used soon without Redis."""
@@ -27,7 +27,7 @@ DRAIN_S = 12.0
 
 RETRY_S = 0.5
 WINDOW_CLOSING_S = 0.05
-"""The pause when the window of every planned call has just closed, before the jobs are planned again."""
+"""The pause before the jobs are planned again, when the window closes before any of the planned calls can start."""
 
 log = structlog.get_logger(__name__)
 
@@ -50,12 +50,12 @@ class Broker:
         self._woken.set()
 
     def stop(self) -> None:
-        """Starts no further call. `run` returns when the telephony service has received the committed calls."""
+        """Starts no further call. `run` returns when the telephony service has answered the requests in progress."""
         self._is_stopping = True
         self._woken.set()
 
     async def run(self, fence: int) -> None:
-        """Starts calls until no work is left or `stop` is called. Raises: BrokerSuperseded if another took over."""
+        """Starts calls until no work is left or `stop` is called. Raises: BrokerSuperseded by another broker."""
         try:
             await self._calls.take_over(self._organization_id, fence)
             while not self._is_stopping:
@@ -128,7 +128,7 @@ class Broker:
             log.warning("call_start_failed", call_id=call.id, error=repr(error))
 
     async def _may_still_start(self, call: Call) -> bool:
-        """Returns False if the call was paused, cancelled or forbidden since it was committed."""
+        """Returns False if the call was paused, cancelled or forbidden since its commit, or if the check fails."""
         try:
             return await self._calls.may_still_start(call)
         except Exception as error:
@@ -146,7 +146,7 @@ class Broker:
                 await self._calls.fail(call, reason)
             case StartUncertain(reason=reason):
                 log.warning("call_start_unclear", call_id=call.id, reason=reason)
-                await self._calls.poll_early(call)
+                await self._calls.schedule_early_poll(call)
 
     def _wait_s(self, plan: WorkPlan) -> float:
         longest_s = MAX_WAIT_S if self._calls.wake_ups.is_receiving else WAIT_WITHOUT_WAKE_UPS_S

@@ -95,6 +95,6 @@ async def _store_outcome(jobs: JobContext, overdue: OverdueCall, state: CallStat
         case CallNotFound() if overdue.age_s > JITTER_S + NOT_FOUND_TRUSTED_AFTER.total_seconds():
             await calls.requeue(call)
         case CallNotFound():
-            await calls.poll_early(call)
+            await calls.schedule_early_poll(call)
         case QueryFailed(reason=reason) if overdue.age_s > UNKNOWN_AFTER_S:
             await calls.mark_unknown(call, f"The telephony service does not answer: {reason}", keeps_slot=True)

@@ -24,7 +24,7 @@ SUMMARY_AFTER_MS = 3_600_000
 """How long after midnight UTC a day's summary is sent. The last events of the day are aggregated by then."""
 
 ALARMED_DOMAINS = 5
-"""How many domains of an organization can raise an alarm on a day. Domains with the most bounces come first."""
+"""How many domains of an organization can raise an alarm in one run: those with the highest rates of the day."""
 
 TIMEOUT_S = 15.0
 

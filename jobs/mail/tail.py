@@ -40,7 +40,10 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class FollowedFile:
-    """An open file: the digest of its first line, the read position, and when it was rotated (monotonic seconds)."""
+    """An open file: the digest of its first line, the read position, and when it was found rotated (monotonic seconds).
+
+    `rotated_at_s` is None for the file that still has the log's name.
+    """
 
     digest: str
     offset: int

@@ -13,7 +13,7 @@ TIMEOUT_S = 2.0
 
 @asynccontextmanager
 async def legacy_book(url: str | None, share: int) -> AsyncIterator[LegacyBook | None]:
-    """Yields a client of the legacy book, or None without a URL. `share` is the percentage of lookups it answers."""
+    """Yields a client of the legacy book; None without a URL. `share` is the percentage of addresses it answers for."""
     if url is None:
         yield None
         return

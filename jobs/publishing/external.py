@@ -13,19 +13,19 @@ from weakref import WeakValueDictionary
 import structlog
 
 from jobs.providers.social.network import (
-    Account,
-    Author,
     MediaUpload,
     NotPublished,
     OutcomeUncertain,
     OutgoingPost,
+    PostAuthor,
+    PublishingAccount,
     PublishingRefused,
     RetryableFailure,
     SocialNetwork,
     UploadExpired,
 )
-from jobs.providers.social.registry import Networks
-from jobs.publishing.author_rights import missing_role_reason
+from jobs.providers.social.registry import NetworkClients
+from jobs.publishing.author_rights import author_and_missing_role
 from jobs.publishing.internal import FORBIDDEN
 from jobs.publishing.leases import ClaimLease, keep_renewing, loop_time_s
 from storage.identity.roles import Role
@@ -46,7 +46,7 @@ from storage.publishing.transitions import (
     PublicationChange,
     ReconciliationPolicy,
     ScheduleRetry,
-    StoreUploadAndBegin,
+    StoreUploadResultAndBegin,
 )
 from storage.secrets.credentials import CredentialsLost
 from storage.stores import Stores
@@ -75,7 +75,7 @@ class NetworkCall:
 
     publication: Publication
     post: OutgoingPost
-    account: Account
+    account: PublishingAccount
     network: SocialNetwork
     behaviour: NetworkBehaviour
     key: str
@@ -110,10 +110,17 @@ class PublishingForbidden(Exception):
         self.code = code
 
 
+class AuthorDeactivated(PublishingForbidden):
+    """The author is deactivated."""
+
+    def __init__(self) -> None:
+        super().__init__(FORBIDDEN, "The author is deactivated.")
+
+
 class ExternalPublisher:
     """Publishes to networks and reconciles unknown outcomes. One for each worker process."""
 
-    def __init__(self, stores: Stores, networks: Networks) -> None:
+    def __init__(self, stores: Stores, networks: NetworkClients) -> None:
         self._stores = stores
         self._networks = networks
         self._call_slots = asyncio.Semaphore(MAX_CALLS)
@@ -167,10 +174,13 @@ class ExternalPublisher:
             raise RetryableFailure(f"Unexpected error: {type(error).__name__}") from error
 
     async def _publish(self, publication: Publication, post: ScheduledPost) -> PublicationChange | None:
-        """Returns the outcome to store, or None if BeginAttempt has already stored that the publication failed."""
+        """Returns the outcome to store, or None if it is stored already: the publication has failed, or is held."""
         try:
             call = await self._prepare(publication, post)
         except PublishingForbidden as error:
+            if isinstance(error, AuthorDeactivated) and publication.state is PublicationState.SCHEDULED:
+                await self._stores.held_posts.hold(post.organization_id, post.id, publication.author_id)
+                return None
             return MarkFailed(publication, error.code, str(error))
         has_upload = self._has_upload(call)
         call = await self._begin(call, PublishingPhase.CALLING if has_upload else PublishingPhase.PREPARING)
@@ -191,10 +201,12 @@ class ExternalPublisher:
         assert isinstance(target, AccountTarget)
         # Sequential reads: a thousand due publications share each batched read, and no extra task is created.
         account = await self._stores.accounts.get(organization_id, target.account_id)
-        author = await self._stores.users.get(organization_id, publication.author_id)
+        author, reason = await author_and_missing_role(self._stores.users, publication, Role.OPERATOR)
         if account.disconnected_at is not None:
             raise PublishingForbidden(FORBIDDEN, "The account is disconnected.")
-        if reason := await missing_role_reason(self._stores.users, author, Role.OPERATOR):
+        if author.is_deactivated:
+            raise AuthorDeactivated
+        if reason is not None:
             raise PublishingForbidden(FORBIDDEN, reason)
         try:
             secret = await self._stores.accounts.decrypt_credentials(account)
@@ -203,8 +215,8 @@ class ExternalPublisher:
         network = self._networks[target.network]
         progress = publication.progress
         key = progress.key if progress is not None else network.new_key(publication.id, publication.due_at)
-        outgoing = _outgoing_post(publication, post, Author(author.id, author.handle, author.name))
-        account_with_secret = Account(account.id, account.base_url, secret)
+        outgoing = _outgoing_post(publication, post, PostAuthor(author.id, author.handle, author.name))
+        account_with_secret = PublishingAccount(account.id, account.base_url, secret)
         return NetworkCall(publication, outgoing, account_with_secret, network, BEHAVIOURS[target.network], key)
 
     def _has_upload(self, call: NetworkCall) -> bool:
@@ -231,7 +243,9 @@ class ExternalPublisher:
         publication = call.publication
         async with keep_renewing(lambda: self._stores.claims.renew(publication), LEASE_S / 3):
             uploaded = await self._upload_media(call)
-        change = StoreUploadAndBegin(publication, uploaded.references, uploaded.expires_in_s, call.key, call.lease_s)
+        change = StoreUploadResultAndBegin(
+            publication, uploaded.references, uploaded.expires_in_s, call.key, call.lease_s
+        )
         return await self._apply_to(call, change)
 
     async def _apply_to(self, call: NetworkCall, change: PublicationChange) -> NetworkCall:
@@ -244,7 +258,7 @@ class ExternalPublisher:
         return ClaimLease(lambda: self._stores.claims.renew(publication, lease_s), lease_s, call.lease_requested_at_s)
 
     async def _call_network(self, call: NetworkCall) -> MarkPublished:
-        """Calls the network. Raises: ClaimLost; as SocialNetwork.publish, OutcomeUncertain for an unexpected error."""
+        """Calls the network. Raises: ClaimLost; the errors of SocialNetwork.publish; OutcomeUncertain for any other."""
         upload = call.publication.upload
         references = () if upload is None else upload.references
         try:
@@ -271,7 +285,10 @@ class ExternalPublisher:
             await self._apply(outcome)
 
     async def _find_outcome(self, call: NetworkCall, is_queryable: bool) -> PublicationChange | None:
-        """Queries the network or repeats the call with its key. Returns None when only a person can reconcile."""
+        """Queries the network if `is_queryable`, otherwise repeats the call with its key.
+
+        Returns None when only a person can find the outcome.
+        """
         publication = call.publication
         if publication.progress is None:
             return None
@@ -304,11 +321,18 @@ class ExternalPublisher:
 
 def _retry_change(call: NetworkCall, error: RetryableFailure | UploadExpired) -> ScheduleRetry:
     publication = call.publication
-    tries = publication.progress.tries if publication.progress is not None else 0
     after_s = error.after_s if isinstance(error, RetryableFailure) else 0.0
     if after_s is None:
-        after_s = RETRY_S[min(tries, len(RETRY_S) - 1)] * random.uniform(0.8, 1.2)  # noqa: S311
+        after_s = RETRY_S[min(_failed_attempts(publication), len(RETRY_S)) - 1] * random.uniform(0.8, 1.2)  # noqa: S311
     return ScheduleRetry(publication, after_s, str(error), must_upload_again=isinstance(error, UploadExpired))
+
+
+def _failed_attempts(publication: Publication) -> int:
+    """Returns the number of attempts, including the one that has just failed. A failed upload is an attempt, too."""
+    progress = publication.progress
+    if progress is None:
+        return 1
+    return progress.tries + (progress.phase is not PublishingPhase.CALLING)
 
 
 def _outcome_of_refusal(call: NetworkCall, error: PublishingRefused, is_queryable: bool) -> PublicationChange:
@@ -323,5 +347,5 @@ def _outcome_of_refusal(call: NetworkCall, error: PublishingRefused, is_queryabl
     return MarkFailed(call.publication, error.code, str(error))
 
 
-def _outgoing_post(publication: Publication, post: ScheduledPost, author: Author) -> OutgoingPost:
+def _outgoing_post(publication: Publication, post: ScheduledPost, author: PostAuthor) -> OutgoingPost:
     return OutgoingPost(publication.id, post.text, post.media, publication.due_at, author)

@@ -41,9 +41,10 @@ async def _mail(jobs: JobContext, publication: Publication) -> Mail:
         f"Reason: {error.message if error else 'unknown'} ({error.code if error else 'UNKNOWN'})",
         f"Text: {post.text[:EXCERPT_CHARS]}",
         "",
-        "It will not be retried automatically.",
+        "The post will not be retried automatically.",
     ]
-    return Mail(author.name, author.email, f"Not published: your post for {target}", "\n".join(lines))
+    subject = f"Not published: your post for {target}"
+    return Mail(author.name, author.email, subject, "\n".join(lines), recipient=author.key)
 
 
 async def _target_name(jobs: JobContext, publication: Publication) -> str:

@@ -2,15 +2,15 @@
 
 import asyncio
 
-from jobs.publishing.author_rights import missing_role_reason
+from jobs.publishing.author_rights import author_and_missing_role
 from storage.chat.changes import NewMessage
 from storage.errors import Forbidden
 from storage.feed.changes import NewPost
+from storage.files.link_previews import first_url
 from storage.identity.mentions import find_hashtags, find_mentioned
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.ids import message_key, post_key
-from storage.link_previews import first_url
 from storage.publishing.records import Publication, ScheduledPost, TopicTarget
 from storage.publishing.transitions import TOO_LATE, ClaimLost, DeadlinePassed, MarkFailed, NotYetDue
 from storage.redis.queue import FAN_OUT, PREVIEWS
@@ -20,12 +20,15 @@ FORBIDDEN = "FORBIDDEN"
 
 
 async def publish_internal(stores: Stores, publication: Publication, post: ScheduledPost) -> Publication | None:
-    """Publishes the post, or fails the publication. Returns the changed publication, or None if the claim was lost.
+    """Publishes the post, or fails the publication. Returns the changed publication.
 
-    Raises: Unavailable.
+    Returns None if the claim was lost, or if the post is held because its author is deactivated. Raises: Unavailable.
     """
     try:
         author, refusal = await _check_rights(stores, publication)
+        if author.is_deactivated:
+            await stores.held_posts.hold(post.organization_id, post.id, author.id)
+            return None
         if refusal is not None:
             return await _fail(stores, publication, FORBIDDEN, refusal)
         mentions = await find_mentioned(stores.users, publication.organization_id, post.text)
@@ -49,8 +52,8 @@ async def publish_internal(stores: Stores, publication: Publication, post: Sched
 async def _check_rights(stores: Stores, publication: Publication) -> tuple[User, str | None]:
     """Returns the author, and a reason if the author may not publish to the target now."""
     target = publication.target
-    author = await stores.users.get(publication.organization_id, publication.author_id)
-    if reason := await missing_role_reason(stores.users, author, Role.MEMBER):
+    author, reason = await author_and_missing_role(stores.users, publication, Role.MEMBER)
+    if reason is not None:
         return author, reason
     if isinstance(target, TopicTarget) and not await stores.communities.is_member(target.community_id, author.id):
         return author, "The author has left the topic's community."

@@ -10,14 +10,14 @@ import structlog
 from storage.errors import DomainError
 from storage.publishing.transitions import ClaimLost
 
-Renew = Callable[[], Awaitable[bool]]
+RenewLease = Callable[[], Awaitable[bool]]
 """Renews a lease. Returns False when another worker holds it."""
 
 log = structlog.get_logger(__name__)
 
 
 @asynccontextmanager
-async def keep_renewing(renew: Renew, every_s: float) -> AsyncIterator[None]:
+async def keep_renewing(renew: RenewLease, every_s: float) -> AsyncIterator[None]:
     """Renews at once and then every `every_s` seconds inside the block, until `renew` returns False."""
 
     async def run() -> None:
@@ -41,7 +41,7 @@ def loop_time_s() -> float:
 class ClaimLease:
     """A stored lease that began at `began_at_s` or later, by the loop's clock. `hold` runs work under the lease."""
 
-    renew: Renew
+    renew: RenewLease
     lease_s: float
     began_at_s: float
     _scope: asyncio.Timeout = field(default_factory=lambda: asyncio.timeout(None))

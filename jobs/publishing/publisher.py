@@ -7,7 +7,7 @@ import asyncio
 
 import structlog
 
-from jobs.providers.social.registry import Networks
+from jobs.providers.social.registry import NetworkClients
 from jobs.publishing.external import ExternalPublisher
 from jobs.publishing.internal import publish_internal
 from jobs.publishing.uploads import MediaUploader
@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 class PostPublisher:
     """Publishes the publications that this process has claimed. One for each worker process."""
 
-    def __init__(self, stores: Stores, networks: Networks) -> None:
+    def __init__(self, stores: Stores, networks: NetworkClients) -> None:
         self._stores = stores
         self._clock = stores.clock
         self._waiting: dict[asyncio.Task[None], Publication] = {}

@@ -19,14 +19,14 @@ async def publish_due(jobs: JobContext) -> int:
 
 
 async def upload_media(jobs: JobContext) -> int:
-    """Uploads media of publications that are due within ten minutes. Returns how many uploads it started."""
+    """Starts the uploads of media whose time has come, minutes before the due moment. Returns how many it started."""
     return await jobs.publisher.upload_media()
 
 
 async def fail_disconnected(jobs: JobContext) -> int:
-    """Fails publications to accounts whose `disconnectAccount` was interrupted. Returns how many it failed."""
+    """Fails publications that still wait for a disconnected account. Returns how many it failed."""
     count = 0
     for account in await jobs.stores.accounts.list_disconnected(ACCOUNT_BATCH_SIZE):
-        count += await jobs.stores.scheduled_posts.fail_waiting(account)
+        count += await jobs.stores.scheduled_posts.fail_scheduled(account)
         await jobs.stores.accounts.mark_cleared(account)
     return count

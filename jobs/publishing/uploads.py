@@ -9,7 +9,7 @@ from jobs.publishing.external import ExternalPublisher, PublishingForbidden
 from jobs.publishing.leases import keep_renewing
 from storage.publishing.claims import UPLOAD_LEASE_S
 from storage.publishing.records import Publication
-from storage.publishing.transitions import ClaimLost, StoreUpload
+from storage.publishing.transitions import ClaimLost, StoreUploadResult
 from storage.stores import Stores
 
 MAX_UPLOADS = 8
@@ -53,15 +53,15 @@ class MediaUploader:
         try:
             async with keep_renewing(lambda: self._stores.claims.renew_upload(publication, token), UPLOAD_LEASE_S / 3):
                 uploaded = await self._external.upload_ahead(publication)
-            change = StoreUpload(publication, token, uploaded.references, uploaded.expires_in_s)
+            change = StoreUploadResult(publication, token, uploaded.references, uploaded.expires_in_s)
         except (PublishingRefused, PublishingForbidden) as error:
             # Rights or media may be restored by the due moment, so only the attempt at that moment fails for good.
-            change = StoreUpload(publication, token, None, message=str(error))
+            change = StoreUploadResult(publication, token, None, message=str(error))
         except (RetryableFailure, OutcomeUncertain) as error:
-            change = StoreUpload(publication, token, None, message=str(error), retry_in_s=RETRY_AFTER_S)
+            change = StoreUploadResult(publication, token, None, message=str(error), retry_in_s=RETRY_AFTER_S)
         except Exception as error:
             log.error("upload_failed", publication=publication.id, exc_info=error)
-            change = StoreUpload(publication, token, None, message=f"Unexpected error: {type(error).__name__}")
+            change = StoreUploadResult(publication, token, None, message=f"Unexpected error: {type(error).__name__}")
         try:
             await self._stores.scheduled_posts.apply(change)
         except ClaimLost:

@@ -1,1 +1,1 @@
-"""Use cases of administrators: users, roles and the audit log."""
+"""Use cases of administrators: users, roles, invitations, service keys, retention, erasures and the audit log."""

@@ -1,6 +1,7 @@
 """Use cases of the audit log."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated
 
@@ -8,11 +9,12 @@ import strawberry
 from strawberry import ID, UNSET, Parent
 
 from resolvers.access import require_role
-from resolvers.arguments import After, ListLimit, checked_limit, text_or_none
+from resolvers.arguments import After, ListLimit, checked_limit, instant_or_none, text_or_none
 from resolvers.context import Info
 from storage.identity.audit import AuditAction, AuditEntry, AuditFilter, TargetKind
 from storage.identity.records import User
 from storage.identity.roles import Role
+from storage.stores import Stores
 
 
 async def audit_log(
@@ -42,21 +44,39 @@ async def audit_log(
         text_or_none(actor_id),
         text_or_none(target_id),
         action if isinstance(action, AuditAction) else None,
-        since if isinstance(since, datetime) else None,
-        until if isinstance(until, datetime) else None,
+        instant_or_none(since),
+        instant_or_none(until),
     )
-    return await info.context.stores.audit.list_entries(
+    stores = info.context.stores
+    entries = await stores.audit.list_entries(
         viewer.organization_id, entry_filter, text_or_none(after), checked_limit(limit)
     )
+    return await without_hidden_reasons(stores, viewer.id, entries)
+
+
+async def without_hidden_reasons(stores: Stores, viewer_id: str, entries: Sequence[AuditEntry]) -> list[AuditEntry]:
+    """Returns the entries, without the reasons of acts in private communities that the viewer has not joined."""
+    communities = {id_ for entry in entries if (id_ := _community_id(entry)) is not None}
+    hidden = await stores.communities.hidden_among(communities, viewer_id) if communities else set()
+    return [
+        replace(entry, details=[detail for detail in entry.details if detail.name != "reason"])
+        if _community_id(entry) in hidden
+        else entry
+        for entry in entries
+    ]
+
+
+def _community_id(entry: AuditEntry) -> str | None:
+    return next((detail.value for detail in entry.details if detail.name == "community"), None)
 
 
 async def actor(root: Parent[AuditEntry], info: Info) -> User | None:
-    """Returns the user who made the change."""
+    """Returns the user who made the change; None if there is no such user, as for the command line."""
     return await info.context.stores.users.find(root.organization_id, root.actor_id)
 
 
 async def actors(entries: Sequence[AuditEntry], info: Info) -> list[User | None]:
-    """Returns the user who made each change."""
+    """Returns the user who made each change; None if there is no such user, as for the command line."""
     return await _users(entries, [entry.actor_id for entry in entries], info)
 
 
@@ -68,7 +88,7 @@ async def target_user(root: Parent[AuditEntry], info: Info) -> User | None:
 
 
 async def target_users(entries: Sequence[AuditEntry], info: Info) -> list[User | None]:
-    """Returns the user that each entry is about."""
+    """Returns for each entry the user that was changed; None for objects of other kinds."""
     ids = [entry.target_id if entry.target_kind is TargetKind.USER else None for entry in entries]
     return await _users(entries, ids, info)
 
@@ -77,7 +97,4 @@ async def _users(entries: Sequence[AuditEntry], ids: Sequence[str | None], info:
     """Returns the user of each id, or None, in the organization of the entries."""
     if not entries:
         return []
-    user_ids = {user_id for user_id in ids if user_id is not None}
-    users = await info.context.stores.users.find_many(entries[0].organization_id, user_ids)
-    by_id = {user.id: user for user in users}
-    return [None if user_id is None else by_id.get(user_id) for user_id in ids]
+    return await info.context.stores.users.find_or_none(entries[0].organization_id, ids)

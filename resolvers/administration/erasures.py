@@ -25,7 +25,7 @@ async def erase_user(
         str, strawberry.argument(description="Handle of the same user, as a confirmation. It may begin with @.")
     ],
 ) -> UserErasure:
-    """Ends a user's access for good, and has everything about the user erased."""
+    """Ends a user's access for good, and requests the erasure of everything about the user."""
     viewer = require_signed_in(info)
     if user_id != viewer.id:
         require_role(info, Role.ADMIN)
@@ -39,7 +39,7 @@ async def erasures(
     after_user_id: Annotated[
         ID | None,
         strawberry.argument(
-            description="Only erasures that were requested before that of this user. Omitted or null: from the newest."
+            description="Only erasures after the erasure of this user. Omitted or null: from the newest."
         ),
     ] = UNSET,
     limit: ListLimit = 50,

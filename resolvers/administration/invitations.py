@@ -9,14 +9,14 @@ from typing import Annotated
 import strawberry
 from strawberry import ID, UNSET, Parent
 
-from resolvers.access import require_moderator, require_role, require_signed_in
+from resolvers.access import find_visible_community, require_moderator, require_role, require_signed_in
 from resolvers.arguments import After, ListLimit, checked_limit, text_or_none
 from resolvers.context import Info
 from resolvers.idempotency import KEY_DESCRIPTION, input_key
 from storage.chat.records import Community
 from storage.errors import BadUserInput
 from storage.identity.accounts.invitations import Invitation, NewInvitation
-from storage.identity.accounts.local_accounts import Language
+from storage.identity.accounts.local_accounts import MailLanguage
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.mail.addresses import normalize
@@ -26,7 +26,7 @@ MAX_HOURS = 24 * 90
 MAX_TOKEN_CHARS = 200
 
 
-strawberry.enum(Language, description="Language of a mail. EN: English. JA: Japanese.", name="MailLanguage")
+strawberry.enum(MailLanguage, description="Language of a mail. EN: English. JA: Japanese.", name="MailLanguage")
 
 
 @strawberry.input(description="A new invitation.")
@@ -48,13 +48,13 @@ class CreateInvitationInput:
     expires_in_hours: int = strawberry.field(
         default=168, description=f"Hours until nobody can accept any more, 1 to {MAX_HOURS}."
     )
-    language: Language = strawberry.field(default=Language.EN, description="Language of the mail.")
+    language: MailLanguage = strawberry.field(default=MailLanguage.EN, description="Language of the mail.")
     idempotency_key: str | None = strawberry.field(default=UNSET, description=KEY_DESCRIPTION)
 
 
 @dataclass(frozen=True, slots=True)
 class InvitationLink:
-    """A new invitation, and its link."""
+    """A new invitation, and its link. `url` is None for a request that repeats an idempotency key."""
 
     invitation: Invitation
     url: str | None
@@ -77,12 +77,14 @@ async def create_invitation(
     community_id = text_or_none(input.community_id)
     if community_id is not None:
         await require_moderator(info, community_id)
-    created = await info.context.stores.invitations.create(info.context.actor, _new(input, community_id), key)
+    created = await info.context.stores.invitations.create(
+        info.context.actor, _new_invitation(input, community_id), key
+    )
     url = None if created.token is None else f"{info.context.base_url}/#invitation={created.token}"
     return InvitationLink(created.invitation, url)
 
 
-def _new(input: CreateInvitationInput, community_id: str | None) -> NewInvitation:
+def _new_invitation(input: CreateInvitationInput, community_id: str | None) -> NewInvitation:
     if input.role is Role.SERVICE:
         raise BadUserInput("role", "MEMBER, OPERATOR or ADMIN; a service signs in with a key of its own")
     if not 1 <= input.expires_in_hours <= MAX_HOURS:
@@ -124,30 +126,33 @@ async def accept_invitation(
 
 
 async def creator(root: Parent[Invitation], info: Info) -> User | None:
-    """Returns the user who made the invitation."""
+    """Returns the user who created the invitation."""
     return (await creators([root], info))[0]
 
 
 async def creators(invitations: Sequence[Invitation], info: Info) -> list[User | None]:
-    """Returns the user who made each invitation."""
+    """Returns the user who created each invitation."""
     if not invitations:
         return []
-    ids = {each.creator_id for each in invitations}
-    users = await info.context.stores.users.find_many(invitations[0].organization_id, ids)
-    by_id = {user.id: user for user in users}
-    return [by_id.get(each.creator_id) for each in invitations]
+    ids = [each.creator_id for each in invitations]
+    return await info.context.stores.users.find_or_none(invitations[0].organization_id, ids)
 
 
 async def community(root: Parent[Invitation], info: Info) -> Community | None:
-    """Returns the community that people join by accepting."""
-    return (await communities([root], info))[0]
+    """Returns the community that people join by accepting; None for none, and for one that the viewer may not see."""
+    return None if root.community_id is None else await find_visible_community(info, root.community_id)
 
 
 async def communities(invitations: Sequence[Invitation], info: Info) -> list[Community | None]:
-    """Returns the community of each invitation."""
-    found = info.context.stores.communities.find
+    """Returns the community of each invitation, as `community` does."""
+    return await asyncio.gather(*(community(each, info) for each in invitations))
 
-    async def community_of(each: Invitation) -> Community | None:
-        return None if each.community_id is None else await found(each.organization_id, each.community_id)
 
-    return await asyncio.gather(*(community_of(each) for each in invitations))
+async def community_id(root: Parent[Invitation], info: Info) -> str | None:
+    """Returns the id of the community that `community` returns."""
+    return (await community_ids([root], info))[0]
+
+
+async def community_ids(invitations: Sequence[Invitation], info: Info) -> list[str | None]:
+    """Returns the id of the community of each invitation, as `community_id` does."""
+    return [None if each is None else each.id for each in await communities(invitations, info)]

@@ -8,7 +8,7 @@ import strawberry
 from strawberry import ID, UNSET, Parent
 
 from resolvers.access import require_role
-from resolvers.arguments import After, ListLimit, checked_limit, checked_text, text_or_none
+from resolvers.arguments import After, ListLimit, checked_limit, checked_text, instant_or_none, text_or_none
 from resolvers.context import Info
 from resolvers.idempotency import KEY_DESCRIPTION, input_key
 from storage.errors import BadUserInput
@@ -66,10 +66,7 @@ async def create_service_key(
 
 def _new_key(input: CreateServiceKeyInput) -> NewServiceKey:
     name = checked_text("name", input.name, 1, MAX_NAME_CHARS)
-    expires_at = input.expires_at if isinstance(input.expires_at, datetime) else None
-    if expires_at is not None and expires_at.tzinfo is None:
-        raise BadUserInput("expiresAt", "an instant with an offset, such as 2030-01-01T00:00:00Z")
-    return NewServiceKey(name, checked_scopes(input.scopes), expires_at)
+    return NewServiceKey(name, checked_scopes(input.scopes), instant_or_none(input.expires_at))
 
 
 def checked_scopes(scopes: Sequence[str]) -> list[str]:
@@ -106,3 +103,16 @@ async def accounts(keys: Sequence[ServiceKey], info: Info) -> list[User]:
     if not keys:
         return []
     return await info.context.stores.users.get_all(keys[0].organization_id, [key.id for key in keys])
+
+
+async def created_by(root: Parent[ServiceKey], info: Info) -> User | None:
+    """Returns the administrator who created the key; None for the command line."""
+    return (await created_by_each([root], info))[0]
+
+
+async def created_by_each(keys: Sequence[ServiceKey], info: Info) -> list[User | None]:
+    """Returns the administrator who created each key; None for the command line."""
+    if not keys:
+        return []
+    ids = [key.created_by_id for key in keys]
+    return await info.context.stores.users.find_or_none(keys[0].organization_id, ids)

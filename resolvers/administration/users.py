@@ -12,10 +12,12 @@ from storage.errors import BadUserInput
 from storage.identity.administration import UserFilter
 from storage.identity.records import User
 from storage.identity.roles import Role
+from storage.identity.session_records import UserSession
 
 MAX_PREFIX_CHARS = 100
 MAX_REASON_CHARS = 500
 
+UserId = Annotated[ID, strawberry.argument(description="Id of a user of the viewer's organization.")]
 OtherUserId = Annotated[ID, strawberry.argument(description="Id of another user of the viewer's organization.")]
 
 
@@ -44,8 +46,7 @@ async def organization_users(
     """Lists users of the organization by handle."""
     viewer = require_role(info, Role.ADMIN)
     stores = info.context.stores
-    last_id = text_or_none(after)
-    last_handle = None if last_id is None else (await stores.users.get(viewer.organization_id, last_id)).handle
+    last_handle = await stores.users.last_handle(viewer.organization_id, text_or_none(after))
     user_filter = UserFilter(
         _prefix(query),
         role if isinstance(role, Role) else None,
@@ -81,7 +82,37 @@ async def deactivate_user(
     """Ends a user's access."""
     require_role(info, Role.ADMIN)
     checked_text("reason", reason, 1, MAX_REASON_CHARS)
-    return await info.context.stores.user_administration.deactivate(info.context.actor, user_id, reason)
+    stores = info.context.stores
+    user = await stores.user_administration.deactivate(info.context.actor, user_id, reason)
+    await stores.held_posts.hold_posts_of(user.organization_id, user.id)
+    return user
+
+
+async def user_sessions(info: Info, user_id: UserId) -> list[UserSession]:
+    """Lists a user's sessions, the last used first."""
+    viewer = require_role(info, Role.ADMIN)
+    stores = info.context.stores
+    user = await stores.users.get(viewer.organization_id, user_id)
+    return await stores.sessions.list_of(user.key)
+
+
+async def end_user_sessions(
+    info: Info,
+    user_id: UserId,
+    reason: Annotated[str, strawberry.argument(description="Reason for the audit log, 1 to 500 characters.")],
+    session_id: Annotated[
+        ID | None,
+        strawberry.argument(
+            description="Id of one of the user's sessions, to end only this one. Omitted or null: all."
+        ),
+    ] = UNSET,
+) -> int:
+    """Signs a user out of all browsers, or of one, and returns their number."""
+    require_role(info, Role.ADMIN)
+    checked_text("reason", reason, 1, MAX_REASON_CHARS)
+    return await info.context.stores.user_administration.end_sessions(
+        info.context.actor, user_id, reason, text_or_none(session_id)
+    )
 
 
 async def reactivate_user(info: Info, user_id: OtherUserId) -> User:

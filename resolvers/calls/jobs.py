@@ -29,7 +29,7 @@ from storage.calls.windows import earliest_end
 from storage.errors import BadUserInput, Unavailable
 from storage.identity.records import User
 from storage.identity.roles import Role
-from storage.timeline import Page
+from storage.timeline import TimelinePage
 
 MAX_START_AHEAD = timedelta(days=3660)
 NO_PROVIDER = "Calls cannot be made, because this server has no telephony provider. Set NOROSHI_TELEPHONY."
@@ -75,7 +75,7 @@ async def call_jobs(
     latest: Latest = UNSET,
     limit: PageLimit = 50,
     inclusive: Inclusive = True,
-) -> Page[CallJob]:
+) -> TimelinePage[CallJob]:
     """Returns a page of the organization's jobs, ordered by creation."""
     viewer = require_operator(info)
     range_ = page_range(oldest, latest, limit, inclusive)
@@ -93,10 +93,10 @@ async def check_call_list(info: Info, input: CallListArgument) -> CallListCheck:
 async def launch_call_job(info: Info, input: CallListArgument) -> CallJob:
     """Stores a list as a job. Its numbers are called from the job's start time on."""
     new_job = await _validated_job(info, input)
-    if not info.context.has_telephony:
+    if not info.context.telephony_lines:
         raise Unavailable(NO_PROVIDER, NO_PROVIDER_RETRY_MS)
     key = input_key(require_operator(info), "launchCallJob", input)
-    return await info.context.stores.call_jobs.launch(new_job, input.csv, key)
+    return await info.context.stores.call_jobs.launch(new_job, input.csv, key, info.context.actor)
 
 
 async def _validated_job(info: Info, input: LaunchCallJobInput) -> NewCallJob:
@@ -109,17 +109,22 @@ async def _validated_job(info: Info, input: LaunchCallJobInput) -> NewCallJob:
 
 async def pause_call_job(info: Info, id: CallJobId) -> CallJob:
     """Pauses the job. Its numbers are not called until it is resumed."""
-    return await info.context.stores.call_jobs.act(require_operator(info).organization_id, id, JobAction.PAUSE)
+    return await _act(info, id, JobAction.PAUSE)
 
 
 async def resume_call_job(info: Info, id: CallJobId) -> CallJob:
     """Resumes the job."""
-    return await info.context.stores.call_jobs.act(require_operator(info).organization_id, id, JobAction.RESUME)
+    return await _act(info, id, JobAction.RESUME)
 
 
 async def cancel_call_job(info: Info, id: CallJobId) -> CallJob:
     """Cancels the job. Its queued numbers are not called."""
-    return await info.context.stores.call_jobs.act(require_operator(info).organization_id, id, JobAction.CANCEL)
+    return await _act(info, id, JobAction.CANCEL)
+
+
+async def _act(info: Info, id_: str, action: JobAction) -> CallJob:
+    organization_id = require_operator(info).organization_id
+    return await info.context.stores.call_jobs.act(organization_id, id_, action, info.context.actor)
 
 
 async def estimated_end_at(root: Parent[CallJob], info: Info) -> datetime | None:

@@ -30,7 +30,9 @@ async def set_call_limits(
     """Sets the organization's limits, which take effect at once."""
     viewer = require_role(info, Role.ADMIN)
     concurrent, per_second = checked_limits(input)
-    return await info.context.stores.call_jobs.set_limits(viewer.organization_id, concurrent, per_second)
+    return await info.context.stores.call_jobs.set_limits(
+        viewer.organization_id, concurrent, per_second, info.context.actor
+    )
 
 
 async def do_not_call(info: Info, phone_numbers: PhoneNumbers) -> list[bool]:
@@ -45,14 +47,14 @@ async def add_do_not_call(info: Info, phone_numbers: PhoneNumbers) -> int:
     """Adds numbers to the do-not-call list. Returns how many were not listed before."""
     viewer = require_operator(info)
     numbers = checked_phone_numbers(phone_numbers)
-    return await info.context.stores.do_not_call.add(viewer.organization_id, numbers)
+    return await info.context.stores.do_not_call.add(viewer.organization_id, numbers, info.context.actor)
 
 
 async def remove_do_not_call(info: Info, phone_numbers: PhoneNumbers) -> int:
     """Removes numbers from the do-not-call list. Returns how many were listed."""
     viewer = require_operator(info)
     numbers = checked_phone_numbers(phone_numbers)
-    return await info.context.stores.do_not_call.remove(viewer.organization_id, numbers)
+    return await info.context.stores.do_not_call.remove(viewer.organization_id, numbers, info.context.actor)
 
 
 async def report_call(

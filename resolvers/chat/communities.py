@@ -7,10 +7,10 @@ import strawberry
 from strawberry import ID, UNSET, Parent
 
 from resolvers.access import (
-    open_community,
+    has_visible_topics,
     require_joined_community,
     require_member,
-    shows_content,
+    require_visible_topics,
     visible_community,
 )
 from resolvers.arguments import (
@@ -31,7 +31,7 @@ from resolvers.inputs import CreateCommunityInput, CreateTopicInput
 from storage.chat.communities import NewCommunity
 from storage.chat.records import Community, Topic, TrendingTopic
 from storage.identity.records import User
-from storage.timeline import Page, timeline_range
+from storage.timeline import TimelinePage, timeline_range
 
 MAX_NAME_CHARS = 100
 MAX_DESCRIPTION_CHARS = 2000
@@ -69,7 +69,7 @@ async def communities(
 
 
 async def community(info: Info, id: CommunityId) -> Community:
-    """Returns a community of the viewer's organization."""
+    """Returns a community that the viewer may see. Raises: NotFound."""
     return await visible_community(info, id)
 
 
@@ -80,18 +80,17 @@ async def joined(root: Parent[Community], info: Info) -> bool:
 
 async def members(root: Parent[Community], info: Info, after: After = UNSET, limit: ListLimit = 50) -> list[User]:
     """Lists the community's members by handle."""
-    if not await shows_content(info, root):
+    if not await has_visible_topics(info, root):
         return []
     users = info.context.stores.users
-    last_id = text_or_none(after)
-    last_handle = None if last_id is None else (await users.get(root.organization_id, last_id)).handle
+    last_handle = await users.last_handle(root.organization_id, text_or_none(after))
     ids = await info.context.stores.communities.member_ids(root.id, last_handle, checked_limit(limit))
     return await users.find_many(root.organization_id, ids)
 
 
 async def latest_topics(root: Parent[Community], info: Info, limit: ListLimit = 20) -> list[Topic]:
-    """Lists the most recently active topics."""
-    if not await shows_content(info, root):
+    """Lists the most recently active topics that are not archived."""
+    if not await has_visible_topics(info, root):
         return []
     newest_range = timeline_range(latest=-1, limit=checked_limit(limit))
     return list((await info.context.stores.topics.page(root.id, newest_range)).items)
@@ -101,7 +100,7 @@ async def create_community(
     info: Info,
     input: Annotated[CreateCommunityInput, strawberry.argument(description="Name and description of the community.")],
 ) -> Community:
-    """Creates a community with the viewer as its first member."""
+    """Creates a community with the viewer as its first member and owner."""
     viewer = require_member(info)
     new = NewCommunity(
         viewer.organization_id,
@@ -121,7 +120,7 @@ async def join_community(info: Info, community_id: CommunityId) -> Community:
 
 
 async def leave_community(info: Info, community_id: CommunityId) -> Community:
-    """Leaves a community."""
+    """Leaves a community, or withdraws the request to join it."""
     viewer = require_member(info)
     community = await visible_community(info, community_id)
     return await info.context.stores.communities.leave(community, viewer.id)
@@ -145,15 +144,21 @@ async def community_topics(
     latest: Latest = UNSET,
     limit: PageLimit = 50,
     inclusive: Inclusive = True,
-) -> Page[Topic]:
+    archived: Annotated[
+        bool | None,
+        strawberry.argument(
+            description="false: only topics that are not archived. true: only archived topics. null: all topics."
+        ),
+    ] = False,
+) -> TimelinePage[Topic]:
     """Returns a page of a community's topics, ordered by last activity."""
     range_ = page_range(oldest, latest, limit, inclusive)
-    community = await open_community(info, community_id)
-    return await info.context.stores.topics.page(community.id, range_)
+    community = await require_visible_topics(info, community_id)
+    return await info.context.stores.topics.page(community.id, range_, archived)
 
 
 async def trending_topics(info: Info, limit: ListLimit = 10) -> list[TrendingTopic]:
-    """Lists the organization's topics, highest posting rate first."""
+    """Lists topics where at least two people posted recently, most people first."""
     viewer, stores = require_member(info), info.context.stores
-    open_among = partial(stores.communities.open_communities, user_id=viewer.id)
-    return await stores.topics.trending(viewer.organization_id, checked_limit(limit), open_among)
+    filter_communities = partial(stores.communities.with_visible_topics, user_id=viewer.id)
+    return await stores.topics.trending(viewer.organization_id, checked_limit(limit), filter_communities)

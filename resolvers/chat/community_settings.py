@@ -1,4 +1,4 @@
-"""Settings of communities and topics: name, visibility, archive, pinned messages and slow mode."""
+"""Settings of communities and topics: name or title, visibility, archive, pinned messages and slow mode."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -8,13 +8,13 @@ from strawberry import UNSET, Parent
 
 from resolvers.access import find_visible_topic, require_member, require_moderator
 from resolvers.arguments import checked_text, text_or_none
-from resolvers.chat.communities import MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, CommunityId
+from resolvers.chat.communities import MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, MAX_TITLE_CHARS, CommunityId
 from resolvers.chat.messages import MessageId
 from resolvers.chat.topics import TopicId
 from resolvers.context import Info
 from storage.chat.records import Community, Message, Topic
 from storage.chat.visibility import CommunityVisibility
-from storage.errors import BadUserInput, NotFound
+from storage.errors import BadUserInput, Forbidden, NotFound
 from storage.ids import message_key
 
 MAX_SLOW_MODE_S = 21_600
@@ -65,19 +65,46 @@ async def _set_archived(info: Info, community_id: str, is_archived: bool) -> Com
     return await stores.communities.get(community.organization_id, community.id)
 
 
+async def rename_topic(
+    info: Info,
+    topic_id: TopicId,
+    title: Annotated[str, strawberry.argument(description="New title, 1 to 200 characters.")],
+) -> Topic:
+    """Replaces the title of a topic."""
+    topic = await _require_moderated_topic(info, topic_id, NotFound("topic", topic_id))
+    checked_text("title", title, 1, MAX_TITLE_CHARS)
+    topics = info.context.stores.topics
+    await topics.rename(topic, title, info.context.actor)
+    return await topics.get(topic.organization_id, topic.id)
+
+
+async def archive_topic(info: Info, topic_id: TopicId) -> Topic:
+    """Makes a topic read-only."""
+    return await _set_topic_archived(info, topic_id, True)
+
+
+async def unarchive_topic(info: Info, topic_id: TopicId) -> Topic:
+    """Ends the archiving of a topic."""
+    return await _set_topic_archived(info, topic_id, False)
+
+
+async def _set_topic_archived(info: Info, topic_id: str, is_archived: bool) -> Topic:
+    topic = await _require_moderated_topic(info, topic_id, NotFound("topic", topic_id))
+    topics = info.context.stores.topics
+    await topics.set_archived(topic.id, is_archived, info.context.actor)
+    return await topics.get(topic.organization_id, topic.id)
+
+
 async def pin_message(info: Info, message_id: MessageId) -> Message:
     """Pins a message."""
-    key = message_key(message_id)
-    await _require_moderated_topic(info, key.topic_id, NotFound("message", message_id))
-    return await info.context.stores.messages.pin(key, info.context.actor)
+    message = await _require_moderated_message(info, message_id)
+    return await info.context.stores.messages.pin(message.key, info.context.actor)
 
 
 async def unpin_message(info: Info, message_id: MessageId) -> Message:
     """Removes a pin."""
-    key, messages = message_key(message_id), info.context.stores.messages
-    await _require_moderated_topic(info, key.topic_id, NotFound("message", message_id))
-    message = await messages.get(key)
-    await messages.unpin(key, info.context.actor)
+    message = await _require_moderated_message(info, message_id)
+    await info.context.stores.messages.unpin(message.key, info.context.actor)
     return message
 
 
@@ -98,14 +125,29 @@ async def set_slow_mode(
     return await topics.get(topic.organization_id, topic.id)
 
 
-async def _require_moderated_topic(info: Info, topic_id: str, missing: NotFound) -> Topic:
-    """Returns a topic that the viewer moderates. Raises: `missing` for one that the viewer may not see; Forbidden."""
+async def _require_moderated_topic(info: Info, topic_id: str, not_found: NotFound) -> Topic:
+    """Returns a topic that the viewer moderates. Raises: `not_found` for one that the viewer may not see; Forbidden."""
     require_member(info)
     topic = await find_visible_topic(info, topic_id)
     if topic is None:
-        raise missing
+        raise not_found
     await require_moderator(info, topic.community_id)
+    if topic.thread_parent is not None:
+        raise Forbidden("A thread has no settings and no pins of its own. Change the topic of its parent message.")
     return topic
+
+
+async def _require_moderated_message(info: Info, id_: str) -> Message:
+    """Returns a message of a topic that the viewer moderates.
+
+    Raises: NotFound, also for a message of a blocked author; Forbidden.
+    """
+    key, not_found = message_key(id_), NotFound("message", id_)
+    await _require_moderated_topic(info, key.topic_id, not_found)
+    message = await info.context.stores.messages.get(key)
+    if message.author_id in (await info.context.viewer_blocks()).blocked:
+        raise not_found
+    return message
 
 
 async def pinned_messages(root: Parent[Topic], info: Info) -> list[Message]:

@@ -7,21 +7,21 @@ from collections.abc import Set as AbstractSet
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from strawberry import UNSET
+from strawberry import UNSET, Parent
 
-from resolvers.access import open_community, require_joined_topic, require_member
+from resolvers.access import find_visible_community, require_joined_topic, require_member, require_visible_topics
 from resolvers.arguments import Since, text_or_none
 from resolvers.chat.communities import CommunityId
 from resolvers.chat.topics import TopicId
 from resolvers.context import Context, Info
 from resolvers.events import Event, HiddenEvents, SharedEventSource, StreamReady
 from storage.chat.memberships import community_stream, removals_stream
-from storage.chat.records import Message, Topic
+from storage.chat.records import Community, Message, Topic
 from storage.chat.visibility import CommunityVisibility
 from storage.errors import Forbidden
 from storage.identity.records import User
-from storage.streams.hub import Hub, HydratedEvent
-from storage.streams.log import Position, Stream, format_cursor, parse_cursor
+from storage.streams.hub import EventHub, HydratedEvent
+from storage.streams.log import Stream, StreamPosition, format_cursor, parse_cursor
 from storage.streams.subscription import StreamEvent, SubscriptionStart, follow_events
 
 RECHECK_S = 2.0
@@ -44,37 +44,60 @@ class TopicEvent(Event):
     topic: Topic
 
 
-ChatEventRecord = StreamReady | MessageEvent | TopicEvent
+@dataclass(frozen=True, slots=True)
+class CommunityEvent(Event):
+    """An event about a community itself, in its own stream. `kind` is the event's GraphQL type."""
+
+    kind: str
+    community_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TypingEvent(Event):
+    """A person started or stopped typing in a topic. `kind` is the event's GraphQL type."""
+
+    kind: str
+    user_id: str
+
+
+ChatEventRecord = StreamReady | MessageEvent | TopicEvent | CommunityEvent | TypingEvent
+
+
+async def changed_community(root: Parent[CommunityEvent], info: Info) -> Community | None:
+    """Returns the community of an event; None if the viewer cannot see it any more."""
+    return await find_visible_community(info, root.community_id)
 
 
 @dataclass(frozen=True, slots=True)
 class ChatEventSource(SharedEventSource):
     """A viewer's subscription to a topic or community.
 
-    Members of the community may listen. While the community is public, every viewer may listen to its stream of kind
-    "community".
+    Members of the community may subscribe. While the community is public, every viewer may subscribe to its stream of
+    kind "community", which has no messages.
     """
 
     context: Context
     viewer: User
     stream: Stream
-    since: Position | None
+    since: StreamPosition | None
     community_id: str
 
     @property
-    def hub(self) -> Hub:
+    def hub(self) -> EventHub:
         """The hub that delivers the stream's events."""
         return self.context.stores.hub
 
     def record(self, epoch: str, event: HydratedEvent) -> ChatEventRecord:
         """Returns the record of an event."""
-        cursor = format_cursor(self.stream, Position(epoch, event.event.n))
+        cursor = format_cursor(self.stream, StreamPosition(epoch, event.event.n))
         if isinstance(event.subject, Message):
             return MessageEvent(cursor, event.event.at, event.event.kind, event.subject)
+        if isinstance(event.subject, Community):
+            return CommunityEvent(cursor, event.event.at, event.event.kind, event.subject.id)
         return TopicEvent(cursor, event.event.at, event.event.kind, event.subject)
 
-    async def wait_until_readable(self, position: Position) -> None:
-        """Waits until every page that is read afterwards contains everything up to the position.
+    async def wait_until_readable(self, position: StreamPosition) -> None:
+        """Waits until every page that is read afterwards contains all messages up to the position.
 
         A subscription that starts at the position delivers no earlier events. Without this wait, a message whose
         mutation has not returned yet could be missing both from the subscription and from the hot page.
@@ -96,16 +119,16 @@ class ChatEventSource(SharedEventSource):
         return hidden
 
     async def departures(self) -> int:
-        """Returns a number that grows whenever a user loses the right to listen."""
+        """Returns a number that grows whenever a user loses the permission to subscribe."""
         return await self.context.stores.communities.departures(self.community_id)
 
     @property
-    def departures_stream(self) -> Stream:
+    def departures_stream(self) -> Stream | None:
         """The stream of people who lost the membership."""
         return removals_stream(self.community_id)
 
-    async def may_listen(self, user_ids: Collection[str]) -> AbstractSet[str]:
-        """Returns those of the users who may listen now."""
+    async def authorized_among(self, user_ids: Collection[str]) -> AbstractSet[str]:
+        """Returns those of the users who may receive the events now."""
         communities = self.context.stores.communities
         if self.stream.kind == "community":
             community = await communities.get(self.viewer.organization_id, self.community_id)
@@ -119,7 +142,7 @@ class ChatEventSource(SharedEventSource):
         async with aclosing(follow_events(self.hub, self.stream, self.since)) as items:
             async for item in items:
                 if time.monotonic() - checked_at >= RECHECK_S:
-                    if not await self.may_listen([self.viewer.id]):
+                    if not await self.authorized_among([self.viewer.id]):
                         raise self.forbidden()
                     checked_at = time.monotonic()
                 if isinstance(item, SubscriptionStart):
@@ -145,9 +168,9 @@ async def topic_events(info: Info, topic_id: TopicId, since: Since = UNSET) -> C
 
 
 async def community_events(info: Info, community_id: CommunityId, since: Since = UNSET) -> ChatEventSource:
-    """Subscribes to a community's new topics and to the activity of its topics."""
+    """Subscribes to changes of a community, its new topics and the activity of its topics."""
     viewer = require_member(info)
-    community = await open_community(info, community_id)
+    community = await require_visible_topics(info, community_id)
     return _source(info, viewer, community_stream(community.id), text_or_none(since), community.id)
 
 

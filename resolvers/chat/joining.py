@@ -1,4 +1,4 @@
-"""Requests to join communities, and people whom moderators add."""
+"""Requests to join a community, moderators' decisions about them, and members that moderators add."""
 
 from typing import Annotated
 
@@ -8,10 +8,9 @@ from strawberry import UNSET, Parent
 from resolvers.access import require_member, require_moderator, visible_community
 from resolvers.arguments import ListLimit, checked_limit, checked_text, text_or_none
 from resolvers.chat.communities import CommunityId
-from resolvers.chat.moderation import AfterUserId, UserId
+from resolvers.chat.moderation import AfterUserId, UserId, require_membership
 from resolvers.context import Info
 from storage.chat.records import Community, CommunityMember, JoinRequest
-from storage.errors import Conflict
 from storage.identity.records import User
 
 MAX_REQUEST_CHARS = 500
@@ -63,12 +62,9 @@ async def add_member(info: Info, community_id: CommunityId, user_id: UserId) -> 
     community, moderator = await require_moderator(info, community_id)
     user = await info.context.stores.users.get(community.organization_id, user_id)
     await info.context.stores.moderation.add_member(community, moderator, user)
-    member = await info.context.stores.moderation.member(community.id, user_id)
-    if member is None:
-        raise Conflict("The person has just left the community.")
-    return member
+    return await require_membership(info, community, user_id)
 
 
 async def requester(root: Parent[JoinRequest], info: Info) -> User:
-    """Returns the person who asked."""
+    """Returns the person who requests to join."""
     return await info.context.stores.users.get(require_member(info).organization_id, root.user_id)

@@ -17,37 +17,42 @@ from resolvers.access import (
     visible_topics,
 )
 from resolvers.arguments import (
+    Emoji,
     Inclusive,
     Latest,
     ListLimit,
     Oldest,
     PageLimit,
-    checked_emoji,
     checked_limit,
     checked_text,
     page_range,
+    stored_emojis,
     text_or_none,
 )
+from resolvers.chat.quotes import checked_quote
+from resolvers.chat.stamps import checked_reaction, checked_stamp
+from resolvers.chat.threads import open_thread
 from resolvers.context import Info
+from resolvers.files.attachments import checked_attachments
 from resolvers.idempotency import input_key
 from resolvers.inputs import PostMessageInput
 from storage.chat.changes import NewMessage
 from storage.chat.records import Message, Reaction, ReceivedReaction, Topic
 from storage.chat.roles import CommunityRole, may_act_on
-from storage.chat.stamps import Stamp, find_stamp
-from storage.errors import BadUserInput, NotFound
+from storage.chat.stamps.catalogue import Stamp, find_stamp
+from storage.errors import NotFound
+from storage.files.link_previews import LinkPreview, first_url
+from storage.files.preview_pictures import preview_picture_id
 from storage.identity.mentions import find_mentioned
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.ids import MessageKey, message_key
-from storage.link_previews import LinkPreview, first_url
 from storage.redis.queue import PREVIEWS
-from storage.timeline import Page
+from storage.timeline import TimelinePage
 
 MAX_TEXT_CHARS = 4000
 
 MessageId = Annotated[ID, strawberry.argument(description="Id of the message.")]
-Emoji = Annotated[str, strawberry.argument(description="One emoji: a single grapheme.")]
 
 
 async def message(info: Info, id: MessageId) -> Message:
@@ -63,15 +68,25 @@ async def message(info: Info, id: MessageId) -> Message:
 async def post_message(
     info: Info, input: Annotated[PostMessageInput, strawberry.argument(description="Topic and content of the message.")]
 ) -> Message:
-    """Posts a message to a topic."""
+    """Posts a message to a topic, or to the thread of one of its messages."""
     viewer = require_member(info)
-    stamp_id = _checked_stamp(text_or_none(input.stamp_id))
-    body = checked_text("text", input.text, 1 if stamp_id is None else 0, MAX_TEXT_CHARS)
+    stamp_id = await checked_stamp(info, text_or_none(input.stamp_id))
+    attachments = await checked_attachments(info, input.attachments)
+    body = checked_text("text", input.text, 0 if stamp_id is not None or attachments else 1, MAX_TEXT_CHARS)
     topic = await require_joined_topic(info, input.topic_id)
+    parent_id = text_or_none(input.reply_to)
+    if parent_id is not None:
+        topic = await open_thread(info, topic, parent_id)
+    quoted_id = text_or_none(input.quoted_message_id)
+    quote = None if quoted_id is None else await checked_quote(info, quoted_id)
     key = input_key(viewer, "postMessage", input)
     mentions = await find_mentioned(info.context.stores.users, viewer.organization_id, body)
-    is_exempt = topic.slow_mode_seconds > 0 and await _is_moderator(info, topic.community_id)
-    new_message = NewMessage(topic.id, topic.community_id, viewer.id, body, stamp_id, mentions, None, is_exempt)
+    # A thread has the slow mode of its parent's topic, which the commit reads.
+    may_have_slow_mode = topic.slow_mode_seconds > 0 or topic.thread_parent is not None
+    is_exempt = may_have_slow_mode and await _is_moderator(info, topic.community_id)
+    new_message = NewMessage(
+        topic.id, topic.community_id, viewer.id, body, stamp_id, mentions, None, is_exempt, attachments, quote
+    )
     posted = await info.context.stores.messages.post(new_message, key)
     await _enqueue_preview(info, posted)
     return posted
@@ -87,7 +102,9 @@ async def edit_message(
     id: MessageId,
     text: Annotated[
         str,
-        strawberry.argument(description="New text, at most 4000 characters; empty only if the message has a stamp."),
+        strawberry.argument(
+            description="New text, at most 4000 characters; empty only if the message has a stamp or files."
+        ),
     ],
 ) -> Message:
     """Replaces the text of the viewer's own message."""
@@ -101,14 +118,19 @@ async def edit_message(
 
 
 async def delete_message(info: Info, id: MessageId) -> Message:
-    """Replaces a message by a tombstone: the viewer's own, one of a person of lower rank, or any for an ADMIN."""
+    """Replaces a message by a tombstone.
+
+    Authors may delete their own messages. Moderators and owners may delete messages of people of a lower rank in the
+    community. An ADMIN may delete any message of a community whose topics the ADMIN may see.
+    """
     viewer = require_member(info)
     is_admin = Role.ADMIN in granted_roles(info.context)
     # An ADMIN may delete messages of communities that the ADMIN has not joined.
     key, topic = await _locate(info, viewer, id)
     if not (is_admin and await find_visible_topic(info, topic.id)):
         await require_joined_topic(info, topic.id, NotFound("message", id))
-    may_delete_any = is_admin or await _may_moderate(info, topic.community_id, key)
+    # Conversations have no moderators. An ADMIN removes a message there by deciding a report.
+    may_delete_any = not topic.is_conversation and (is_admin or await _may_moderate(info, topic.community_id, key))
     return await info.context.stores.messages.delete(key, viewer.id, may_delete_any, info.context.actor)
 
 
@@ -124,17 +146,20 @@ async def _may_moderate(info: Info, community_id: str, key: MessageKey) -> bool:
 async def add_reaction(info: Info, message_id: MessageId, emoji: Emoji) -> Message:
     """Adds a reaction of the viewer."""
     viewer = require_member(info)
-    emoji = checked_emoji(emoji)
+    emoji = await checked_reaction(info, emoji)
     key = await _require_visible(info, viewer, message_id)
     return await info.context.stores.messages.add_reaction(viewer.organization_id, key, viewer.id, emoji)
 
 
 async def remove_reaction(info: Info, message_id: MessageId, emoji: Emoji) -> Message:
     """Removes a reaction of the viewer."""
-    viewer = require_member(info)
-    emoji = checked_emoji(emoji)
+    viewer, messages = require_member(info), info.context.stores.messages
+    first, *others = stored_emojis(emoji)
     key = await _require_visible(info, viewer, message_id)
-    return await info.context.stores.messages.remove_reaction(viewer.organization_id, key, viewer.id, emoji)
+    changed = await messages.remove_reaction(viewer.organization_id, key, viewer.id, first)
+    for other in others:
+        changed = await messages.remove_reaction(viewer.organization_id, key, viewer.id, other)
+    return changed
 
 
 async def reactions_received(
@@ -143,17 +168,17 @@ async def reactions_received(
     latest: Latest = UNSET,
     limit: PageLimit = 50,
     inclusive: Inclusive = True,
-) -> Page[ReceivedReaction]:
-    """Returns a page of the reactions to the viewer's messages."""
+) -> TimelinePage[ReceivedReaction]:
+    """Returns a page of the reactions to the viewer's messages, without those of blocked and muted users."""
     viewer = require_member(info)
     range_ = page_range(oldest, latest, limit, inclusive)
-    viewer_blocks = await info.context.viewer_blocks()
+    hidden = (await info.context.hidden_subjects()).users
     reactions = info.context.stores.reactions
 
-    async def open_topics(topic_ids: set[str]) -> set[str]:
+    async def filter_topics(topic_ids: set[str]) -> set[str]:
         return set(await visible_topics(info, topic_ids))
 
-    return await reactions.received(viewer.organization_id, viewer.id, range_, viewer_blocks.blocked, open_topics)
+    return await reactions.received(viewer.organization_id, viewer.id, range_, hidden, filter_topics)
 
 
 async def author(root: Parent[Message], info: Info) -> User:
@@ -165,6 +190,21 @@ async def authors(messages: Sequence[Message], info: Info) -> list[User]:
     """Returns the author of each message."""
     ids = [message.author_id for message in messages]
     return await info.context.stores.users.get_all(require_member(info).organization_id, ids)
+
+
+async def author_role(root: Parent[Message], info: Info) -> CommunityRole | None:
+    """Returns the role of the author in the topic's community, or None for an author who is no member."""
+    return (await author_roles([root], info))[0]
+
+
+async def author_roles(messages: Sequence[Message], info: Info) -> list[CommunityRole | None]:
+    """Returns for each message the role of its author in the topic's community, or None."""
+    require_member(info)
+    stores = info.context.stores
+    topics = await stores.topics.find_many({message.topic_id for message in messages})
+    members = [(topics[message.topic_id].community_id, message.author_id) for message in messages]
+    roles = await stores.moderation.roles(set(members))
+    return [roles.get(member) for member in members]
 
 
 async def mentions(root: Parent[Message], info: Info) -> list[User]:
@@ -213,10 +253,11 @@ async def link_previews(messages: Sequence[Message], info: Info) -> list[LinkPre
 
 
 def proxied_preview(preview: LinkPreview | None, info: Info) -> LinkPreview | None:
-    """Returns the preview with the image's URL replaced by a URL of this server's image proxy."""
+    """Returns the preview with the image's URL replaced by a URL of this server, which serves the stored copy."""
     if preview is None or preview.image_url is None:
         return preview
-    return replace(preview, image_url=info.context.sign_image(preview.image_url))
+    copy_id = preview_picture_id(info.context.audience.organization_id, preview.image_url)
+    return replace(preview, image_url=info.context.sign_image(preview.image_url, copy_id))
 
 
 async def reaction_users(root: Parent[Reaction], info: Info, limit: ListLimit = 10) -> list[User]:
@@ -267,9 +308,3 @@ async def _require_visible(info: Info, viewer: User, id_: str) -> MessageKey:
 async def _enqueue_preview(info: Info, message: Message) -> None:
     if first_url(message.text) is not None and message.link_preview is None:
         await info.context.stores.queue.enqueue(PREVIEWS, "chat.preview_link", message.topic_id, message.timestamp)
-
-
-def _checked_stamp(stamp_id: str | None) -> str | None:
-    if stamp_id is not None and find_stamp(stamp_id) is None:
-        raise BadUserInput("stampId", "the id of one of `stamps`")
-    return stamp_id

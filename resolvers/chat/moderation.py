@@ -6,13 +6,19 @@ from typing import Annotated
 import strawberry
 from strawberry import ID, UNSET, Parent
 
-from resolvers.access import open_community, require_member, require_moderator, viewer_role
-from resolvers.arguments import ListLimit, checked_limit, checked_text, text_or_none
+from resolvers.access import require_member, require_moderator, require_visible_topics, viewer_role
+from resolvers.arguments import (
+    ListLimit,
+    checked_limit,
+    checked_text,
+    instant_or_none,
+    text_or_none,
+)
 from resolvers.chat.communities import CommunityId
 from resolvers.context import Info
 from storage.chat.records import Community, CommunityBan, CommunityMember
 from storage.chat.roles import CommunityRole, may_act_on
-from storage.errors import BadUserInput, Conflict
+from storage.errors import Conflict
 from storage.identity.records import User
 
 MAX_REASON_CHARS = 500
@@ -50,9 +56,8 @@ async def community_members(
 ) -> list[CommunityMember]:
     """Lists the community's members with their roles, by handle."""
     viewer, stores = require_member(info), info.context.stores
-    community = await open_community(info, community_id)
-    last_id = text_or_none(after_user_id)
-    last_handle = None if last_id is None else (await stores.users.get(viewer.organization_id, last_id)).handle
+    community = await require_visible_topics(info, community_id)
+    last_handle = await stores.users.last_handle(viewer.organization_id, text_or_none(after_user_id))
     only_role = role if isinstance(role, CommunityRole) else None
     only_id = text_or_none(user_id)
     if only_id is not None:
@@ -65,7 +70,7 @@ async def community_members(
 async def community_bans(
     info: Info, community_id: CommunityId, after_user_id: AfterUserId = UNSET, limit: ListLimit = 50
 ) -> list[CommunityBan]:
-    """Lists the bans of a community by user id."""
+    """Lists the bans of a community that are in force, by user id."""
     community, _ = await require_moderator(info, community_id)
     last_id = text_or_none(after_user_id)
     if last_id is not None:
@@ -83,7 +88,7 @@ async def set_community_role(
     community, moderator = await require_moderator(info, community_id)
     await _require_user(info, user_id)
     await info.context.stores.moderation.set_role(community, moderator, user_id, role)
-    return await _require_membership(info, community, user_id)
+    return await require_membership(info, community, user_id)
 
 
 async def kick_member(info: Info, community_id: CommunityId, user_id: UserId) -> Community:
@@ -110,7 +115,7 @@ async def ban_member(
     community, moderator = await require_moderator(info, community_id)
     checked_text("reason", reason, 1, MAX_REASON_CHARS)
     await _require_user(info, user_id)
-    ends_at = _checked_instant("until", until) if isinstance(until, datetime) else None
+    ends_at = instant_or_none(until)
     return await info.context.stores.moderation.ban_member(community, moderator, user_id, ends_at, reason)
 
 
@@ -131,8 +136,8 @@ async def mute_member(
     """Mutes a member until an instant."""
     community, moderator = await require_moderator(info, community_id)
     await _require_user(info, user_id)
-    await info.context.stores.moderation.mute(community, moderator, user_id, _checked_instant("until", until))
-    return await _require_membership(info, community, user_id)
+    await info.context.stores.moderation.mute(community, moderator, user_id, until)
+    return await require_membership(info, community, user_id)
 
 
 async def unmute_member(info: Info, community_id: CommunityId, user_id: UserId) -> Community:
@@ -149,7 +154,10 @@ async def member_user(root: Parent[CommunityMember], info: Info) -> User:
 
 
 async def muted_until(root: Parent[CommunityMember], info: Info) -> datetime | None:
-    """Returns when the member's mute ends. None for a member who is not muted, and for viewers who may not know."""
+    """Returns when the member's mute ends, or None for a member who is not muted.
+
+    For viewers who are neither the member nor a moderator or owner, returns None too.
+    """
     viewer, moderation = require_member(info), info.context.stores.moderation
     if root.user_id != viewer.id and not may_act_on(await viewer_role(info, root.community_id), False, None):
         return None
@@ -176,16 +184,9 @@ async def _require_user(info: Info, user_id: str) -> User:
     return await info.context.stores.users.get(require_member(info).organization_id, user_id)
 
 
-async def _require_membership(info: Info, community: Community, user_id: str) -> CommunityMember:
+async def require_membership(info: Info, community: Community, user_id: str) -> CommunityMember:
     """Returns the member. Raises: Conflict for a person who has just left."""
     member = await info.context.stores.moderation.member(community.id, user_id)
     if member is None:
         raise Conflict("The person has just left the community.")
     return member
-
-
-def _checked_instant(field: str, at: datetime) -> datetime:
-    """Returns an instant that has an offset from UTC. Raises: BadUserInput."""
-    if at.tzinfo is None:
-        raise BadUserInput(field, "an instant with an offset, such as 2030-01-01T00:00:00Z")
-    return at

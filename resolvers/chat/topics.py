@@ -11,14 +11,15 @@ from resolvers.access import find_visible_topic, require_joined_topic, require_m
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_timestamp, page_range
 from resolvers.context import Info
 from storage.chat.records import Community, Message, Topic
+from storage.chat.visibility import CommunityVisibility
 from storage.errors import NotFound
-from storage.timeline import Page, Range, Timestamp
+from storage.timeline import TimelinePage, TimelineRange, Timestamp
 
 TopicId = Annotated[ID, strawberry.argument(description="Id of the topic.")]
 
 
 async def topic(info: Info, id: TopicId) -> Topic:
-    """Returns a topic of the viewer's organization."""
+    """Returns a topic that the viewer may see. Raises: NotFound."""
     topic = await find_visible_topic(info, id)
     if topic is None:
         raise NotFound("topic", id)
@@ -26,7 +27,10 @@ async def topic(info: Info, id: TopicId) -> Topic:
 
 
 async def community(root: Parent[Topic], info: Info) -> Community:
-    """Returns the community of a topic."""
+    """Returns the community of a topic. For a conversation, makes up a private community, which is not stored."""
+    if root.is_conversation:
+        count = await info.context.stores.conversations.joined_count(root.community_id)
+        return Community(root.community_id, root.organization_id, root.title, "", count, CommunityVisibility.PRIVATE)
     return await info.context.stores.communities.get(root.organization_id, root.community_id)
 
 
@@ -44,12 +48,12 @@ async def last_messages(topics: Sequence[Topic], info: Info) -> list[Message | N
 
 
 async def unread_count(root: Parent[Topic], info: Info) -> int:
-    """Returns the number of messages after the viewer's read mark."""
+    """Returns the number of messages after the viewer's read mark, at most 100."""
     return (await unread_counts([root], info))[0]
 
 
 async def unread_counts(topics: Sequence[Topic], info: Info) -> list[int]:
-    """Returns for each topic the number of messages after the viewer's read mark."""
+    """Returns for each topic the number of messages after the viewer's read mark, at most 100."""
     viewer, joined = require_member(info), await _joined_community_ids(topics, info)
     viewer_blocks = await info.context.viewer_blocks()
     heads = _heads(topics, joined)
@@ -77,7 +81,7 @@ async def messages_of(
     latest: Latest = UNSET,
     limit: PageLimit = 50,
     inclusive: Inclusive = True,
-) -> Page[Message] | None:
+) -> TimelinePage[Message] | None:
     """Returns a page of the topic's timeline; None if the viewer has not joined the community."""
     range_ = page_range(oldest, latest, limit, inclusive)
     if not await _is_joined(root, info):
@@ -93,7 +97,7 @@ async def messages(
     latest: Latest = UNSET,
     limit: PageLimit = 50,
     inclusive: Inclusive = True,
-) -> Page[Message]:
+) -> TimelinePage[Message]:
     """Returns a page of a topic's timeline."""
     viewer = require_member(info)
     range_ = page_range(oldest, latest, limit, inclusive)
@@ -117,14 +121,15 @@ async def messages_around(
         strawberry.argument(description="Centre of the page. No message needs to have exactly this timestamp."),
     ],
     limit: PageLimit = 50,
-) -> Page[Message]:
+) -> TimelinePage[Message]:
     """Returns the messages around a timestamp."""
     require_member(info)
     centre = checked_timestamp("timestamp", timestamp)
     page_limit = page_range(centre, UNSET, limit, True).limit
     topic = await require_joined_topic(info, topic_id)
-    viewer_blocks = await info.context.viewer_blocks()
-    return await info.context.stores.messages.around(topic.id, centre, page_limit, viewer_blocks.blocked)
+    stores, viewer_blocks = info.context.stores, await info.context.viewer_blocks()
+    is_hot = await stores.topics.is_hot(topic)
+    return await stores.messages.around(topic.id, centre, page_limit, viewer_blocks.blocked, is_hot=is_hot)
 
 
 async def mark_read(
@@ -156,7 +161,7 @@ def _heads(topics: Sequence[Topic], joined: set[str]) -> list[tuple[str, int]]:
     return [(topic.id, topic.last_activity) for topic in topics if topic.community_id in joined]
 
 
-async def _page(info: Info, topic: Topic, range_: Range, blocked: frozenset[str]) -> Page[Message]:
+async def _page(info: Info, topic: Topic, range_: TimelineRange, blocked: frozenset[str]) -> TimelinePage[Message]:
     stores = info.context.stores
     is_hot = await stores.topics.is_hot(topic)
     return await stores.messages.page(topic.id, range_, blocked, is_hot=is_hot, last=topic.last_activity)

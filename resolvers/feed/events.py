@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -18,10 +18,15 @@ from storage.feed.home import SEEN_EVERY_S
 from storage.feed.records import Post, RemovedPost, home_stream, merged_stream
 from storage.identity.records import User, user_stream
 from storage.notifications import Notification
-from storage.stores import Stores
 from storage.streams.hub import HydratedEvent
-from storage.streams.log import Cursor, Position, parse_cursor
-from storage.streams.merged_subscription import MergedEvent, MergedStart, Positions, follow_merged, parse_positions
+from storage.streams.log import Cursor, StreamPosition, parse_cursor
+from storage.streams.merged_subscription import (
+    MergedEvent,
+    MergedStart,
+    StreamPositions,
+    follow_merged,
+    parse_positions,
+)
 from storage.streams.subscription import IdleTimeout
 
 log = structlog.get_logger(__name__)
@@ -60,13 +65,13 @@ class HomeFeedEventSource(ViewerEventSource):
 
     context: Context
     viewer: User
-    since: Positions | None
+    since: StreamPositions | None
 
     async def __aiter__(self) -> AsyncGenerator[HomeEventRecord, None]:
         """Yields events; after a failure it continues from the last position."""
         organization_id, hub = self.viewer.organization_id, self.context.stores.hub
         reader_stream, positions = home_stream(organization_id, self.viewer.id), self.since
-        presence = _PresenceRecorder(self.context.stores, self.viewer)
+        presence = HourlyRecorder(self._record_presence)
         while True:
             try:
                 await presence.renew()
@@ -87,8 +92,14 @@ class HomeFeedEventSource(ViewerEventSource):
                 log.warning("home_subscription_restarted", stream=reader_stream.name, error=repr(error))
             await asyncio.sleep(RESTART_S)
 
+    async def _record_presence(self) -> None:
+        """Records that the reader visits the feed and is subscribed to the home stream."""
+        stores, viewer = self.context.stores, self.viewer
+        await stores.home.record_read(viewer.organization_id, viewer.id)
+        await stores.home_subscribers.record(viewer.organization_id, viewer.id)
+
     async def _to_record(self, item: MergedStart | MergedEvent) -> HomeEventRecord | None:
-        """Returns the item's record, or None if the other stream has the post too or the viewer may not see it."""
+        """Returns the item's record. None if the other stream delivers the post, or the viewer may not see the post."""
         if isinstance(item, MergedStart):
             return StreamReady(item.cursor, item.at, item.resumed)
         subject = item.event.subject
@@ -96,21 +107,31 @@ class HomeFeedEventSource(ViewerEventSource):
         source = "merged" if subject.merged and subject.author_id != self.viewer.id else "home"
         if item.stream.kind != source:
             return None
-        if not await self._may_see(subject.author_id):
+        if not await self._may_see(subject):
             return None
-        return _home_record(item.cursor, item.event)
+        return post_event_record(item.cursor, item.event)
 
-    async def _may_see(self, author_id: str) -> bool:
-        if author_id == self.viewer.id:
+    async def _may_see(self, subject: Post | RemovedPost) -> bool:
+        if subject.author_id == self.viewer.id:
             return True
-        relations, organization_id = self.context.stores.relations, self.viewer.organization_id
-        # In a large organization, the viewer does not follow the authors of most merged posts.
-        if not await relations.follows(organization_id, self.viewer.id, author_id):
+        # Checked first: in a large organization, the viewer does not follow the authors of most merged posts.
+        if not await self._follows(subject.author_id):
             return False
-        return author_id not in await relations.blocked_users_of(organization_id, self.viewer.id)
+        hidden = (await self.context.hidden_subjects()).users
+        if isinstance(subject, RemovedPost) or subject.parent is None or subject.is_quote:
+            return subject.author_id not in hidden
+        parent_author = subject.parent.author_id
+        if hidden & {subject.author_id, parent_author}:
+            return False
+        return subject.is_repost or parent_author == self.viewer.id or await self._follows(parent_author)
+
+    async def _follows(self, author_id: str) -> bool:
+        relations, viewer = self.context.stores.relations, self.viewer
+        return await relations.follows(viewer.organization_id, viewer.id, author_id)
 
 
-def _home_record(cursor: Cursor, event: HydratedEvent) -> HomeEventRecord:
+def post_event_record(cursor: Cursor, event: HydratedEvent) -> PostArrived | PostRemoved:
+    """Returns the record of a post that was added to a feed or removed from it."""
     at, subject = event.event.at, event.subject
     if isinstance(subject, RemovedPost):
         return PostRemoved(cursor, at, "PostRemoved", subject.post_id)
@@ -118,20 +139,18 @@ def _home_record(cursor: Cursor, event: HydratedEvent) -> HomeEventRecord:
 
 
 @dataclass(slots=True)
-class _PresenceRecorder:
-    """Records once an hour that the reader visits the feed and is subscribed to the home stream."""
+class HourlyRecorder:
+    """Records once an hour that a subscription is open."""
 
-    stores: Stores
-    viewer: User
+    record: Callable[[], Awaitable[None]]
     renew_at_s: float = -math.inf
-    """When the next visit is recorded, by the loop's clock."""
+    """When the subscription is recorded next, by the loop's clock."""
 
     async def renew(self) -> None:
-        """Records the visit and the subscription, unless they were recorded within the last hour."""
+        """Records the subscription, unless it was recorded within the last hour."""
         now_s = asyncio.get_running_loop().time()
         if now_s >= self.renew_at_s:
-            await self.stores.home.record_visit(self.viewer.organization_id, self.viewer.id)
-            await self.stores.home_subscribers.record(self.viewer.organization_id, self.viewer.id)
+            await self.record()
             self.renew_at_s = now_s + SEEN_EVERY_S
 
 
@@ -141,15 +160,15 @@ class NotificationEventSource(ViewerEventSource):
 
     context: Context
     viewer: User
-    since: Position | None
+    since: StreamPosition | None
 
     def __aiter__(self) -> AsyncGenerator[StreamReady | NotificationArrived, None]:
         stream = user_stream(self.viewer.organization_id, self.viewer.id)
         return viewer_events(self.context.stores.hub, stream, self.since, self._visible_record)
 
     async def _visible_record(self, cursor: Cursor, event: HydratedEvent) -> NotificationArrived | None:
-        """Returns the event's record, or None if a blocked user caused the notification."""
-        if event.subject.actor_id in (await self.context.viewer_blocks()).blocked:
+        """Returns the event's record, or None if the viewer has blocked or muted its subject."""
+        if event.subject.is_hidden(await self.context.hidden_subjects()):
             return None
         return NotificationArrived(cursor, event.event.at, "NotificationArrived", event.subject)
 

@@ -32,9 +32,9 @@ async def home_feed(
     """Returns a page of the viewer's home feed."""
     viewer = require_member(info)
     range_ = page_range(oldest, latest, limit, inclusive)
-    home, blocked = info.context.stores.home, (await info.context.viewer_blocks()).blocked
-    state = await home.record_visit(viewer.organization_id, viewer.id)
+    home, hidden = info.context.stores.home, (await info.context.hidden_subjects()).users
+    state = await home.record_read(viewer.organization_id, viewer.id)
     if state is HomeFeedState.REBUILDING:
         await info.context.stores.queue.enqueue(FAN_OUT, "feed.rebuild", viewer.organization_id, viewer.id)
-    page = await home.page(await home.reader(viewer.organization_id, viewer.id, blocked), range_)
+    page = await home.page(await home.load_reader(viewer.organization_id, viewer.id, hidden), range_)
     return HomeFeedPage(page.items, page.has_older, page.has_newer, page.oldest, page.newest, state)

@@ -1,37 +1,39 @@
 """The viewer's notifications and how many are unread."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import strawberry
 from strawberry import UNSET, Parent
 
-from resolvers.access import require_member
+from resolvers.access import find_visible_community, require_member
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_timestamp, page_range
 from resolvers.context import Info
-from storage.chat.records import Message
-from storage.feed.content_reports.records import ContentReport, ContentReportDecision
+from storage.chat.records import Community, Message
+from storage.chat.stamps.packs import StampPack
+from storage.feed.content_reports.records import ContentReport, ContentReportDecision, ContentReportOutcome
 from storage.feed.records import Post
 from storage.identity.records import User
 from storage.notifications import Notification, NotificationKind
 from storage.publishing.records import Publication
-from storage.timeline import Page, Timestamp
+from storage.timeline import TimelinePage, Timestamp
 
 
 async def notifications(
     info: Info, oldest: Oldest = UNSET, latest: Latest = UNSET, limit: PageLimit = 50, inclusive: Inclusive = True
-) -> Page[Notification]:
+) -> TimelinePage[Notification]:
     """Returns a page of the viewer's notifications, ordered by time."""
     viewer = require_member(info)
     range_ = page_range(oldest, latest, limit, inclusive)
-    blocked = (await info.context.viewer_blocks()).blocked
-    return await info.context.stores.notifications.page(viewer.organization_id, viewer.id, range_, blocked)
+    hidden = await info.context.hidden_subjects()
+    return await info.context.stores.notifications.page(viewer.organization_id, viewer.id, range_, hidden)
 
 
 async def unread_notification_count(info: Info) -> int:
     """Returns the number of notifications after the read mark."""
     viewer = require_member(info)
-    blocked = (await info.context.viewer_blocks()).blocked
-    return await info.context.stores.notifications.unread_count(viewer.organization_id, viewer.id, blocked)
+    hidden = await info.context.hidden_subjects()
+    return await info.context.stores.notifications.unread_count(viewer.organization_id, viewer.id, hidden)
 
 
 async def mark_notifications_read(
@@ -45,6 +47,12 @@ async def mark_notifications_read(
     read_up_to = checked_timestamp("timestamp", timestamp)
     await info.context.stores.notifications.mark_read(viewer.organization_id, viewer.id, read_up_to)
     return await unread_notification_count(info)
+
+
+async def read_up_to(root: Parent[TimelinePage[Notification]], info: Info) -> Timestamp | None:
+    """Returns the viewer's read mark, or None before the first one."""
+    viewer = require_member(info)
+    return await info.context.stores.notifications.read_up_to(viewer.organization_id, viewer.id)
 
 
 async def actor(root: Parent[Notification], info: Info) -> User | None:
@@ -71,14 +79,28 @@ async def post(root: Parent[Notification], info: Info) -> Post | None:
     return None if root.post is None else await info.context.stores.posts.find(root.post)
 
 
+async def emoji(root: Parent[Notification], info: Info) -> str | None:
+    """Returns the emoji of a reaction; None for other kinds, and if the viewer can't read its subject any more."""
+    if root.emoji is None:
+        return None
+    subject = await message(root, info) if root.message is not None else await post(root, info)
+    return None if subject is None else root.emoji
+
+
 async def report_decision(root: Parent[Notification], info: Info) -> ContentReportDecision | None:
-    """Returns what moderators decided about the viewer's report, or None."""
+    """Returns what moderators decided about the viewer's report; None for other kinds, and for a deleted report."""
     report = await _report(root, info, NotificationKind.REPORT_DECIDED)
     return None if report is None else report.decision
 
 
+async def report_outcome(root: Parent[Notification], info: Info) -> ContentReportOutcome | None:
+    """Returns the effect of the decision about the viewer's report; None for other kinds, and for a deleted report."""
+    report = await _report(root, info, NotificationKind.REPORT_DECIDED)
+    return None if report is None else report.outcome
+
+
 async def warning(root: Parent[Notification], info: Info) -> str | None:
-    """Returns what the moderator wrote to the viewer, or None."""
+    """Returns what the moderator wrote to the viewer; None for other kinds, and for a deleted report."""
     report = await _report(root, info, NotificationKind.WARNING)
     return None if report is None else report.note
 
@@ -87,6 +109,27 @@ async def _report(root: Notification, info: Info, kind: NotificationKind) -> Con
     if root.report_id is None or root.kind is not kind:
         return None
     return await info.context.stores.content_reports.find(require_member(info).organization_id, root.report_id)
+
+
+async def community(root: Parent[Notification], info: Info) -> Community | None:
+    """Returns the community that the viewer was added to; None for other kinds, and if the viewer cannot see it now."""
+    if root.kind is not NotificationKind.ADDED_TO_COMMUNITY or root.community_id is None:
+        return None
+    return await find_visible_community(info, root.community_id)
+
+
+async def stamp_pack(root: Parent[Notification], info: Info) -> StampPack | None:
+    """Returns the pack that the viewer earned or was given; None for other kinds, and for a removed pack."""
+    return (await stamp_packs([root], info))[0]
+
+
+async def stamp_packs(notifications: Sequence[Notification], info: Info) -> list[StampPack | None]:
+    """Returns the pack of each notification, or None."""
+    if not any(each.stamp_pack_id for each in notifications):
+        return [None for _ in notifications]
+    packs = await info.context.stores.stamp_packs.list_packs(require_member(info).organization_id)
+    by_id: dict[str | None, StampPack] = {pack.id: pack for pack in packs}
+    return [by_id.get(each.stamp_pack_id) for each in notifications]
 
 
 async def publication(root: Parent[Notification], info: Info) -> Publication | None:

@@ -8,26 +8,30 @@ import strawberry
 from strawberry import ID, UNSET, Parent
 
 from resolvers.access import granted_roles, require_member
-from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_text, page_range
+from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_text, page_range, text_or_none
 from resolvers.chat.messages import proxied_preview
 from resolvers.context import Info
+from resolvers.feed.responses import new_parent
+from resolvers.files.attachments import checked_attachments
 from resolvers.idempotency import input_key
 from resolvers.inputs import CreatePostInput
 from storage.errors import BadUserInput, NotFound
 from storage.feed.changes import NewPost
-from storage.feed.records import FanOutState, Post
+from storage.feed.edits import NewText
+from storage.feed.records import FanOutState, Post, PostVersion
+from storage.files.link_previews import MAX_URL_CHARS, LinkPreview, first_url
 from storage.identity.mentions import MAX_HASHTAG_CHARS, find_hashtags, find_mentioned, normalize_hashtag
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.ids import post_key
-from storage.link_previews import MAX_URL_CHARS, LinkPreview, first_url
 from storage.redis.queue import FAN_OUT, PREVIEWS
-from storage.timeline import Page
+from storage.timeline import TimelinePage
 
 MAX_TEXT_CHARS = 4000
 MAX_MEDIA = 10
 _MEDIA_URL = re.compile(r"https?://[^\s/\\]+[^\s\\]*", re.IGNORECASE)
 
+Hashtag = Annotated[str, strawberry.argument(description="The hashtag, with or without #. Case is ignored.")]
 PostId = Annotated[ID, strawberry.argument(description="Id of the post.")]
 
 
@@ -39,16 +43,45 @@ async def create_post(
     media = [_checked_media_url(url) for url in input.media_urls]
     if len(media) > MAX_MEDIA:
         raise BadUserInput("mediaUrls", f"at most {MAX_MEDIA} addresses; there are {len(media)}")
-    body = checked_text("text", input.text, 0 if media else 1, MAX_TEXT_CHARS)
+    attachments = await checked_attachments(info, input.attachments)
+    body = checked_text("text", input.text, 0 if media or attachments else 1, MAX_TEXT_CHARS)
+    parent = await new_parent(info, text_or_none(input.in_reply_to), text_or_none(input.quote_of))
     key = input_key(viewer, "createPost", input)
     mentions = await find_mentioned(info.context.stores.users, viewer.organization_id, body)
-    new_post = NewPost(viewer.organization_id, viewer.id, body, media, mentions, find_hashtags(body))
+    new_post = NewPost(
+        viewer.organization_id, viewer.id, body, media, mentions, find_hashtags(body), None, attachments, parent
+    )
     posted = await info.context.stores.posts.create(new_post, key)
-    await _enqueue_jobs(info, posted)
+    await enqueue_jobs(info, posted)
     return posted
 
 
-async def _enqueue_jobs(info: Info, posted: Post) -> None:
+async def edit_post(
+    info: Info,
+    id: PostId,
+    text: Annotated[
+        str,
+        strawberry.argument(
+            description="New text, at most 4000 characters; empty only if the post has pictures or files."
+        ),
+    ],
+) -> Post:
+    """Replaces the text of the viewer's own post."""
+    viewer = require_member(info)
+    body = checked_text("text", text, 0, MAX_TEXT_CHARS)
+    key = (await post(info, id)).key
+    mentions = await find_mentioned(info.context.stores.users, viewer.organization_id, body)
+    edited = await info.context.stores.post_edits.edit(key, viewer.id, NewText(body, mentions, find_hashtags(body)))
+    await enqueue_jobs(info, edited)
+    return edited
+
+
+async def versions(root: Parent[Post], info: Info) -> list[PostVersion]:
+    """Returns the earlier texts of a post, oldest first."""
+    return [] if root.edited_at is None else await info.context.stores.post_edits.versions(root.key)
+
+
+async def enqueue_jobs(info: Info, posted: Post) -> None:
     """Enqueues the fan-out and the link preview, unless a repeated request finds them done."""
     queue, key = info.context.stores.queue, posted.key
     fan_out = await info.context.stores.fan_outs.find(key)
@@ -62,7 +95,8 @@ async def delete_post(info: Info, id: PostId) -> Post:
     """Deletes a post, which removes it from every feed."""
     viewer = require_member(info)
     key = post_key(viewer.organization_id, id)
-    deleted = await info.context.stores.posts.delete(key, viewer.id, Role.ADMIN in granted_roles(info.context))
+    may_delete_any = Role.ADMIN in granted_roles(info.context)
+    deleted = await info.context.stores.posts.delete(key, viewer.id, may_delete_any, info.context.actor)
     await info.context.stores.queue.enqueue(FAN_OUT, "feed.fan_out", key.organization_id, key.timestamp)
     return deleted
 
@@ -78,12 +112,12 @@ async def post(info: Info, id: PostId) -> Post:
 
 async def local_feed(
     info: Info, oldest: Oldest = UNSET, latest: Latest = UNSET, limit: PageLimit = 50, inclusive: Inclusive = True
-) -> Page[Post]:
-    """Returns a page of the organization's posts, without those of blocked authors."""
+) -> TimelinePage[Post]:
+    """Returns a page of the organization's posts, without those of blocked and muted authors."""
     viewer = require_member(info)
     range_ = page_range(oldest, latest, limit, inclusive)
-    blocked = (await info.context.viewer_blocks()).blocked
-    return await info.context.stores.posts.all_posts(viewer.organization_id, range_, blocked)
+    hidden = (await info.context.hidden_subjects()).users
+    return await info.context.stores.posts.all_posts(viewer.organization_id, range_, hidden)
 
 
 async def posts(
@@ -93,31 +127,32 @@ async def posts(
     latest: Latest = UNSET,
     limit: PageLimit = 50,
     inclusive: Inclusive = True,
-) -> Page[Post]:
-    """Returns a page of one author's posts, which is empty if the viewer blocked the author."""
+) -> TimelinePage[Post]:
+    """Returns a page of one author's posts, with replies and reposts; empty if the viewer blocked the author."""
     viewer = require_member(info)
     range_ = page_range(oldest, latest, limit, inclusive)
     stores = info.context.stores
     author = await stores.users.get(viewer.organization_id, author_id)
-    if author.id in (await info.context.viewer_blocks()).blocked:
-        return Page([], False, False, None, None)
-    return await stores.posts.posts_of_author(viewer.organization_id, author.id, range_)
+    blocked = (await info.context.viewer_blocks()).blocked
+    if author.id in blocked:
+        return TimelinePage([], False, False, None, None)
+    return await stores.posts.posts_of_author(viewer.organization_id, author.id, range_, blocked)
 
 
 async def hashtag_posts(
     info: Info,
-    tag: Annotated[str, strawberry.argument(description="The hashtag, with or without #. Case is ignored.")],
+    tag: Hashtag,
     oldest: Oldest = UNSET,
     latest: Latest = UNSET,
     limit: PageLimit = 50,
     inclusive: Inclusive = True,
-) -> Page[Post]:
-    """Returns a page of posts with a hashtag."""
+) -> TimelinePage[Post]:
+    """Returns a page of posts with a hashtag, without those of blocked and muted authors."""
     viewer = require_member(info)
     range_ = page_range(oldest, latest, limit, inclusive)
-    hashtag = checked_text("tag", normalize_hashtag(tag.strip().lstrip("#＃")), 1, MAX_HASHTAG_CHARS)
-    blocked = (await info.context.viewer_blocks()).blocked
-    return await info.context.stores.posts.posts_with_hashtag(viewer.organization_id, hashtag, range_, blocked)
+    hashtag = checked_hashtag(tag)
+    hidden = (await info.context.hidden_subjects()).users
+    return await info.context.stores.posts.posts_with_hashtag(viewer.organization_id, hashtag, range_, hidden)
 
 
 async def author(root: Parent[Post], info: Info) -> User:
@@ -161,6 +196,11 @@ async def link_preview(root: Parent[Post], info: Info) -> LinkPreview | None:
 async def link_previews(posts: Sequence[Post], info: Info) -> list[LinkPreview | None]:
     """Returns the link preview of each post."""
     return [proxied_preview(post.link_preview, info) for post in posts]
+
+
+def checked_hashtag(tag: str) -> str:
+    """Returns the normalized hashtag. Raises: BadUserInput."""
+    return checked_text("tag", normalize_hashtag(tag.strip().lstrip("#＃")), 1, MAX_HASHTAG_CHARS)
 
 
 def _checked_media_url(url: str) -> str:

@@ -80,7 +80,9 @@ async def unblock_address(
     if normalized is None:
         raise BadUserInput("address", "a mail address such as ann@example.org")
     checked_reason = checked_text("reason", reason, 1, MAX_REASON_CHARS)
-    return await info.context.stores.address_book.unblock(viewer.organization_id, normalized, viewer.id, checked_reason)
+    return await info.context.stores.address_book.unblock(
+        viewer.organization_id, normalized, viewer.id, checked_reason, info.context.actor
+    )
 
 
 async def set_domain_blocked(
@@ -99,7 +101,9 @@ async def set_domain_blocked(
     name, checked_reason = _checked_domain(domain), checked_text("reason", reason, 1, MAX_REASON_CHARS)
     override = blocked if isinstance(blocked, bool) else None
     book = info.context.stores.address_book
-    return await book.set_domain_blocked(viewer.organization_id, name, override, viewer.id, checked_reason)
+    return await book.set_domain_blocked(
+        viewer.organization_id, name, override, viewer.id, checked_reason, info.context.actor
+    )
 
 
 def check_at_most_1000(field: str, items: Sequence[object]) -> None:

@@ -38,7 +38,7 @@ async def look_up(context: Context, organization_id: str, addresses: Sequence[st
 
 
 async def _own_standings(context: Context, org: str, addresses: Sequence[str]) -> list[AddressStanding]:
-    """Returns standings from this product's book. If that fails, returns the legacy book's."""
+    """Returns standings from this product's book. If it fails, returns the legacy book's; raises if both fail."""
     try:
         return await context.stores.address_book.look_up(org, addresses)
     except (PyMongoError, Unavailable):

@@ -14,7 +14,7 @@ from resolvers.publishing.addresses import checked_web_address
 from resolvers.publishing.inputs import ConnectAccountInput
 from storage.errors import BadUserInput
 from storage.identity.roles import Role
-from storage.publishing.accounts import NewAccount
+from storage.publishing.accounts import AccountToConnect
 from storage.publishing.networks import BEHAVIOURS, Network
 from storage.publishing.records import ConnectedAccount
 from storage.secrets.webhook_keys import webhook_key
@@ -39,8 +39,8 @@ async def connect_account(
     base_url = _checked_base_url(input.network, text_or_none(input.base_url))
     credentials = _checked_credentials(input.network, input.credentials)
     key = input_key(viewer, "connectAccount", input, credentials=accounts.fingerprint(credentials))
-    new = NewAccount(viewer.organization_id, input.network, name, base_url, viewer.id)
-    return await accounts.connect(new, credentials, key)
+    new = AccountToConnect(viewer.organization_id, input.network, name, base_url, viewer.id)
+    return await accounts.connect(new, credentials, key, info.context.actor)
 
 
 async def disconnect_account(
@@ -49,8 +49,8 @@ async def disconnect_account(
     """Deletes the account's credentials, and fails its scheduled publications."""
     viewer, stores = require_role(info, Role.OPERATOR), info.context.stores
     account = await stores.accounts.get(viewer.organization_id, id)
-    account = await stores.accounts.disconnect(account)
-    await stores.scheduled_posts.fail_waiting(account)
+    account = await stores.accounts.disconnect(account, info.context.actor)
+    await stores.scheduled_posts.fail_scheduled(account)
     await stores.accounts.mark_cleared(account)
     return account
 

@@ -6,10 +6,12 @@ from datetime import datetime
 from resolvers.access import require_joined_topic, require_role
 from resolvers.arguments import checked_text, checked_time_zone
 from resolvers.context import Info
+from resolvers.files.attachments import checked_attachments
 from resolvers.publishing.addresses import checked_web_address
 from resolvers.publishing.inputs import ScheduledMediaInput, SchedulePostInput, UpdateScheduledPostInput
 from resolvers.publishing.times import due_moment
 from storage.errors import BadUserInput, Conflict
+from storage.files.attachments import NewAttachment
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.publishing.networks import HOME_FEED_LIMITS, POST_LIMITS, TOPIC_LIMITS, PostLimits, limit_violation
@@ -34,20 +36,22 @@ async def new_scheduled_post(info: Info, viewer: User, input: SchedulePostInput)
     """Returns the validated post. Raises: BadUserInput, NotFound, Forbidden, Conflict."""
     zone = checked_time_zone(input.time_zone)
     media = _media(input.media)
+    attachments = await checked_attachments(info, input.attachments)
     targets = _home_feed(viewer, input.to_home_feed)
     targets += await _topics(info, input.to_topic_ids)
     targets += await _accounts(info, input.to_account_ids)
     new = NewScheduledPost(
         organization_id=viewer.organization_id,
         author_id=viewer.id,
-        text=_text(input.text, media),
+        text=_text(input.text, bool(media or attachments)),
         media=media,
         targets=targets,
         due_at=due_moment(input.due_at, zone),
         time_zone=zone,
         max_lateness_s=checked_max_lateness_s(input.max_lateness_s),
+        attachments=attachments,
     )
-    check_targets(targets, new.text, media)
+    check_targets(targets, new.text, media, has_files=bool(attachments))
     return new
 
 
@@ -61,10 +65,21 @@ async def scheduled_post_edit(
     targets = await _edited_targets(info, viewer, post, input)
     due_at = due_moment(input.due_at, zone or post.time_zone) if isinstance(input.due_at, datetime) else None
     edited_media = post.media if media is None else media
-    edited_text = _text(post.text if new_text is None else new_text, edited_media)
-    check_targets(targets, edited_text, edited_media)
+    attachments = await _edited_attachments(info, post, input)
+    has_files = bool(post.attachments if attachments is None else attachments)
+    edited_text = _text(post.text if new_text is None else new_text, bool(edited_media) or has_files)
+    check_targets(targets, edited_text, edited_media, has_files=has_files)
     lateness_s = checked_max_lateness_s(input.max_lateness_s) if isinstance(input.max_lateness_s, int) else None
-    return ScheduledPostEdit(new_text, media, targets, due_at, zone, lateness_s, revision=post.revision)
+    return ScheduledPostEdit(new_text, media, targets, due_at, zone, lateness_s, attachments, post.revision)
+
+
+async def _edited_attachments(
+    info: Info, post: ScheduledPost, input: UpdateScheduledPostInput
+) -> Sequence[NewAttachment] | None:
+    """Returns all files of the edited post; None if the input leaves them out."""
+    if not isinstance(input.attachments, list):
+        return None
+    return await checked_attachments(info, input.attachments, {each.file_id for each in post.attachments})
 
 
 async def _edited_targets(
@@ -91,6 +106,11 @@ def _home_feed(viewer: User, is_target: bool) -> list[Target]:
 async def _topics(info: Info, ids: Iterable[str]) -> list[Target]:
     """Returns the topics, whose communities the viewer must have joined. Raises: NotFound, Forbidden."""
     topics = [await require_joined_topic(info, id_) for id_ in _distinct("toTopicIds", ids)]
+    if any(topic.is_conversation for topic in topics):
+        # OPERATORs see scheduled posts. Nobody may learn from one that a conversation exists.
+        raise BadUserInput("toTopicIds", "topics of communities; nothing can be scheduled to a conversation")
+    if any(topic.thread_parent is not None for topic in topics):
+        raise BadUserInput("toTopicIds", "topics of communities; nothing can be scheduled to a thread")
     return [TopicTarget(topic.id, topic.community_id) for topic in topics]
 
 
@@ -114,8 +134,8 @@ def _distinct(field: str, ids: Iterable[str]) -> list[str]:
     return distinct
 
 
-def _text(value: str, media: Sequence[ScheduledMedia]) -> str:
-    return checked_text("text", value, 0 if media else 1, MAX_TEXT_CHARS)
+def _text(value: str, may_be_empty: bool) -> str:
+    return checked_text("text", value, 0 if may_be_empty else 1, MAX_TEXT_CHARS)
 
 
 def _media(media: Sequence[ScheduledMediaInput]) -> list[ScheduledMedia]:
@@ -138,11 +158,15 @@ def checked_max_lateness_s(seconds: int) -> int:
     return seconds
 
 
-def check_targets(targets: Sequence[Target], text: str, media: Sequence[ScheduledMedia]) -> None:
+def check_targets(
+    targets: Sequence[Target], text: str, media: Sequence[ScheduledMedia], *, has_files: bool = False
+) -> None:
     """Checks that there is a target, and that the post is within the limits of each target. Raises: BadUserInput."""
     if not targets:
         raise BadUserInput("toHomeFeed", "at least one target in toHomeFeed, toTopicIds or toAccountIds")
     kinds = [each.kind for each in media]
+    if has_files and any(isinstance(each, AccountTarget) for each in targets):
+        raise BadUserInput("attachments", "no files for targets in toAccountIds; give the addresses of media instead")
     for target in targets:
         name, limits = _limits(target)
         violation = limit_violation(limits, text, kinds)

@@ -6,6 +6,7 @@ import strawberry
 from strawberry import ID, UNSET
 
 from resolvers.idempotency import KEY_DESCRIPTION
+from resolvers.inputs import AttachmentInput
 from storage.publishing.networks import MediaKind, Network
 
 _DUE = (
@@ -58,9 +59,15 @@ class ScheduledMediaInput:
 
 @strawberry.input(description="A post to schedule, with at least one target.")
 class SchedulePostInput:
-    text: str = strawberry.field(description="Text within the limit of every target. May be empty if there are media.")
+    text: str = strawberry.field(
+        description="Text within the limit of every target. May be empty if there are media or files."
+    )
     media: list[ScheduledMediaInput] = strawberry.field(
         default_factory=list, description="Media in the order in which they are published, at most 20."
+    )
+    attachments: list[AttachmentInput] | None = strawberry.field(
+        default=UNSET,
+        description="Files of the post, at most 10, each once. Only topics and the home feed take them.",
     )
     to_home_feed: bool = strawberry.field(default=False, description="Whether to publish to the author's followers.")
     to_topic_ids: list[ID] = strawberry.field(
@@ -80,6 +87,12 @@ class UpdateScheduledPostInput:
     text: str | None = strawberry.field(default=UNSET, description="The new text.")
     media: list[ScheduledMediaInput] | None = strawberry.field(
         default=UNSET, description="The new media, which replace all present media."
+    )
+    attachments: list[AttachmentInput] | None = strawberry.field(
+        default=UNSET,
+        description="The new files, at most 10, which replace all present files. A present file stays if its id is in "
+        "the list, with the alternative text that is given here. Files that are left out are deleted after "
+        "a day, unless they are attached elsewhere before.",
     )
     due_at: datetime | None = strawberry.field(default=UNSET, description=_DUE)
     time_zone: str | None = strawberry.field(default=UNSET, description=_ZONE)

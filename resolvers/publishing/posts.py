@@ -23,7 +23,7 @@ from storage.publishing.records import (
     post_state,
 )
 from storage.redis.queue import PUBLISHING
-from storage.timeline import Page
+from storage.timeline import TimelinePage
 
 WAKE_WITHIN_S = 10.0
 """A post that is due within this time wakes a worker at once. A sweeper finds posts that are due later."""
@@ -48,7 +48,7 @@ async def scheduled_posts(
     latest: Latest = UNSET,
     limit: PageLimit = 50,
     inclusive: Inclusive = True,
-) -> Page[ScheduledPost]:
+) -> TimelinePage[ScheduledPost]:
     """Returns a page, ordered by due time, of the viewer's posts or, for an OPERATOR, of the organization's posts."""
     viewer = require_member(info)
     range_ = page_range(oldest, latest, limit, inclusive)
@@ -64,7 +64,7 @@ async def schedule_post(
     viewer = require_member(info)
     new_post = await new_scheduled_post(info, viewer, input)
     key = input_key(viewer, "schedulePost", input)
-    return await _wake_worker(info, await info.context.stores.scheduled_posts.schedule(new_post, key))
+    return await wake_worker(info, await info.context.stores.scheduled_posts.schedule(new_post, key))
 
 
 async def update_scheduled_post(
@@ -88,7 +88,7 @@ async def update_scheduled_post(
             if not attempts_left or (await _visible_post(info, viewer, id)).revision == post.revision:
                 raise
         else:
-            return await _wake_worker(info, updated)
+            return await wake_worker(info, updated)
     raise AssertionError("unreachable")
 
 
@@ -96,7 +96,7 @@ async def cancel_scheduled_post(info: Info, id: ScheduledPostId) -> ScheduledPos
     """Cancels the publications that have not started."""
     viewer = require_member(info)
     await _visible_post(info, viewer, id)
-    return await info.context.stores.scheduled_posts.cancel(viewer.organization_id, id)
+    return await info.context.stores.scheduled_posts.cancel(viewer.organization_id, id, info.context.actor)
 
 
 async def author(root: Parent[ScheduledPost], info: Info) -> User:
@@ -116,13 +116,16 @@ async def state(root: Parent[ScheduledPost], info: Info) -> ScheduledPostState:
 
 
 async def editable(root: Parent[ScheduledPost], info: Info) -> bool:
-    """Returns whether at least one publication has not started."""
+    """Returns whether at least one publication has not started, so that the post can at least be cancelled.
+
+    An update needs that none has started.
+    """
     publications = await info.context.stores.scheduled_posts.publications_of(root.id)
     return any(each.state is PublicationState.SCHEDULED for each in publications)
 
 
 def may_see(viewer: User, roles: frozenset[Role], author_id: str) -> bool:
-    """Returns whether the viewer may see the author's posts: if it is the viewer, or if the viewer is an OPERATOR."""
+    """Returns whether the viewer may see the author's posts: authors see their own posts, OPERATORs all posts."""
     return author_id == viewer.id or Role.OPERATOR in roles
 
 
@@ -134,8 +137,11 @@ async def _visible_post(info: Info, viewer: User, id_: str) -> ScheduledPost:
     return post
 
 
-async def _wake_worker(info: Info, post: ScheduledPost) -> ScheduledPost:
-    """Enqueues a job that wakes a worker if the post is due soon. If the job is lost, a sweeper finds the post."""
+async def wake_worker(info: Info, post: ScheduledPost) -> ScheduledPost:
+    """Enqueues a job that wakes a worker if the post is due soon, and returns the post.
+
+    If the job is lost, a sweeper finds the post.
+    """
     if post.due_at - await info.context.stores.clock.now() < timedelta(seconds=WAKE_WITHIN_S):
         await info.context.stores.queue.enqueue(PUBLISHING, "publishing.wake", post.id, post.revision)
     return post

@@ -61,7 +61,7 @@ async def resolve_publication(
     network_id = text_or_none(external_id)
     if network_id is not None:
         network_id = checked_text("externalId", network_id, 1, MAX_EXTERNAL_ID_CHARS)
-    return await store.resolve(publication, published, network_id)
+    return await store.resolve(publication, published, network_id, info.context.actor)
 
 
 async def home_author(root: Parent[HomeFeedTarget], info: Info) -> User:

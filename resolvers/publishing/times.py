@@ -13,8 +13,8 @@ def due_moment(written: datetime, zone_name: str) -> datetime:
     """Returns the instant in UTC, rounded up to a millisecond.
 
     If the zone has the offset of `written` around that time, `written` is the author's local time. A local time that
-    the zone skips or repeats is rejected; the error contains both possible instants. In UTC, or with an offset that
-    the zone does not have then, `written` is an instant without regard to the zone.
+    the zone skips or repeats is rejected; the error contains both possible instants. With the offset of UTC, or an
+    offset that the zone does not have then, `written` is an instant without regard to the zone.
     Raises: BadUserInput.
     """
     moment = written.astimezone(UTC)

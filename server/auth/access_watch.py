@@ -1,7 +1,7 @@
 """Ends the sessions and sockets of users whose access was reduced, within seconds and without Redis.
 
-Each web process reads the changes of access from MongoDB every 2 s. While it can't read them, it trusts no cached
-session.
+Each web process reads the changes of access from MongoDB every 2 s. If the reads fail for more than 6 s, every further
+failure removes all cached sessions.
 """
 
 import asyncio
@@ -14,7 +14,8 @@ from datetime import datetime
 import structlog
 
 from server.auth.viewers import ViewerSessions
-from storage.identity.access_changes import AccessChanges, UserKey
+from storage.identity.access_changes import AccessChanges
+from storage.ids import UserKey
 from storage.mongo.clock import DatabaseClock
 
 READ_EVERY_S = 2.0
@@ -25,7 +26,7 @@ TRUST_SESSIONS_S = 6.0
 A failed read checks this time, so sessions are removed at most 10 s after the last successful read.
 """
 
-Check = Callable[[], Coroutine[None, None, None]]
+CheckSocket = Callable[[], Coroutine[None, None, None]]
 """Authenticates a socket again, and closes it if it has lost its access."""
 
 log = structlog.get_logger(__name__)
@@ -38,16 +39,16 @@ class AccessWatch:
         self.sessions = sessions
         self._changes = changes
         self._clock = clock
-        self._checks: defaultdict[UserKey, set[Check]] = defaultdict(set)
+        self._checks: defaultdict[UserKey, set[CheckSocket]] = defaultdict(set)
         self._running: set[asyncio.Task[None]] = set()
         self._read_until: datetime | None = None
         self._read_at = time.monotonic()
 
-    def add(self, user: UserKey, check: Check) -> None:
+    def add(self, user: UserKey, check: CheckSocket) -> None:
         """Calls `check` whenever the access of the user is reduced, until `remove`."""
         self._checks[user].add(check)
 
-    def remove(self, user: UserKey, check: Check) -> None:
+    def remove(self, user: UserKey, check: CheckSocket) -> None:
         """Ends the calls of `check`."""
         self._checks[user].discard(check)
         if not self._checks[user]:
@@ -70,7 +71,7 @@ class AccessWatch:
                 async with asyncio.timeout(READ_TIMEOUT_S):
                     self._apply(await self._read())
             except Exception as error:
-                # Any error, since no later change would be applied without this task.
+                # Catches any error: if this task ended, no later change would be applied.
                 self._forget_untrusted_sessions(error)
             await asyncio.sleep(READ_EVERY_S)
 

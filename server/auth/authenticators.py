@@ -6,15 +6,15 @@ from typing import Protocol
 
 from resolvers.context import Context
 from server.auth.credentials import SessionEnded
-from server.auth.tokens import Claims, TokenVerifier
+from server.auth.tokens import TokenClaims, TokenVerifier
 from storage.errors import AccountDeactivated
-from storage.identity.access_changes import UserKey
 from storage.identity.keys.recognition import KeyExpired, KeyRecognizer
 from storage.identity.keys.scopes import missing_scope, roles_of_scopes
 from storage.identity.records import User
-from storage.identity.roles import Role, narrowed, with_included
+from storage.identity.roles import Role, narrow_roles, with_included
 from storage.identity.sessions import SessionStore
 from storage.identity.users import UserStore
+from storage.ids import UserKey
 from storage.mongo.clock import DatabaseClock
 
 
@@ -34,7 +34,7 @@ class ViewerSession:
     @property
     def user_key(self) -> UserKey:
         """The organization and the id of the user."""
-        return UserKey(self.user.organization_id, self.user.id)
+        return self.user.key
 
     def sign_in(self, context: Context) -> None:
         """Makes the user of the session the viewer of the context."""
@@ -51,7 +51,7 @@ class Authenticator(Protocol):
     """Verifies the credentials of one kind."""
 
     def generation(self) -> int:
-        """Returns a number that changes when earlier verifications no longer count. Called for every request."""
+        """Returns a number that changes when earlier verifications become invalid. Called for every request."""
 
     def is_current(self, session: ViewerSession) -> bool:
         """Returns whether a cached session may be used now. Raises: Unauthenticated if its credential has expired."""
@@ -80,18 +80,23 @@ class TokenAuthenticator:
         return True
 
     async def authenticate(self, secret: str, *, is_use: bool) -> ViewerSession:
-        """Verifies a token, and stores what it says. Raises: TokenInvalid, TokenExpired, AccountDeactivated."""
+        """Verifies a token, and stores its claims. Raises: TokenInvalid, TokenExpired, AccountDeactivated."""
         claims = await self._verifier.verify(secret)
         user = await self._stored_user(claims)
         if user.is_deactivated:
             raise AccountDeactivated
-        roles = narrowed(user.roles, claims.roles) if user.has_granted_roles else claims.roles
-        return ViewerSession(user, roles, claims.expires_at)
+        return ViewerSession(user, self._users.roles_of_request(user, claims.roles), claims.expires_at)
 
-    async def _stored_user(self, claims: Claims) -> User:
+    async def _stored_user(self, claims: TokenClaims) -> User:
         roles = sorted(claims.roles, key=lambda role: role.value)
         return await self._users.sign_in(
-            claims.organization_id, claims.user_id, roles, claims.name, claims.handle, claims.email
+            claims.organization_id,
+            claims.user_id,
+            roles,
+            claims.name,
+            claims.handle,
+            claims.email,
+            is_email_verified=claims.is_email_verified,
         )
 
 
@@ -104,15 +109,15 @@ class SessionAuthenticator:
         self._clock = clock
 
     def generation(self) -> int:
-        """Returns 0."""
+        """Returns 0: no signing key is involved."""
         return 0
 
     def is_current(self, session: ViewerSession) -> bool:
-        """Returns False at the end of an idle session, which another request may have deferred."""
+        """Returns False when the cached expiry has passed. Another process may have prolonged the session meanwhile."""
         return session.expires_at > time.time()
 
     async def authenticate(self, secret: str, *, is_use: bool) -> ViewerSession:
-        """Raises: SessionEnded, AccountDeactivated."""
+        """Returns the session of a cookie. Raises: SessionEnded, AccountDeactivated."""
         found = await self._sessions.find(secret, is_use=is_use)
         if found is None:
             raise SessionEnded
@@ -131,7 +136,7 @@ class ServiceKeyAuthenticator:
         self._keys = keys
 
     def generation(self) -> int:
-        """Returns 0."""
+        """Returns 0: no signing key is involved."""
         return 0
 
     def is_current(self, session: ViewerSession) -> bool:
@@ -141,9 +146,9 @@ class ServiceKeyAuthenticator:
         return True
 
     async def authenticate(self, secret: str, *, is_use: bool) -> ViewerSession:
-        """Raises: KeyInvalid, KeyExpired, AccountDeactivated."""
+        """Returns the session of a service key. Raises: KeyInvalid, KeyExpired, AccountDeactivated."""
         key = await self._keys.recognize(secret, is_use=is_use)
         if key.account.is_deactivated:
             raise AccountDeactivated
-        roles = narrowed(key.account.roles, roles_of_scopes(key.scopes))
+        roles = narrow_roles(key.account.roles, roles_of_scopes(key.scopes))
         return ViewerSession(key.account, roles, time.time() + key.valid_s, scopes=key.scopes)

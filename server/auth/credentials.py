@@ -1,7 +1,8 @@
 """Credentials of requests: a bearer token, a service key, or the cookie of a session.
 
-A browser sends cookies with requests that pages of other origins cause. So a request with the cookie of a session needs
-a header that other origins can't send without CORS, and its Origin must be allowed; so must that of a socket.
+A browser also sends cookies with requests that pages of other origins cause. A request with the cookie of a session
+therefore needs a header that other origins can't send without CORS. If the request has an Origin, it must be allowed. A
+socket with the cookie always needs an allowed Origin.
 """
 
 import re
@@ -74,7 +75,10 @@ class RequestCredentials:
         self._allowed_origins = normalize_allowed_origins(allowed_origins)
 
     def of_request(self, headers: Headers) -> Credential | None:
-        """Returns the header's credential, or else the session's, or None. Raises: Unauthenticated, Forbidden."""
+        """Returns the credential of the header Authorization, or of the cookie, or None.
+
+        Raises: Unauthenticated, Forbidden.
+        """
         if (authorization := headers.get("authorization")) is not None:
             return bearer_credential(authorization)
         token = session_token(headers) if "cookie" in headers else None
@@ -83,8 +87,23 @@ class RequestCredentials:
         self.check_browser(headers)
         return Credential(CredentialKind.SESSION, token)
 
+    def of_download(self, headers: Headers) -> Credential | None:
+        """Returns the credential of a request that only reads a file, which an element such as `img` may cause.
+
+        Such a request has no header Noroshi-Client. A cookie therefore counts if no page of another origin has caused
+        the request. Raises: Unauthenticated, Forbidden.
+        """
+        if headers.get("authorization") is not None or CLIENT_HEADER in headers:
+            return self.of_request(headers)
+        token = session_token(headers) if "cookie" in headers else None
+        if token is None:
+            return None
+        if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+            raise Forbidden("Pages of other origins can't use the cookie of a session.")
+        return Credential(CredentialKind.SESSION, token)
+
     def of_socket(self, authorization: str | None, headers: Headers) -> Credential | None:
-        """Returns the credential of the payload or the handshake. A cookie counts only with an allowed Origin.
+        """Returns the credential of `connection_init` or of the handshake. A cookie counts only with an allowed Origin.
 
         Raises: Unauthenticated, Forbidden.
         """
@@ -99,7 +118,7 @@ class RequestCredentials:
         return Credential(CredentialKind.SESSION, token)
 
     def check_browser(self, headers: Headers) -> None:
-        """Raises: Forbidden if the page of another origin may have caused the request."""
+        """Raises Forbidden if a page of another origin may have caused the request."""
         if CLIENT_HEADER not in headers:
             raise Forbidden(f"Send the header {CLIENT_HEADER} with any value, which other origins can't send.")
         self._check_origin(headers)

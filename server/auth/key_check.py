@@ -28,7 +28,7 @@ async def check_keys(settings: Settings, *, has_generated_secret: bool = False) 
     except KeyMismatch as error:
         raise StartupError(
             f"{variable(name)} differs from the keys in use with the database {settings.database} ({error}): set it "
-            "for this process to the keys of the others; docs/operations.md, Keys, says where they are."
+            "for this process to the keys of the other processes; docs/operations.md, Keys, says where they are."
         ) from None
     except PyMongoError as error:
         raise StartupError(f"The keys can't be compared: {mongodb_failure(error, settings.database)}.") from error

@@ -9,7 +9,7 @@ from server.settings import Settings
 
 
 class TokenUser(Protocol):
-    """A user, as the claims of a token describe them."""
+    """The fields of a user that become claims of a token."""
 
     @property
     def id(self) -> str: ...

@@ -36,7 +36,7 @@ log = structlog.get_logger(__name__)
 
 
 class TokenInvalid(Unauthenticated):
-    """The token was never valid."""
+    """The token is not valid, for another reason than its expiry."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"The bearer token is not valid: {reason}.")
@@ -51,7 +51,7 @@ class TokenExpired(Unauthenticated):
 
 
 @dataclass(frozen=True, slots=True)
-class Claims:
+class TokenClaims:
     """The verified claims of a token. `roles` is never empty. `expires_at` is in Unix seconds."""
 
     user_id: str
@@ -62,6 +62,9 @@ class Claims:
     handle: str | None
     email: str | None = None
     """The claim `email` if it is a mail address, otherwise `sub` if that is one."""
+
+    is_email_verified: bool = False
+    """Whether the claim `email` is a mail address, and the claim `email_verified` is true."""
 
 
 def bearer_token(header: str | None) -> str | None:
@@ -93,6 +96,8 @@ def mint(
     payload |= {"iat": int(now), "exp": now + ttl_s}
     optional = {"name": name, "handle": handle, "email": email, "aud": audience, "iss": issuer}
     payload |= {claim: value for claim, value in optional.items() if value is not None}
+    if email is not None:
+        payload["email_verified"] = True
     return jwt.encode(payload, secret, algorithm="HS256")
 
 
@@ -118,7 +123,7 @@ class TokenVerifier:
         self._keys = ProviderKeys(jwks_url, monotonic) if jwks_url else None
         self._audience, self._issuer, self._now = audience, issuer, now
 
-    async def verify(self, token: str) -> Claims:
+    async def verify(self, token: str) -> TokenClaims:
         """Returns the claims of a token that is valid now, without leeway.
 
         Raises: TokenInvalid; TokenExpired when only the expiry has passed; Unavailable when the provider's
@@ -142,7 +147,7 @@ class TokenVerifier:
         if expires_at <= self._now():
             raise TokenExpired
 
-    async def _check(self, token: str) -> Claims:
+    async def _check(self, token: str) -> TokenClaims:
         """Checks everything except the expiry: signature, audience, issuer, `nbf`, and the form of each claim."""
         try:
             payload = await self._signed_payload(token)
@@ -167,8 +172,8 @@ class TokenVerifier:
 class ProviderKeys:
     """The public keys of an identity provider, by key id.
 
-    Keys are fetched when first needed, again for an unknown key id (at most once in 10 s), and in the background
-    when they are older than 5 minutes, so that withdrawn keys become invalid. After a failed fetch, the present keys
+    Keys are fetched when first needed, and again for an unknown key id, at most once in 10 s. Keys older than 5 minutes
+    are fetched again in the background, so that withdrawn keys become invalid. After a failed fetch, the present keys
     stay valid.
     """
 
@@ -267,8 +272,8 @@ def _signing_key(entry: dict[str, Any]) -> jwt.PyJWK | None:
         return None
 
 
-def _claims(payload: Mapping[str, Any]) -> Claims:
-    return Claims(
+def _claims(payload: Mapping[str, Any]) -> TokenClaims:
+    return TokenClaims(
         user_id=claim_text(payload.get("sub"), "sub"),
         organization_id=claim_text(payload.get("org"), "org"),
         roles=_roles(payload.get("roles")),
@@ -276,6 +281,7 @@ def _claims(payload: Mapping[str, Any]) -> Claims:
         name=optional_claim_text(payload.get("name"), "name"),
         handle=optional_claim_text(payload.get("handle"), "handle"),
         email=_address(payload.get("email")) or _address(payload.get("sub")),
+        is_email_verified=payload.get("email_verified") is True and _address(payload.get("email")) is not None,
     )
 
 
@@ -321,8 +327,8 @@ def _reason(error: Exception) -> str:
     reasons: dict[type[Exception], str] = {
         jwt.InvalidSignatureError: "the signature does not match",
         jwt.InvalidAlgorithmError: "its algorithm is not accepted",
-        jwt.InvalidAudienceError: "its audience is another one",
-        jwt.InvalidIssuerError: "its issuer is another one",
+        jwt.InvalidAudienceError: "its audience is not the configured one",
+        jwt.InvalidIssuerError: "its issuer is not the configured one",
         jwt.MissingRequiredClaimError: "a claim is missing",
         jwt.InvalidKeyError: "its key is too weak",
     }

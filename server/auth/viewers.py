@@ -11,7 +11,7 @@ from server.auth.authenticators import Authenticator, ViewerSession
 from server.auth.credentials import Credential, CredentialKind
 from server.auth.tokens import TokenInvalid
 from storage.errors import AccountDeactivated
-from storage.identity.access_changes import UserKey
+from storage.ids import UserKey
 
 __all__ = ["AccountDeactivated", "ViewerSession", "ViewerSessions"]
 
@@ -22,7 +22,7 @@ _CacheKey = tuple[CredentialKind, int, bytes]
 
 
 class _CachedSession(NamedTuple):
-    """A session, and the monotonic time at which it began."""
+    """A session, and the monotonic time at which it was cached."""
 
     session: ViewerSession
     began_at: float

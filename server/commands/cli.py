@@ -143,7 +143,7 @@ def migrate(
     ] = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Bring the stored data to this release: before its processes start, while those of the last release run."""
+    """Bring the stored data to this release, before its processes start. Those of the last release may keep running."""
     from server.commands.migrate import report_pending_migration, run_migration
     from server.settings import Settings
 
@@ -176,6 +176,14 @@ def token(
 
 
 @app.command()
+def vapid_key() -> None:
+    """Print a new value of NOROSHI_VAPID_KEY, the key for pushes to devices."""
+    from storage.secrets.vapid_keys import new_vapid_key
+
+    _say(new_vapid_key().private_text)
+
+
+@app.command()
 def first_admin(data_dir: DataDir = None) -> None:
     """Print a link that makes the first administrator, while the organization has no user."""
     import asyncio
@@ -187,6 +195,8 @@ def first_admin(data_dir: DataDir = None) -> None:
     settings = with_embedded_servers(Settings.from_environment(data_dir=data_dir))
     if not settings.mongodb_uri:
         raise StartupError(f"Nothing runs in {settings.data_dir}; set MONGODB_URI, or --data-dir.")
+    if not settings.has_local_accounts:
+        raise StartupError("This server has no local accounts: people sign in at the identity provider.")
     link = asyncio.run(first_admin_link(settings, settings.base_url))
     if link is None:
         raise StartupError(f"The organization {settings.organization} has users; an administrator invites others.")

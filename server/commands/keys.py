@@ -104,7 +104,8 @@ def _checked_scopes(scopes: list[str]) -> list[str]:
 
 def _line(key: "ServiceKey") -> str:
     state = "active" if key.is_active else "revoked" if key.revoked_at else "expired"
-    return f"{key.id}  {state:8} last used {_date(key.last_used_at):10}  {key.name}  {' '.join(key.scopes)}"
+    used = f"last used {_date(key.last_used_at):10}"
+    return f"{key.id}  {state:8} {used}  by {key.created_by_id}  {key.name}  {' '.join(key.scopes)}"
 
 
 def _date(at: datetime | None) -> str:

@@ -199,7 +199,7 @@ def _read_file(file: Path) -> bytes:
 
 
 def _read_rows(file: Path) -> "list[LegacyBookRow]":
-    """Returns the rows of a CSV file: the last one of each address. Raises: StartupError that names the line."""
+    """Returns the last row of each address in a CSV file. Raises: StartupError that names the line."""
     from storage.mail.addresses import normalize
     from storage.mail.imports import LegacyBookRow
 

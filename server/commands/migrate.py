@@ -10,13 +10,13 @@ from server.embedded import check_servers
 from server.embedded.running import running_mongodb
 from server.migration import migrate_data, plan_migration
 from server.settings import Settings
-from storage.migrations.migrator import Progress, ShowProgress
+from storage.migrations.migrator import MigrationProgress, ShowProgress
 
 LINE_EVERY_S = 30.0
-Say = Callable[[str], None]
+PrintText = Callable[[str], None]
 
 
-def run_migration(settings: Settings, say: Say) -> None:
+def run_migration(settings: Settings, say: PrintText) -> None:
     """Migrates the configured MongoDB, or else the embedded MongoDB of the data folder. Raises: StartupError."""
 
     async def run() -> None:
@@ -29,7 +29,7 @@ def run_migration(settings: Settings, say: Say) -> None:
     say("The data fit this release.")
 
 
-def report_pending_migration(settings: Settings, say: Say) -> bool:
+def report_pending_migration(settings: Settings, say: PrintText) -> bool:
     """Prints what a migration would do. Returns whether there is nothing to do. Raises: StartupError."""
 
     async def read() -> list[str]:
@@ -44,7 +44,7 @@ def report_pending_migration(settings: Settings, say: Say) -> bool:
 
 
 @contextmanager
-def shown_progress(say: Say) -> Iterator[ShowProgress]:
+def shown_progress(say: PrintText) -> Iterator[ShowProgress]:
     """Yields a function that shows what the migration does."""
     if not sys.stdout.isatty():
         yield ProgressPrinter(say).show
@@ -61,13 +61,13 @@ def shown_progress(say: Say) -> Iterator[ShowProgress]:
 class ProgressPrinter:
     """Prints the title of each part of the migration when it begins, and the progress of a long part every 30 s."""
 
-    def __init__(self, say: Say) -> None:
+    def __init__(self, say: PrintText) -> None:
         self._say = say
         self._title = ""
         self._printed_at = 0.0
 
-    def show(self, progress: Progress) -> None:
-        """Prints a line for a new title, and for a title that was printed 30 s ago."""
+    def show(self, progress: MigrationProgress) -> None:
+        """Prints a line for a new title, and for the same title if its last line is 30 s old."""
         if progress.title == self._title and time.monotonic() - self._printed_at < LINE_EVERY_S:
             return
         self._title, self._printed_at = progress.title, time.monotonic()

@@ -5,22 +5,22 @@ Shows workers, locks, open calls, the mail backlog, mail logs, bounce rates, mai
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 from rich.console import Console
 from rich.table import Table
 
+from server.embedded.private_server import stored_port
 from server.settings import Settings
 from storage.heartbeats import recent_mail_tails, recent_workers
 from storage.mail.epoch_time import midnight
 from storage.mail.ledger import PARTITIONS, backlog
 from storage.mail.rates import BounceRates, day_of
-from storage.mail.reports import ReportStore
+from storage.mail.reports import MailReportClaims
 from storage.mongo import Document, Mongo, connect
 from storage.redis.connections import redis_client
-from storage.redis.keys import Keys
+from storage.redis.keys import RedisKeys
 from storage.redis.queue import QUEUES
 
 REDIS_TIMEOUT_S = 2.0
@@ -49,7 +49,7 @@ async def status(settings: Settings) -> list[StatusTable]:
 
 def with_embedded_servers(settings: Settings) -> Settings:
     """Returns the settings with the addresses of the data folder's embedded servers, where none are set."""
-    mongodb, redis = (_port(settings.data_dir / name / "port") for name in ("mongodb", "redis"))
+    mongodb, redis = (stored_port(settings.data_dir / name) for name in ("mongodb", "redis"))
     return settings.with_values(
         mongodb_uri=settings.mongodb_uri or (mongodb and f"mongodb://127.0.0.1:{mongodb}/?directConnection=true"),
         redis_url=settings.redis_url or (redis and f"redis://127.0.0.1:{redis}/0"),
@@ -65,13 +65,6 @@ def show(tables: Iterable[StatusTable], console: Console) -> None:
         for row in table.rows:
             rich_table.add_row(*row)
         console.print(rich_table)
-
-
-def _port(file: Path) -> str | None:
-    try:
-        return file.read_text().strip() or None
-    except OSError:
-        return None
 
 
 async def _workers(mongo: Mongo) -> StatusTable:
@@ -146,7 +139,7 @@ async def _mail_rates(mongo: Mongo) -> StatusTable:
 async def _mail_reports(mongo: Mongo) -> StatusTable:
     yesterday = day_of(await mongo.now()) - 1
     rows = []
-    for each in await ReportStore(mongo).since(yesterday, MAX_ROWS):
+    for each in await MailReportClaims(mongo).since(yesterday, MAX_ROWS):
         report, sent_at = each["_id"], each.get("sent_at")
         state = f"{sent_at:%Y-%m-%d %H:%M} UTC" if sent_at else "not yet"
         rows.append([report["org"], f"{midnight(report['day']):%Y-%m-%d}", report["kind"], state])
@@ -155,7 +148,7 @@ async def _mail_reports(mongo: Mongo) -> StatusTable:
 
 async def _queues(settings: Settings) -> StatusTable:
     columns = ("queue", "waiting")
-    keys = Keys(settings.database)
+    keys = RedisKeys(settings.database)
     try:
         async with redis_client(settings.redis_url or "", Redis, REDIS_TIMEOUT_S) as redis:
             counts = [str(await redis.zcard(keys.queue(name))) for name in QUEUES]

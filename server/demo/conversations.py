@@ -82,7 +82,7 @@ class DemoReaction:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class DemoConversation:
     """Lines in order, the reactions to them, and the index of the last line that each handle has read."""
 
     lines: list[ConversationLine]
@@ -98,7 +98,7 @@ def scenes() -> dict[str, list[list[str]]]:
     return {name: [scene.splitlines() for scene in written] for name, *written in named}
 
 
-def conversation(community: DemoCommunity, topic: DemoTopic) -> Conversation:
+def conversation(community: DemoCommunity, topic: DemoTopic) -> DemoConversation:
     """Returns the conversation of a topic: the same on each call. The last line has no reactions."""
     rng = random.Random(f"{community.key}/{topic.title}")  # noqa: S311 - conversations must be reproducible
     lines = list(islice(_endless_lines(topic.theme, community, rng), topic.size))
@@ -106,7 +106,7 @@ def conversation(community: DemoCommunity, topic: DemoTopic) -> Conversation:
     unread = {member: rng.choice(UNREAD_CHOICES) for member in community.members}
     counts = {member: count for member, count in unread.items() if count is not None and count < topic.size}
     read = {member: topic.size - 1 - count for member, count in counts.items()}
-    return Conversation(lines, reactions, read)
+    return DemoConversation(lines, reactions, read)
 
 
 def _endless_lines(theme: str, community: DemoCommunity, rng: random.Random) -> Iterator[ConversationLine]:

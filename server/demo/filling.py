@@ -1,6 +1,7 @@
 """Fills a running product with demo data through its public API, as the demo users.
 
-Repeating the fill within a day changes nothing, because each creation has an idempotency key. The last message of the
+Repeating the fill within a day changes nothing: creations have idempotency keys, and scheduled posts are recognized by
+their texts. The last message of the
 last topic is posted at the end. If it exists, the demo is complete and nothing is sent.
 """
 
@@ -9,14 +10,17 @@ from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import httpx2
 
 from server.demo.call_lists import call_limits, call_lists
 from server.demo.cast import BLOCKED, BLOCKER, DEMO_USERS, DemoCommunity, DemoTopic, DemoUser, all_topics, user
-from server.demo.conversations import Conversation, DemoReaction, conversation
+from server.demo.conversations import DemoConversation, DemoReaction, conversation
 from server.demo.posts import follows, posts
+from server.demo.private_filling import answer_post, open_thread, start_talks
 from server.demo.schedule import ZONE, planner, scheduled_posts
 from server.processes import StartupError
 
@@ -24,11 +28,11 @@ MAX_CONCURRENT = 50
 REACTIONS_PER_REQUEST = 15
 MAX_TRIES = 5
 RETRY_S = 0.5
-# The server asks for longer waits when an operator has to change its settings.
+# The server asks for a longer wait if a setting is missing, such as the telephony provider. Waiting does not help then.
 MAX_RETRY_S = 10.0
 TIMEOUT_S = 30.0
 
-Progress = Callable[[int, int], None]
+ShowFillProgress = Callable[[int, int], None]
 Result = TypeVar("Result")
 PostedMessage = dict[str, Any]
 
@@ -73,7 +77,7 @@ class CreatedTopic:
     id: str
     community: DemoCommunity
     plan: DemoTopic
-    conversation: Conversation
+    conversation: DemoConversation
 
     @property
     def steps(self) -> int:
@@ -81,7 +85,7 @@ class CreatedTopic:
         return len(self.conversation.lines) + len(self.conversation.reactions) + len(self.conversation.read)
 
 
-async def fill(base_url: str, token_for: Callable[[DemoUser], str], progress: Progress | None = None) -> None:
+async def fill(base_url: str, token_for: Callable[[DemoUser], str], progress: ShowFillProgress | None = None) -> None:
     """Fills the product at `base_url`. `progress` is called with the steps done and the total.
 
     Raises: DemoError; httpx2.HTTPError when the product does not answer.
@@ -108,7 +112,7 @@ class _DemoClient:
 
     def __init__(self, client: httpx2.AsyncClient, token_for: Callable[[DemoUser], str]) -> None:
         self._client = client
-        # A fill writes as fast as a service, which has no limits of writes.
+        # The writes of a token with the role SERVICE are not limited.
         tokens = {each.id: token_for(replace(each, roles=(*each.roles, "SERVICE"))) for each in DEMO_USERS}
         self._headers = {id_: {"Authorization": f"Bearer {token}"} for id_, token in tokens.items()}
         self._slots = asyncio.Semaphore(MAX_CONCURRENT)
@@ -142,11 +146,17 @@ class _DemoClient:
         data: dict[str, Any] = answer["data"]
         return data
 
+    async def upload(self, demo_user: DemoUser, path: str, data: bytes) -> None:
+        """Sends the bytes of an upload. Raises: DemoError, httpx2.HTTPError."""
+        response = await self._client.put(path, content=data, headers=self._headers[demo_user.id])
+        if response.status_code != HTTPStatus.NO_CONTENT:
+            raise DemoError(f"The upload as {demo_user.id} failed: HTTP {response.status_code}")
+
 
 class _DemoFill:
     """One fill of a product, with its progress."""
 
-    def __init__(self, api: _DemoClient, progress: Progress) -> None:
+    def __init__(self, api: _DemoClient, progress: ShowFillProgress) -> None:
         self._api, self._progress = api, progress
         self._done = self._total = 0
 
@@ -169,7 +179,7 @@ class _DemoFill:
                 *(self._fill_topic(topic, len(topic.conversation.lines)) for topic in others),
             ]
         )
-        await self._schedule_posts()
+        await _run_all([self._schedule_posts(), start_talks(self._api), open_thread(self._api, topics[0].id)])
         await self._api.run(user(BLOCKER), BLOCK_USER, id=user(BLOCKED).id)
         await self._post_message(last, last_line)
 
@@ -179,16 +189,19 @@ class _DemoFill:
         by_author: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for key, author, text in posts():
             by_author[author.handle].append((key, text))
-        await _run_all(self._create_posts(user(handle), written) for handle, written in by_author.items())
+        created = await _run_all(self._create_posts(user(handle), written) for handle, written in by_author.items())
+        await answer_post(self._api, created[0][0])
 
-    async def _create_posts(self, author: DemoUser, written: Sequence[tuple[str, str]]) -> None:
-        for key, text in written:
-            await self._api.run(author, CREATE_POST, input={"text": text, "idempotencyKey": key})
+    async def _create_posts(self, author: DemoUser, written: Sequence[tuple[str, str]]) -> list[str]:
+        """Creates posts, and returns their ids."""
+        inputs = [{"text": text, "idempotencyKey": key} for key, text in written]
+        answers = [await self._api.run(author, CREATE_POST, input=fields) for fields in inputs]
+        return [answer["createPost"]["id"] for answer in answers]
 
     async def _launch_calls(self) -> None:
-        """Sets limits before it launches the lists in order, unless the product has no telephony provider.
+        """Sets the call limits, then launches the lists in order. Workers start calling at once.
 
-        Workers start calling at once.
+        Launches no list if the product has no telephony provider.
         """
         await _run_all(self._api.run(admin, SET_CALL_LIMITS, input=limits) for admin, limits in call_limits())
         try:
@@ -247,12 +260,13 @@ class _DemoFill:
     async def _schedule_posts(self) -> None:
         """Schedules the posts whose texts are not scheduled yet.
 
-        Idempotency keys do not help here: the due times, which are part of the input, differ between runs.
+        The due times, which are part of the input, differ between runs. So each run has its own idempotency keys.
         """
         existing = await self._api.run(planner(), SCHEDULED)
         texts = {each["text"] for each in existing["scheduledPosts"]["items"]}
         for post in scheduled_posts(datetime.now(UTC)):
-            fields = {"text": post.text, "toHomeFeed": True, "dueAt": post.due_at.isoformat(), "timeZone": ZONE.key}
+            times = {"dueAt": post.due_at.isoformat(), "timeZone": ZONE.key}
+            fields = {"text": post.text, "toHomeFeed": True, "idempotencyKey": str(uuid4()), **times}
             if post.text not in texts:
                 await self._api.run(planner(), SCHEDULE_POST, input=fields)
 

@@ -1,4 +1,4 @@
-"""Locates the programs of the embedded servers: in the pinned wheels of the extra `embedded`, unless others are named.
+"""Locates the programs of the embedded servers: in the wheels of the extra `embedded`, unless a setting names them.
 
 A server on PATH is used only if a setting names it, so that every machine runs the same versions.
 """

@@ -1,6 +1,7 @@
 """The data folder: its permissions, its lock, its secrets and its free space.
 
-Only the owner can read it. One `noroshi up` locks it at a time; the kernel releases the lock when the process ends.
+Only the owner can read it. One process at a time locks it: `noroshi up`, or a command that starts the embedded MongoDB.
+The kernel releases the lock when the process ends.
 """
 
 import contextlib
@@ -17,6 +18,9 @@ from server.processes import StartupError
 MIN_FREE_BYTES = 512 * 1024 * 1024
 LOCK = "lock"
 SECRETS = "secrets.json"
+
+FILES = "files"
+"""The folder of uploaded files. `noroshi web` and `noroshi worker` create it without the rest of the data folder."""
 
 
 def prepare_data_dir(data_dir: Path) -> Path:
@@ -39,7 +43,7 @@ def prepare_data_dir(data_dir: Path) -> Path:
 
 def _refuse_foreign_folder(folder: Path) -> None:
     # Making a home directory or a shared temporary folder private would harm other programs.
-    if not (folder / LOCK).exists() and any(folder.iterdir()):
+    if not (folder / LOCK).exists() and any(each.name != FILES for each in folder.iterdir()):
         raise StartupError(
             f"The data folder {folder} holds files that are not Noroshi's: choose another with --data-dir."
         )
@@ -53,7 +57,7 @@ def lock_data_dir(folder: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise StartupError(
-                f"The data folder {folder} is in use by `noroshi up`, process {lock.read().strip() or 'unknown'}: "
+                f"The data folder {folder} is in use by another `noroshi`, process {lock.read().strip() or 'unknown'}: "
                 "stop that process, or choose another folder with --data-dir."
             ) from None
         lock.truncate(0)

@@ -52,7 +52,7 @@ class Mongod(PrivateServer):
         ]
 
     async def wait_until_ready(self) -> None:
-        # Imported here: the import is slow, and mongod starts meanwhile.
+        # Imported here, because the import is slow and most commands don't need it.
         from pymongo import AsyncMongoClient
 
         client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(self.uri, serverMonitoringMode="poll")

@@ -1,7 +1,7 @@
 """The base of the embedded servers: port, pid file, log, start, stop and restart.
 
-A server listens on 127.0.0.1 only. Its port is below the range of ephemeral ports, because a client that connects to a
-closed port of that range may be connected to itself.
+A server listens on 127.0.0.1 only. Its port is below the range of ephemeral ports. A client that connects to a closed
+port of that range may be connected to itself.
 """
 
 import abc
@@ -168,9 +168,7 @@ class PrivateServer(abc.ABC):
         return self.folder / "pid"
 
     def _remembered_port(self) -> int:
-        with contextlib.suppress(OSError, ValueError):
-            return int((self.folder / "port").read_text())
-        return _free_port()
+        return stored_port(self.folder) or _free_port()
 
     async def _end_stale_process(self) -> None:
         """Ends a server that an earlier run left running on the same data, and no other process."""
@@ -215,6 +213,13 @@ def _is_free(port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+def stored_port(folder: Path) -> int | None:
+    """Returns the port of the last start of the server with this folder; None if it never started."""
+    with contextlib.suppress(OSError, ValueError):
+        return int((folder / "port").read_text())
+    return None
 
 
 def _free_port() -> int:

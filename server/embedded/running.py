@@ -7,6 +7,7 @@ from pathlib import Path
 from server.embedded.binaries import find_mongod
 from server.embedded.data_dir import lock_data_dir, prepare_data_dir
 from server.embedded.mongod import Mongod
+from server.embedded.private_server import stored_port
 from server.processes import StartupError
 
 
@@ -25,8 +26,10 @@ async def running_mongodb(uri: str | None, data_dir: Path, program: str | None =
         try:
             stack.enter_context(lock_data_dir(folder))
         except StartupError:
-            # `noroshi up` holds the lock and runs this MongoDB.
-            mongod.port = int((mongod.folder / "port").read_text())
+            # The process that holds the lock runs this MongoDB, unless it uses another one.
+            if not (port := stored_port(mongod.folder)):
+                raise
+            mongod.port = port
             yield mongod.uri
             return
         await mongod.start()

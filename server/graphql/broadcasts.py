@@ -21,11 +21,11 @@ from prometheus_client import Counter
 from resolvers.events import HiddenEvents, SharedEventSource
 from server.graphql.departures import Departures
 from server.graphql.event_execution import EventExecution
-from server.graphql.fair_shares import Measured, attribute, wait_for_turn
-from server.graphql.frames import Frames, Listener
+from server.graphql.fair_shares import MeasuredAwaitable, attribute_time_to, wait_for_turn
+from server.graphql.frames import EventFrames, SocketSubscription
 from storage.errors import DomainError, Unavailable
 from storage.streams.hub import MAX_QUEUE, HydratedEvent, PositionExpired, is_resumable
-from storage.streams.log import Position
+from storage.streams.log import StreamPosition
 from storage.streams.subscription import EventBatch, SubscriptionStart, follow_batches
 
 RECHECK_EVERY_S = 2.0
@@ -46,7 +46,7 @@ class ExecutedEvents:
     """Executed events and their frames. Before they are written, each viewer is checked for hidden events."""
 
     events: Sequence[HydratedEvent]
-    frames: Frames
+    frames: EventFrames
 
 
 @dataclass(slots=True, eq=False)
@@ -61,8 +61,8 @@ class Broadcast:
     departures: Departures
     on_close: Callable[["Broadcast"], None]
     """Called when the last listener has left."""
-    position: Position | None = None
-    listeners: set[Listener] = field(default_factory=set)
+    position: StreamPosition | None = None
+    listeners: set[SocketSubscription] = field(default_factory=set)
     started: asyncio.Event = field(default_factory=asyncio.Event)
     moved: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when `position` changes, and then replaced by a new event."""
@@ -71,12 +71,15 @@ class Broadcast:
     rechecked_at_s: float = 0.0
     departures_seen: int | None = None
     """The source's number of departures at the last recheck of permissions."""
-    replays: dict[Position, asyncio.Task[tuple[Position, list[ExecutedEvents]]]] = field(default_factory=dict)
+    replays: dict[StreamPosition, asyncio.Task[tuple[StreamPosition, list[ExecutedEvents]]]] = field(
+        default_factory=dict
+    )
 
-    async def serve(self, listener: Listener, since: Position | None) -> DomainError | None:
-        """Serves the listener until the caller is cancelled or the subscription ends. Returns the error that ended it.
+    async def serve(self, listener: SocketSubscription, since: StreamPosition | None) -> DomainError | None:
+        """Serves the listener until the caller is cancelled or the subscription ends.
 
-        Raises: DomainError.
+        Returns the error with which a recheck of permissions ended the subscription. Raises: the errors of reads that
+        ended it.
         """
         self.listeners.add(listener)
         try:
@@ -90,7 +93,7 @@ class Broadcast:
         finally:
             self._leave(listener)
 
-    def _leave(self, listener: Listener) -> None:
+    def _leave(self, listener: SocketSubscription) -> None:
         self.listeners.discard(listener)
         if listener.catch_up_task is not None:
             listener.catch_up_task.cancel()
@@ -101,25 +104,25 @@ class Broadcast:
                 self.recheck_task.cancel()
             self.on_close(self)
 
-    async def _start_listener(self, listener: Listener, since: Position | None) -> None:
+    async def _start_listener(self, listener: SocketSubscription, since: StreamPosition | None) -> None:
         """Sends StreamReady, then the missed events. If these have expired, starts again at the current position."""
-        at = None
+        start = None
         if since is not None and is_resumable(since, await self._retry(self.source.hub.head, self.source.stream)):
-            at = since
+            start = since
         while not (listener.is_live or listener.ended.done()):
             assert self.position is not None
-            resumed, at = at is not None, at or self.position
-            await self._send_ready([listener], at, resumed)
+            resumed, start = start is not None, start or self.position
+            await self._send_ready([listener], start, resumed)
             try:
-                await self._catch_up(listener, at)
+                await self._catch_up(listener, start)
             except PositionExpired:
-                at = None
+                start = None
 
-    async def _catch_up(self, listener: Listener, at: Position) -> None:
-        """Sends the listener the events between its position and the broadcast's position. Raises: PositionExpired."""
-        while at != self.position:
-            moved, before = self.moved, at
-            at, replayed = await self._retry(self._replay, at)
+    async def _catch_up(self, listener: SocketSubscription, position: StreamPosition) -> None:
+        """Sends the listener the events after `position`, up to the broadcast's position. Raises: PositionExpired."""
+        while position != self.position:
+            moved, before = self.moved, position
+            position, replayed = await self._retry(self._replay, position)
             for executed in replayed:
                 # Other subscriptions of this socket may be catching up as well.
                 await listener.connection.wait_for_room()
@@ -128,8 +131,8 @@ class Broadcast:
             await listener.connection.wait_for_room()
             if listener.ended.done():
                 return
-            if not replayed and at == before:
-                # Another process, which was ahead of this one, served the client up to `at`. The broadcast delivers
+            if not replayed and position == before:
+                # Another process, ahead of this one, served the client up to `position`. The broadcast delivers
                 # nothing to the client until it has passed that position, so that no event is sent twice.
                 await moved.wait()
         # There is no await between the last comparison and this line, so that no event can arrive in between.
@@ -149,7 +152,7 @@ class Broadcast:
                 log.warning("listener_read_failed", stream=self.source.stream.name, error=repr(error))
             await asyncio.sleep(RETRY_PAUSE_S)
 
-    async def _replay(self, after: Position) -> tuple[Position, list[ExecutedEvents]]:
+    async def _replay(self, after: StreamPosition) -> tuple[StreamPosition, list[ExecutedEvents]]:
         """Returns the frames of the events after a position, and the position of the last one.
 
         Listeners that resume from one position at the same time share one execution.
@@ -160,7 +163,7 @@ class Broadcast:
             task.add_done_callback(lambda _: self.replays.pop(after, None))
         return await asyncio.shield(task)
 
-    async def _read_missed(self, after: Position) -> tuple[Position, list[ExecutedEvents]]:
+    async def _read_missed(self, after: StreamPosition) -> tuple[StreamPosition, list[ExecutedEvents]]:
         events = await self.source.hub.replay(self.source.stream, after)
         # Events that the broadcast has not delivered yet arrive live.
         assert self.position is not None
@@ -171,7 +174,7 @@ class Broadcast:
         starts = range(0, len(present), MAX_EVENTS_AT_ONCE)
         batches = [present[start : start + MAX_EVENTS_AT_ONCE] for start in starts]
         executed = [await self._execute(after.epoch, batch) for batch in batches]
-        return Position(after.epoch, missed[-1].event.n), executed
+        return StreamPosition(after.epoch, missed[-1].event.n), executed
 
     async def _run(self) -> None:
         """Follows the stream; after a failure it continues from its position."""
@@ -199,7 +202,7 @@ class Broadcast:
         if not is_first and not start.resumed:
             await self._send_ready([each for each in self.listeners if each.is_live], start.position, resumed=False)
 
-    def _move_to(self, position: Position) -> None:
+    def _move_to(self, position: StreamPosition) -> None:
         self.position = position
         self.moved.set()
         self.moved = asyncio.Event()
@@ -223,25 +226,25 @@ class Broadcast:
             elif listener.is_live:
                 self._start_catching_up(listener, before)
 
-    async def _execute_for(self, viewer_ids: Collection[str], batch: EventBatch) -> tuple[Frames, HiddenEvents]:
+    async def _execute_for(self, viewer_ids: Collection[str], batch: EventBatch) -> tuple[EventFrames, HiddenEvents]:
         """Executes the events if there are viewers. Returns the frames, and the events hidden from each viewer."""
         events = _present(batch.events) if viewer_ids else []
         if not events:
-            return Frames([]), {}
+            return EventFrames([]), {}
         executed, hidden = await asyncio.gather(
             self._execute(batch.position.epoch, events), self.source.hidden_from(viewer_ids, events)
         )
         return executed.frames, hidden
 
-    def _start_catching_up(self, listener: Listener, at: Position) -> None:
+    def _start_catching_up(self, listener: SocketSubscription, position: StreamPosition) -> None:
         listener.is_live = False
-        listener.catch_up_task = asyncio.create_task(self._catch_up_or_end(listener, at), name="catch up")
+        listener.catch_up_task = asyncio.create_task(self._catch_up_or_end(listener, position), name="catch up")
 
-    async def _catch_up_or_end(self, listener: Listener, at: Position) -> None:
-        """Sends the listener the events after `at`. An error ends the subscription."""
+    async def _catch_up_or_end(self, listener: SocketSubscription, position: StreamPosition) -> None:
+        """Sends the listener the events after `position`. An error ends the subscription."""
         try:
             try:
-                await self._catch_up(listener, at)
+                await self._catch_up(listener, position)
             except PositionExpired:
                 await self._start_listener(listener, None)
         except Exception as error:
@@ -251,23 +254,25 @@ class Broadcast:
     async def _execute(self, epoch: str, events: Sequence[HydratedEvent]) -> ExecutedEvents:
         EXECUTIONS.inc(len(events))
         executions = [self._execute_in_turn(self.source.record(epoch, event)) for event in events]
-        return ExecutedEvents(events, Frames(await asyncio.gather(*executions)))
+        return ExecutedEvents(events, EventFrames(await asyncio.gather(*executions)))
 
     async def _execute_in_turn(self, record: object) -> bytes:
         """Executes the operation for an event. The time counts for the viewer if there is only one viewer."""
         shares = (each.share for each in self.listeners)
         first = next(shares, None)
         share = first if all(each is first for each in shares) else None
-        attribute(share)
+        attribute_time_to(share)
         async with nullcontext() if share is None else share.events:
             await wait_for_turn()
-            return await Measured(self.execution.run(record))
+            return await MeasuredAwaitable(self.execution.run(record))
 
-    async def _send_ready(self, listeners: Sequence[Listener], position: Position, resumed: bool) -> None:
+    async def _send_ready(
+        self, listeners: Sequence[SocketSubscription], position: StreamPosition, resumed: bool
+    ) -> None:
         if not resumed:
             await self.source.wait_until_readable(position)
         record = self.source.ready(SubscriptionStart(position, resumed, datetime.now(UTC)))
-        frames = Frames([await self.execution.run(record)])
+        frames = EventFrames([await self.execution.run(record)])
         for listener in listeners:
             frames.write(listener)
 
@@ -292,7 +297,7 @@ class Broadcast:
             departures = await self.source.departures()
             listeners = [each for each in self.listeners if departures != self.departures_seen or not each.is_checked]
             viewers = {each.viewer_id for each in listeners}
-            allowed = await self.source.may_listen(viewers) if viewers else viewers
+            allowed = await self.source.authorized_among(viewers) if viewers else viewers
         except Exception as error:
             log.warning("recheck_failed", stream=self.source.stream.name, error=repr(error))
             return

@@ -57,7 +57,7 @@ class CostBudgets:
         self._organizations.spend(viewers[0].organization_id, cost)
 
     def remaining(self, viewer: User, roles: frozenset[Role]) -> int:
-        """Returns what the viewer may spend now."""
+        """Returns what is left of the viewer's budget; negative after an expensive operation."""
         return self._personal_limiter(roles).remaining(_key(viewer))
 
     def _personal_limiter(self, roles: frozenset[Role]) -> RateLimiter:

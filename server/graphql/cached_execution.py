@@ -13,7 +13,7 @@ from strawberry.execution.is_awaitable import optimized_is_awaitable
 from strawberry.types import ExecutionResult
 
 from schema.errors import ErrorPresenter, to_client_error
-from server.graphql.documents import Documents, PreparedDocument
+from server.graphql.documents import DocumentCache, PreparedDocument
 from server.graphql.limits import find_operation
 from server.graphql.limits_extension import is_limits_extension
 
@@ -24,7 +24,7 @@ IS_AWAITABLE = cast("Callable[[Any], TypeGuard[Awaitable[Any]]]", optimized_is_a
 class CachedExecution:
     """Executes queries and mutations whose documents are cached."""
 
-    def __init__(self, schema: strawberry.Schema, documents: Documents) -> None:
+    def __init__(self, schema: strawberry.Schema, documents: DocumentCache) -> None:
         self._schema, self._documents = schema, documents
         # Other extensions need Strawberry's stages.
         self._is_enabled = all(each is ErrorPresenter or is_limits_extension(each) for each in schema.extensions)

@@ -13,7 +13,7 @@ from starlette.types import Message, Receive
 
 from schema.binding import ANY_KEY
 from schema.sharing import suits_audience
-from server.graphql.documents import Documents, PreparedDocument
+from server.graphql.documents import DocumentCache, PreparedDocument
 
 MAX_QUERY_BYTES = 20_000
 MAX_CACHED_QUERIES = 500
@@ -41,7 +41,7 @@ class CoalescibleQuery:
 class CoalescibleQueries:
     """Least-recently-used cache of coalescible queries. The document and the schema decide what is coalescible."""
 
-    def __init__(self, schema: GraphQLSchema, documents: Documents, max_cached: int = MAX_CACHED_QUERIES) -> None:
+    def __init__(self, schema: GraphQLSchema, documents: DocumentCache, max_cached: int = MAX_CACHED_QUERIES) -> None:
         self._schema, self._documents = schema, documents
         self._coalescible: WeakKeyDictionary[PreparedDocument, bool] = WeakKeyDictionary()
         self._queries: LRUCache[tuple[bytes, bytes], CoalescibleQuery] = LRUCache(max_cached)

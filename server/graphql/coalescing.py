@@ -27,7 +27,7 @@ REGROUP_WINDOW_S = 0.02
 """Longest time that the next execution waits for viewers who just received an answer to ask again."""
 
 REGROUP_POLL_S = 0.001
-"""The window closes early after two polls without a new request."""
+"""Interval of the polls for new requests in the regroup window, which closes early after two polls without one."""
 
 ANSWERS = Counter(
     "noroshi_crowd_answers",
@@ -39,46 +39,46 @@ REFUSALS = Counter("noroshi_refused_coalesced", "Coalescible queries that were r
 EXECUTED, SHARED, EXCLUDED = (ANSWERS.labels(outcome) for outcome in ("executed", "shared", "apart"))
 
 
-class Answer(NamedTuple):
+class SharedAnswer(NamedTuple):
     """The response of one execution, and the ids of the viewers for whom it would be wrong."""
 
     response: Response
     excluded_ids: AbstractSet[str]
 
 
-Execute = Callable[[Sequence[User]], Awaitable[Answer]]
+ExecuteForViewers = Callable[[Sequence[User]], Awaitable[SharedAnswer]]
 """Executes the query for distinct viewers. An execution for one viewer excludes nobody."""
 
 
 @dataclass(slots=True, eq=False)
-class _Request:
+class _WaitingRequest:
     viewer: User
-    answer: asyncio.Future[Answer]
+    answer: asyncio.Future[SharedAnswer]
 
 
 @dataclass(slots=True, eq=False)
-class _Query:
+class _WaitingQuery:
     """One query and the requests that wait for it."""
 
-    execute: Execute
-    waiting: deque[_Request] = field(default_factory=deque)
+    execute: ExecuteForViewers
+    waiting: deque[_WaitingRequest] = field(default_factory=deque)
     task: asyncio.Task[None] | None = None
     expected: int = 0
     """Number of waiting requests that closes the regroup window early."""
     all_waiting: asyncio.Future[None] | None = None
 
-    def add(self, request: _Request) -> None:
+    def add(self, request: _WaitingRequest) -> None:
         """Adds a waiting request; closes the regroup window when all expected requests wait."""
         self.waiting.append(request)
         if self.all_waiting is not None and not self.all_waiting.done() and len(self.waiting) >= self.expected:
             self.all_waiting.set_result(None)
 
-    def take_next(self) -> list[_Request]:
+    def take_next(self) -> list[_WaitingRequest]:
         """Removes and returns the requests for the next execution, without those that were cancelled."""
         count = min(len(self.waiting), MAX_REQUESTS)
         return [each for each in (self.waiting.popleft() for _ in range(count)) if not each.answer.done()]
 
-    def take_all(self) -> list[_Request]:
+    def take_all(self) -> list[_WaitingRequest]:
         """Removes and returns all requests that wait."""
         taken = list(self.waiting)
         self.waiting.clear()
@@ -103,10 +103,10 @@ class QueryCoalescer:
     """The coalesced queries of this process, by the key that makes them identical."""
 
     def __init__(self) -> None:
-        self._queries: dict[Hashable, _Query] = {}
+        self._queries: dict[Hashable, _WaitingQuery] = {}
 
-    async def answer(self, key: Hashable, viewer: User, execute: Execute) -> Response:
-        """Returns the shared response, or the response of an execution for the viewer alone if it excludes the viewer.
+    async def answer(self, key: Hashable, viewer: User, execute: ExecuteForViewers) -> Response:
+        """Returns the shared response; to an excluded viewer, the response of an execution for that viewer alone.
 
         Raises: what `execute` raises; RateLimited if too many requests wait.
         """
@@ -115,18 +115,18 @@ class QueryCoalescer:
             REFUSALS.inc()
             raise RateLimited("Too many requests wait for this query.", 1000)
         if query is None:
-            query = self._queries[key] = _Query(execute)
+            query = self._queries[key] = _WaitingQuery(execute)
             query.task = asyncio.create_task(self._serve(key, query), name="coalesced query")
-        request = _Request(viewer, asyncio.get_running_loop().create_future())
+        request = _WaitingRequest(viewer, asyncio.get_running_loop().create_future())
         query.add(request)
         shared = await request.answer
         if viewer.id in shared.excluded_ids:
             return (await execute([viewer])).response
         return shared.response
 
-    async def _serve(self, key: Hashable, query: _Query) -> None:
+    async def _serve(self, key: Hashable, query: _WaitingQuery) -> None:
         """Executes the query while requests wait for it. Keeps running after a caller has disconnected."""
-        requests: list[_Request] = []
+        requests: list[_WaitingRequest] = []
         try:
             while query.waiting:
                 requests = query.take_next()
@@ -140,10 +140,10 @@ class QueryCoalescer:
                 each.answer.cancel()
 
 
-async def _answer(query: _Query, requests: list[_Request]) -> int:
+async def _answer(query: _WaitingQuery, requests: list[_WaitingRequest]) -> int:
     """Resolves all requests with one execution. Returns the number of requests that received its response.
 
-    If a required service does not answer, the requests that arrived meanwhile fail too: otherwise each further
+    If a required service does not answer, the requests that arrived meanwhile fail too. Otherwise each further
     execution would keep the remaining requests waiting for its whole timeout.
     """
     viewers = list({each.viewer.id: each.viewer for each in requests}.values())

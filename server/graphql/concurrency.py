@@ -19,7 +19,7 @@ MAX_COST = 2_000
 """Total cost of the operations of one viewer that are executed at a time."""
 
 MAX_SERVICE_COST = 200_000
-"""The same total for a viewer with the role SERVICE."""
+"""The total that replaces `MAX_COST` for a viewer with the role SERVICE."""
 
 MAX_WAITING = 1_000
 """Operations of one viewer that wait at a time."""
@@ -31,7 +31,7 @@ WAITING_OPERATIONS = Gauge(
 )
 REFUSALS = Counter(
     "noroshi_refused_operations",
-    "Operations that were refused because too many operations of the same viewer waited, or waited too long.",
+    "Operations refused because too many operations of the same viewer waited, or because they waited too long.",
 )
 
 
@@ -76,7 +76,7 @@ class ConcurrencyLimiter:
 
     async def _wait(self, viewer_key: Hashable, viewer: _ViewerOperations, cost: int, max_cost: int) -> None:
         if len(viewer.waiting) >= self._max_waiting:
-            raise refusal()
+            raise count_refusal()
         waiting = _WaitingOperation(cost, asyncio.get_running_loop().create_future())
         viewer.waiting.append(waiting)
         try:
@@ -89,7 +89,7 @@ class ConcurrencyLimiter:
                 viewer.waiting.remove(waiting)
             self._release(viewer_key, viewer, cost if is_admitted else 0, max_cost)
             if isinstance(error, TimeoutError):
-                raise refusal() from None
+                raise count_refusal() from None
             raise
 
     def _release(self, viewer_key: Hashable, viewer: _ViewerOperations, cost: int, max_cost: int) -> None:
@@ -109,7 +109,7 @@ class ConcurrencyLimiter:
         return len(self._viewers)
 
 
-def refusal() -> RateLimited:
-    """Counts and returns the refusal of an operation."""
+def count_refusal(reason: str = "Too many of your operations are executed at the same time.") -> RateLimited:
+    """Counts the refusal of an operation, and returns it as an error."""
     REFUSALS.inc()
-    return RateLimited("Too many of your operations are executed at the same time.", 1000)
+    return RateLimited(reason, 1000)

@@ -1,6 +1,6 @@
 """The upper bound of an operation's cost, computed from its text and from the sizes of its variables.
 
-- A scalar costs nothing, or 5 if a coroutine resolves it for each object, such as `User.following`.
+- A scalar costs nothing, or 5 if a coroutine resolves it for each object, such as `Community.viewerRole`.
 - An object costs 1 plus the cost of its fields. A list costs its size times an item.
 - A field that queries the database for each object (`queries_per_object` in schema/binding.py) costs 100 more.
 - The size of a list is the `limit` argument of its field. Without one, it is the length of a required list argument.
@@ -49,8 +49,8 @@ COROUTINE_COST = 5
 MAX_STEPS = 10_000
 
 _Fields = dict[str, list[FieldNode]]
-Sizes = Mapping[str, int | None]
-"""The size of each variable: the value of an integer or the length of a list; None for others."""
+VariableSizes = Mapping[str, int | None]
+"""The size of each variable: the value of an integer, the length of a list, and None for any other value."""
 
 
 class _TooManySteps(Exception):
@@ -59,10 +59,12 @@ class _TooManySteps(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """An upper bound, or None if it cannot be computed, and the names of the variables whose sizes it depends on."""
+    """An upper bound of the cost. It depends on the sizes of the variables whose names are in `size_variables`."""
 
     total: int | None
-    sized_by: frozenset[str]
+    """None if the bound cannot be computed."""
+
+    size_variables: frozenset[str]
 
 
 def size_of(value: object) -> int | None:
@@ -75,7 +77,7 @@ def size_of(value: object) -> int | None:
 
 
 def measure_cost(
-    schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode, sizes: Sizes
+    schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode, sizes: VariableSizes
 ) -> Cost:
     """Returns the cost of one operation. Its fragments must not form cycles."""
     root = schema.get_root_type(operation.operation)
@@ -84,10 +86,10 @@ def measure_cost(
         total = measurement.of_object(root, (operation.selection_set,), None) if root else 0
     except _TooManySteps:
         total = None
-    return Cost(total, frozenset(measurement.sized_by))
+    return Cost(total, frozenset(measurement.size_variables))
 
 
-def _with_defaults(operation: OperationDefinitionNode, sizes: Sizes) -> dict[str, int | None]:
+def _with_defaults(operation: OperationDefinitionNode, sizes: VariableSizes) -> dict[str, int | None]:
     defaults = {
         definition.variable.name.value: _literal_size(definition.default_value)
         for definition in operation.variable_definitions or ()
@@ -98,14 +100,14 @@ def _with_defaults(operation: OperationDefinitionNode, sizes: Sizes) -> dict[str
 class _CostMeasurement:
     """One measurement. A selection that occurs again in the same context is not measured again."""
 
-    def __init__(self, schema: GraphQLSchema, document: DocumentNode, sizes: Sizes) -> None:
+    def __init__(self, schema: GraphQLSchema, document: DocumentNode, sizes: VariableSizes) -> None:
         self._schema, self._sizes = schema, sizes
         self._fragments = {
             node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)
         }
         self._measured: dict[tuple[object, ...], int] = {}
         self._steps = 0
-        self.sized_by: set[str] = set()
+        self.size_variables: set[str] = set()
 
     def of_object(self, type_: GraphQLObjectType, sets: tuple[SelectionSetNode, ...], page_limit: int | None) -> int:
         """Returns the cost of an object's fields. `page_limit` is the `limit` of the field that returned the object."""
@@ -149,7 +151,7 @@ class _CostMeasurement:
     def _argument_size(self, name: str, argument: GraphQLArgument, node: FieldNode) -> int | None:
         value = next((a.value for a in node.arguments or () if a.name.value == name), None)
         if isinstance(value, VariableNode):
-            self.sized_by.add(value.name.value)
+            self.size_variables.add(value.name.value)
             size = self._sizes.get(value.name.value)
         else:
             size = _literal_size(value)

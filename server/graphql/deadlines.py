@@ -20,5 +20,5 @@ async def deadline(timeout_s: float) -> AsyncIterator[None]:
     except TimeoutError:
         if not timeout.expired():
             raise
-        message = f"The operation was stopped after {timeout_s:g} s. A change that it made may have taken effect."
+        message = f"The operation was stopped after {timeout_s:g} s. The change of a mutation may have taken effect."
         raise Unavailable(message) from None

@@ -1,4 +1,4 @@
-"""Informs broadcasts at once when a person loses the right to listen, with one subscription for each stream.
+"""Informs broadcasts at once when a person loses the permission to subscribe, with one subscription for each stream.
 
 The periodic rechecks of broadcasts find departures that are missed here, also without Redis.
 """
@@ -11,42 +11,42 @@ from dataclasses import dataclass, field
 import structlog
 
 from resolvers.events import SharedEventSource
-from storage.streams.hub import Hub
+from storage.streams.hub import EventHub
 from storage.streams.log import Stream
 from storage.streams.subscription import EventBatch, follow_batches
 
 RETRY_PAUSE_S = 0.5
 
-Recheck = Callable[[], Awaitable[None]]
+RecheckViewers = Callable[[], Awaitable[None]]
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
-class _Watch:
+class _WatchedStream:
     """The rechecks of one stream, and the task that calls them after each departure."""
 
     task: asyncio.Task[None]
-    rechecks: set[Recheck] = field(default_factory=set)
+    rechecks: set[RecheckViewers] = field(default_factory=set)
 
 
 class Departures:
     """The streams of departures that broadcasts of this process follow."""
 
     def __init__(self) -> None:
-        self._watches: dict[Stream, _Watch] = {}
+        self._watches: dict[Stream, _WatchedStream] = {}
 
-    def watch(self, source: SharedEventSource, recheck: Recheck) -> None:
+    def watch(self, source: SharedEventSource, recheck: RecheckViewers) -> None:
         """Calls `recheck` after each departure of the source, until `unwatch`."""
         stream = source.departures_stream
         if stream is None:
             return
         if stream not in self._watches:
             task = asyncio.create_task(self._follow(source.hub, stream), name=f"departures {stream.name}")
-            self._watches[stream] = _Watch(task)
+            self._watches[stream] = _WatchedStream(task)
         self._watches[stream].rechecks.add(recheck)
 
-    def unwatch(self, source: SharedEventSource, recheck: Recheck) -> None:
+    def unwatch(self, source: SharedEventSource, recheck: RecheckViewers) -> None:
         """Ends the calls of `recheck`. Without rechecks, ends the subscription to the stream."""
         stream = source.departures_stream
         watch = None if stream is None else self._watches.get(stream)
@@ -57,7 +57,7 @@ class Departures:
             watch.task.cancel()
             del self._watches[stream]
 
-    async def _follow(self, hub: Hub, stream: Stream) -> None:
+    async def _follow(self, hub: EventHub, stream: Stream) -> None:
         while True:
             try:
                 async with aclosing(follow_batches(hub, stream, None)) as steps:

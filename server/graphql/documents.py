@@ -24,7 +24,7 @@ from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
 from schema.binding import ANY_KEY, NO_KEY
 from schema.sharing import metadata_values, required_scopes
-from server.graphql.cost import Sizes, measure_cost, size_of
+from server.graphql.cost import VariableSizes, measure_cost, size_of
 from server.graphql.limits import (
     VALIDATION_FAILED,
     DocumentLimits,
@@ -50,7 +50,7 @@ ABORTED = "Validation aborted."
 
 overlapping_fields_can_be_merged.MAX_COMPLEXITY_BUDGET = MAX_COMPARISONS
 
-Rules = tuple[type[ASTValidationRule], ...]
+ValidationRules = tuple[type[ASTValidationRule], ...]
 
 
 class OperationRequest(Protocol):
@@ -69,7 +69,9 @@ class OperationRequest(Protocol):
 class PreparedDocument:
     """A parsed document that has passed or failed every check that does not depend on variables."""
 
-    def __init__(self, schema: GraphQLSchema, document: DocumentNode, rules: Rules, limits: DocumentLimits) -> None:
+    def __init__(
+        self, schema: GraphQLSchema, document: DocumentNode, rules: ValidationRules, limits: DocumentLimits
+    ) -> None:
         self.document, self.rules = document, rules
         self._schema, self._limits = schema, limits
         self._errors = limits.check_shape(document) or _validation_errors(schema, document, rules)
@@ -140,15 +142,15 @@ class PreparedDocument:
     def _metadata(self) -> dict[str, list[Any]]:
         return {}
 
-    def _sizes(self, operation: OperationDefinitionNode, variables: Mapping[str, Any]) -> Sizes:
+    def _sizes(self, operation: OperationDefinitionNode, variables: Mapping[str, Any]) -> VariableSizes:
         """Returns the sizes of the variables that the cost depends on. Other variables do not change the cost."""
         if id(operation) not in self._size_variables:
             cost = measure_cost(self._schema, self.document, operation, {})
-            self._size_variables[id(operation)] = cost.sized_by
+            self._size_variables[id(operation)] = cost.size_variables
         return {name: size_of(variables[name]) for name in self._size_variables[id(operation)] if name in variables}
 
 
-class Documents:
+class DocumentCache:
     """The limits of one schema and its least-recently-used cache of prepared documents, by text."""
 
     def __init__(self, limits: DocumentLimits | None = None, max_bytes: int = MAX_CACHE_BYTES) -> None:
@@ -157,11 +159,11 @@ class Documents:
         self._documents: LRUCache[str, PreparedDocument] = LRUCache(max_bytes, _size_bytes)
 
     def find(self, query: str) -> PreparedDocument | None:
-        """Returns the cached document of the text and marks it as used."""
+        """Returns the cached document of the text and marks it as used; None if it is not cached."""
         return self._documents.get(query)
 
     def store(self, query: str, prepared: PreparedDocument) -> None:
-        """Caches the document in place of any earlier one of the same text, unless it is larger than the cache."""
+        """Caches the document, in place of an earlier document of the same text, unless it is larger than the cache."""
         with suppress(ValueError):
             self._documents[query] = prepared
 
@@ -176,7 +178,7 @@ class Documents:
         return prepared
 
 
-def _validation_errors(schema: GraphQLSchema, document: DocumentNode, rules: Rules) -> list[GraphQLError]:
+def _validation_errors(schema: GraphQLSchema, document: DocumentNode, rules: ValidationRules) -> list[GraphQLError]:
     rules = (*rules, MaybeNullValidationRule, OneOfInputValidationRule)
     errors = validate(schema, document, rules, max_errors=MAX_ERRORS)
     for error in errors:
@@ -189,7 +191,7 @@ def _validation_errors(schema: GraphQLSchema, document: DocumentNode, rules: Rul
 def _size_bytes(prepared: PreparedDocument) -> int:
     """Returns about how many bytes a document takes: the text twice, and 1,100 for each token.
 
-    The syntax tree takes 370 bytes for each token, and compiled plans take 670.
+    For each token, the syntax tree takes 370 bytes and compiled plans take 670: 1,040, rounded up.
     """
     location = prepared.document.loc
     return 2 * len(location.source.body if location else "") + 1100 * prepared.document.token_count

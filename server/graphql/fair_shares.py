@@ -1,9 +1,9 @@
-"""Shares the event loop between viewers: one who used much of it waits while others are active (ADR 58).
+"""Shares the event loop between viewers: a viewer who has used much of its time waits for other viewers (ADR 58).
 
 The event loop executes the operations of all viewers. Its time is measured in each step of an operation, from one
-`await` to the next: for parsing, validation, execution, errors and JSON. A viewer who has used more than a share of
-the time lately waits before the next operation, root field, part of a large list, or event. A viewer waits only for
-others who have used less than half of the waiting viewer's time, and who have begun an operation lately.
+`await` to the next: for parsing, validation, execution, errors and JSON. A viewer who has recently used more than a
+share of the time waits before each operation, root field, part of a large list, and event. A viewer waits only for
+others who have used less than half of the waiting viewer's time, and who have recently begun an operation.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 
 from cachetools import LRUCache
 
-from server.graphql.concurrency import MAX_WAIT_S, refusal
+from server.graphql.concurrency import MAX_WAIT_S, count_refusal
 from storage.identity.records import User
 from storage.identity.roles import Role
 
@@ -40,16 +40,16 @@ Result = TypeVar("Result")
 
 
 @dataclass(slots=True, eq=False)
-class Share:
+class LoopShare:
     """The event loop's time that one viewer has used lately."""
 
     shares: "FairShares"
     burst_s: float
     active_at_s: float = 0.0
     waiting: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held by the operation that waits first. Others wait behind it, in their order."""
+    """Held by the viewer's operation that is the first to wait. Later ones wait for the lock, in order of arrival."""
     events: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held by the execution of an event for this viewer alone. Different subscriptions must not begin together."""
+    """Held by the execution of an event for this viewer alone, so that the viewer's subscriptions take turns."""
     _used_s: float = 0.0
     _counted_at_s: float = 0.0
 
@@ -59,16 +59,16 @@ class Share:
 
     def spend(self, seconds: float, now_s: float) -> None:
         """Adds time that the viewer has used."""
-        # As in `used_s`, without its call: this is the most frequent function of a page.
+        # Repeats `used_s` without calling it, since no function is called more often while a page is executed.
         left_s = self._used_s - (now_s - self._counted_at_s) * SHARE
         self._used_s = min(left_s + seconds if left_s > 0 else seconds, MAX_USED_S)
         self._counted_at_s = now_s
 
     async def wait_for_turn(self) -> None:
-        """Waits while the share is used up and others are active."""
+        """Waits while the share is used up and other viewers are active."""
         if self.must_wait():
             async with self.waiting:
-                # No event says that the share has refilled, or that others are no longer active.
+                # No event says that the share has refilled, or that other viewers are no longer active.
                 while self._is_over_share():  # noqa: ASYNC110
                     await asyncio.sleep(POLL_S)
 
@@ -87,19 +87,19 @@ class FairShares:
 
     def __init__(self, active_s: float = ACTIVE_S) -> None:
         self._active_s = active_s
-        self._shares: LRUCache[Hashable, Share] = LRUCache(MAX_SHARES)
-        self._active: dict[Share, None] = {}
-        """Shares by the beginning of their last operation, the latest one last."""
+        self._shares: LRUCache[Hashable, LoopShare] = LRUCache(MAX_SHARES)
+        self._active: dict[LoopShare, None] = {}
+        """Shares in the order in which their last operations began."""
 
-    def of(self, viewer: User | None, roles: frozenset[Role] = frozenset()) -> Share:
+    def of(self, viewer: User | None, roles: frozenset[Role] = frozenset()) -> LoopShare:
         """Returns the viewer's share. All clients without a token have one share. Services never wait."""
         key = viewer and (viewer.organization_id, viewer.id, Role.SERVICE in roles)
         share = self._shares.get(key)
         if share is None:
-            share = self._shares[key] = Share(self, math.inf if Role.SERVICE in roles else BURST_S)
+            share = self._shares[key] = LoopShare(self, math.inf if Role.SERVICE in roles else BURST_S)
         return share
 
-    async def begin(self, share: Share) -> None:
+    async def begin(self, share: LoopShare) -> None:
         """Waits for the turn of an operation. The time of the current task and of its tasks then counts for the share.
 
         Raises: RateLimited after 5 s.
@@ -109,11 +109,11 @@ class FairShares:
                 async with asyncio.timeout(MAX_WAIT_S):
                     await share.wait_for_turn()
             except TimeoutError:
-                raise refusal() from None
-        attribute(share)
+                raise count_refusal("Your operations have used too much of the server's time lately.") from None
+        attribute_time_to(share)
         self.mark_active(share)
 
-    def mark_active(self, share: Share) -> None:
+    def mark_active(self, share: LoopShare) -> None:
         """Notes that the viewer begins an operation."""
         self._active.pop(share, None)
         share.active_at_s = time.perf_counter()
@@ -132,13 +132,13 @@ class FairShares:
         return False
 
 
-_SHARE: ContextVar[Share | None] = ContextVar("share", default=None)
+_SHARE: ContextVar[LoopShare | None] = ContextVar("share", default=None)
 _ROOT_FIELDS: ContextVar[asyncio.Lock | None] = ContextVar("root_fields", default=None)
 _is_measuring = False
 """Whether a step is being measured. Coroutines that the step awaits are measured as parts of the step."""
 
 
-def attribute(share: Share | None) -> None:
+def attribute_time_to(share: LoopShare | None) -> None:
     """Counts the time of the current task, and of tasks that it creates afterwards, for the share. None: for nobody."""
     _SHARE.set(share)
 
@@ -149,13 +149,13 @@ def execute_root_fields_singly() -> None:
 
 
 async def wait_for_turn() -> None:
-    """Waits in the current task while its viewer's share is used up and others are active."""
+    """Waits in the current task while its viewer's share is used up and other viewers are active."""
     share = _SHARE.get()
     if share is not None:
         await share.wait_for_turn()
 
 
-class Measured(Generic[Result]):
+class MeasuredAwaitable(Generic[Result]):
     """An awaitable whose steps count for the share of the task's viewer."""
 
     __slots__ = ("_awaitable",)
@@ -193,8 +193,8 @@ class Measured(Generic[Result]):
             self._awaitable.close()
 
 
-async def root_field(field: "Measured[Result]") -> Result:
-    """Awaits a root field in its turn."""
+async def await_in_turn(root_field: "MeasuredAwaitable[Result]") -> Result:
+    """Awaits a root field when it is the turn of the field and of the viewer."""
     async with _ROOT_FIELDS.get() or nullcontext():
         await wait_for_turn()
-        return await field
+        return await root_field

@@ -1,27 +1,27 @@
-"""Events as WebSocket frames. Each event is serialized once; only the operation id is inserted for each listener."""
+"""Events as WebSocket frames. Each event is serialized once; only the client's own id is inserted for each listener."""
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from server.graphql.fair_shares import Share
+from server.graphql.fair_shares import LoopShare
 from server.graphql.socket_writer import WebSocketProtocol, text_frame_header
 from storage.errors import DomainError
 
 
 @dataclass(slots=True, eq=False)
-class Listener:
-    """One subscription on one socket. `id` is the operation's id as JSON, without quotes."""
+class SocketSubscription:
+    """One subscription on one socket, a listener of a broadcast. `id` is the client's id of it: JSON without quotes."""
 
     connection: WebSocketProtocol
     id: bytes
     viewer_id: str
     ended: asyncio.Future[DomainError | None]
-    """Done when the subscription ends, with the error for the client or None."""
-    share: Share | None = None
+    """Done when the server ends the subscription: with the error for the client or None, or with a failed read."""
+    share: LoopShare | None = None
     """The viewer's share of the event loop."""
     is_live: bool = False
-    """Whether the listener gets each event with the broadcast. False until it has caught up."""
+    """Whether the broadcast writes each new event to this listener at once. False while it catches up."""
     is_checked: bool = False
     """Whether the broadcast has checked the viewer's permission since the listener joined."""
     catch_up_task: asyncio.Task[None] | None = None
@@ -32,15 +32,15 @@ class Listener:
             self.ended.set_result(error)
 
 
-class Frames:
-    """The frames of several events, complete except for the operation id."""
+class EventFrames:
+    """The frames of several events, complete except for the id of the subscription."""
 
     def __init__(self, payloads: Sequence[bytes]) -> None:
         """`payloads` are the `payload` of each event as JSON."""
         self._payloads = payloads
         self._pieces_by_key: dict[tuple[int, tuple[int, ...]], list[bytes]] = {}
 
-    def write(self, listener: Listener, hidden: tuple[int, ...] = ()) -> None:
+    def write(self, listener: SocketSubscription, hidden: tuple[int, ...] = ()) -> None:
         """Writes the events. `hidden` are the indexes of events that the listener's viewer must not see."""
         count = len(self._payloads) - len(hidden)
         if count:

@@ -29,7 +29,7 @@ from strawberry.types import ExecutionResult
 from strawberry.types.graphql import OperationType
 
 from resolvers.audience import Audience
-from resolvers.context import Client, Context
+from resolvers.context import Context, RequestClient
 from schema.binding import ACCEPTS_LARGE_BODY, ADMISSION
 from schema.errors import to_client_error
 from server.auth.access_watch import AccessWatch
@@ -44,11 +44,11 @@ from server.graphql.coalescible_queries import (
     prepend_message,
     read_body_start,
 )
-from server.graphql.coalescing import Answer, QueryCoalescer
+from server.graphql.coalescing import QueryCoalescer, SharedAnswer
 from server.graphql.concurrency import MAX_COST, MAX_SERVICE_COST, ConcurrencyLimiter
 from server.graphql.deadlines import EXECUTION_TIMEOUT_S, LARGE_BODY_TIMEOUT_S, deadline
-from server.graphql.documents import Documents, OperationRequest, PreparedDocument
-from server.graphql.fair_shares import FairShares, Measured, attribute, execute_root_fields_singly
+from server.graphql.documents import DocumentCache, OperationRequest, PreparedDocument
+from server.graphql.fair_shares import FairShares, MeasuredAwaitable, attribute_time_to, execute_root_fields_singly
 from server.graphql.subscriptions import SubscriptionStarter
 from server.graphql.websocket import SocketAdapter, SocketServices, socket_handler
 from server.transport.bodies import MAX_BODY_BYTES, MAX_LIST_BODY_BYTES, PROCESS_BODIES, BodyTooLarge
@@ -84,7 +84,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
     def __init__(
         self,
         schema: strawberry.Schema,
-        documents: Documents,
+        documents: DocumentCache,
         access_watch: AccessWatch,
         new_context: ContextFactory,
         *,
@@ -97,8 +97,8 @@ class GraphQLEndpoint(GraphQL[Context, None]):
 
         `may_send_large_bodies` decides by the viewer's roles, before the body is parsed. After parsing, a large body is
         accepted only if a selected field accepts it. Queries, mutations and executions of events are stopped after
-        `execution_timeout_s` seconds, mutations that may have large bodies after a minute. Queries and mutations are
-        refused when the viewer or the organization has spent `cost_per_minute`.
+        `execution_timeout_s` seconds, queries and mutations that accept large bodies after a minute. Queries and
+        mutations are refused when the viewer or the organization has spent `cost_per_minute`.
         """
         super().__init__(
             schema,
@@ -171,7 +171,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
                     return response
                 receive = prepend_message(body_start, receive)
             with PROCESS_BODIES.limited(receive, await self._body_limit(Request(scope))) as limited:
-                return await Measured(self.run(Request(scope, limited)))
+                return await MeasuredAwaitable(self.run(Request(scope, limited)))
         except ClientDisconnect:
             # No client receives this response, but ASGI expects one.
             return Response(status_code=400)
@@ -181,21 +181,21 @@ class GraphQLEndpoint(GraphQL[Context, None]):
             return _refusal(error)
 
     async def _coalesce(self, query: CoalescibleQuery, headers: Headers) -> Response | None:
-        """Returns the response of the coalesced query to a signed-in viewer; None without a credential."""
+        """Returns the coalesced query's response; None without a credential, and for a key that lacks a scope."""
         session = await self.viewers.session(self.credentials.of_request(headers))
         if session is None or not query.permits(session.scopes):
-            return None  # The other path answers a key that lacks a scope.
+            return None  # Executing the request by itself refuses a key that lacks a scope.
         self._budgets.check(session.user, session.roles, query.cost)
         key = session.user.organization_id, session.roles, query
 
-        def execute(viewers: Sequence[User]) -> Awaitable[Answer]:
-            return Measured(self._execute_coalesced(query, session.roles, viewers))
+        def execute(viewers: Sequence[User]) -> Awaitable[SharedAnswer]:
+            return MeasuredAwaitable(self._execute_coalesced(query, session.roles, viewers))
 
         return await self._coalescer.answer(key, session.user, execute)
 
     async def _execute_coalesced(
         self, query: CoalescibleQuery, roles: frozenset[Role], viewers: Sequence[User]
-    ) -> Answer:
+    ) -> SharedAnswer:
         self._budgets.spend(viewers, roles, query.cost)
         viewer = viewers[0]
         audience = Audience(viewer.organization_id, frozenset(each.id for each in viewers))
@@ -204,14 +204,14 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         async with AsyncExitStack() as entered:
             # One viewer's share and limit must not delay an answer that others wait for.
             if len(viewers) > 1:
-                attribute(None)
+                attribute_time_to(None)
                 self.shares.mark_active(share)
             else:
                 await self.shares.begin(share)
                 await entered.enter_async_context(self._room(viewer, roles, query.cost))
             await entered.enter_async_context(deadline(self._execution_timeout_s))
             result = await self._execute(query, context)
-        return Answer(_json_response(_response_data(result), query.accept), audience.excluded_ids)
+        return SharedAnswer(_json_response(_response_data(result), query.accept), audience.excluded_ids)
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> Context:
         """Returns a context with the request's viewer. The viewer of a socket signs in later, with connection_init."""
@@ -221,7 +221,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         session = await self.viewers.session(self.credentials.of_request(request.headers))
         if session is not None:
             session.sign_in(context)
-        # Before the body is parsed, so that refused documents wait as well.
+        # The viewer waits before the body is parsed, so that refused documents wait as well.
         await self.shares.begin(self.shares.of(context.viewer, context.roles))
         return context
 
@@ -279,7 +279,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
 
     @asynccontextmanager
     async def _admit(self, request: OperationRequest, context: Context) -> AsyncIterator[int]:
-        """Passes the admission control of each selected field, and limits the time of the execution. Yields its cost.
+        """Passes the admission control of each selected field, and limits the execution's time. Yields the cost.
 
         Raises: Forbidden for a service key without the scope; RateLimited if a budget is spent; the error of an
         admission control that refuses the operation; Unavailable at the deadline.
@@ -304,7 +304,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
             yield cost
 
     def _room(self, viewer: User, roles: frozenset[Role], cost: int) -> AbstractAsyncContextManager[None]:
-        """Waits until the viewer's other operations leave room for this one."""
+        """Returns a context manager that waits until the viewer's other operations leave room for this one."""
         max_cost = MAX_SERVICE_COST if Role.SERVICE in roles else MAX_COST
         if cost > max_cost:
             execute_root_fields_singly()
@@ -336,9 +336,9 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         return orjson.loads(data)
 
 
-def _client(request: HTTPConnection) -> Client:
+def _client(request: HTTPConnection) -> RequestClient:
     user_agent = request.headers.get("user-agent")
-    return Client(request.client and request.client.host, user_agent and user_agent[:MAX_USER_AGENT_CHARS])
+    return RequestClient(request.client and request.client.host, user_agent and user_agent[:MAX_USER_AGENT_CHARS])
 
 
 def _accepts_large_body(prepared: PreparedDocument | None) -> bool:

@@ -31,7 +31,7 @@ class FragmentCycle(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class SelectionExtent:
     """The measured depth, aliases and fields of a selection set. Each fragment counts wherever it is spread."""
 
     depth: int = 0
@@ -60,7 +60,7 @@ class DocumentLimits:
         variables: Mapping[str, Any] | None,
         operation_name: str | None,
     ) -> list[GraphQLError]:
-        """Checks every limit of a parsed document, which need not be valid."""
+        """Checks all limits except the text's length. The document need not be valid."""
         if errors := self.check_shape(document):
             return errors
         operation = find_operation(document, operation_name)
@@ -101,7 +101,7 @@ class DocumentLimits:
             return [validation_error("The fragments are too complex to measure the cost of the operation.", operation)]
         return _limit_errors("The operation costs {}", cost.total, self.cost, operation)
 
-    def _check_extent(self, extent: Extent, node: OperationDefinitionNode) -> list[GraphQLError]:
+    def _check_extent(self, extent: SelectionExtent, node: OperationDefinitionNode) -> list[GraphQLError]:
         introspection = "The operation is {} levels deep in introspection"
         return [
             *_limit_errors("The operation is {} levels deep", extent.depth, self.depth, node),
@@ -118,35 +118,35 @@ class _ExtentMeasurement:
         self._nodes = {
             node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)
         }
-        self._extents: dict[str, Extent | None] = {}
+        self._extents: dict[str, SelectionExtent | None] = {}
 
-    def extent(self, selection_set: SelectionSetNode | None) -> Extent:
+    def extent(self, selection_set: SelectionSetNode | None) -> SelectionExtent:
         """Returns the extent of a selection set. Raises: FragmentCycle."""
         nodes = selection_set.selections if selection_set else ()
         parts = [self._field(node) if isinstance(node, FieldNode) else self._spread(node) for node in nodes]
-        return Extent(
+        return SelectionExtent(
             depth=max((part.depth for part in parts), default=0),
             introspection_depth=max((part.introspection_depth for part in parts), default=0),
             aliases=sum(part.aliases for part in parts),
             fields=sum(part.fields for part in parts),
         )
 
-    def _field(self, node: FieldNode) -> Extent:
+    def _field(self, node: FieldNode) -> SelectionExtent:
         below = self.extent(node.selection_set)
         aliases = below.aliases + (node.alias is not None)
         if node.name.value in INTROSPECTION_FIELDS:
-            return Extent(0, 1 + max(below.depth, below.introspection_depth), aliases, 1)
+            return SelectionExtent(0, 1 + max(below.depth, below.introspection_depth), aliases, 1)
         introspection_below = below.introspection_depth
-        return Extent(1 + below.depth, introspection_below + 1 if introspection_below else 0, aliases, 1)
+        return SelectionExtent(1 + below.depth, introspection_below + 1 if introspection_below else 0, aliases, 1)
 
-    def _spread(self, node: SelectionNode) -> Extent:
+    def _spread(self, node: SelectionNode) -> SelectionExtent:
         if not isinstance(node, FragmentSpreadNode):
             return self.extent(cast("InlineFragmentNode", node).selection_set)
         name = node.name.value
         if name not in self._extents:
             self._extents[name] = None
             fragment = self._nodes.get(name)
-            self._extents[name] = self.extent(fragment.selection_set) if fragment else Extent()
+            self._extents[name] = self.extent(fragment.selection_set) if fragment else SelectionExtent()
         if (extent := self._extents[name]) is None:
             raise FragmentCycle(name)
         return extent
@@ -168,7 +168,7 @@ def operations_of(document: DocumentNode) -> Iterator[OperationDefinitionNode]:
 
 
 def find_operation(document: DocumentNode, name: str | None) -> OperationDefinitionNode | None:
-    """Returns the operation with this name, or the document's first operation if `name` is None."""
+    """Returns the operation with this name, or the first one if `name` is None; None if there is no such operation."""
     matching = (node for node in operations_of(document) if name is None or (node.name and node.name.value == name))
     return next(matching, None)
 

@@ -8,11 +8,11 @@ from graphql import DocumentNode, GraphQLError
 from strawberry.extensions import SchemaExtension
 from strawberry.types import ExecutionContext
 
-from server.graphql.documents import Documents, PreparedDocument
+from server.graphql.documents import DocumentCache, PreparedDocument
 from server.graphql.limits import PARSE_FAILED, set_code
 
 
-def limits_extension(documents: Documents) -> Callable[[], SchemaExtension]:
+def limits_extension(documents: DocumentCache) -> Callable[[], SchemaExtension]:
     """Returns an extension factory for the schema, which uses the limits and the cache of `documents`."""
     return partial(DocumentLimitsExtension, documents)
 
@@ -29,7 +29,7 @@ class DocumentLimitsExtension(SchemaExtension):
     or validation error.
     """
 
-    def __init__(self, documents: Documents) -> None:
+    def __init__(self, documents: DocumentCache) -> None:
         super().__init__()
         self._documents = documents
 
@@ -56,7 +56,10 @@ class DocumentLimitsExtension(SchemaExtension):
         yield
 
     def _limit_parser(self, context: ExecutionContext) -> str | None:
-        """Makes the parser refuse a text over the limits. Returns the message, since the parser cannot count bytes."""
+        """Makes the parser refuse a text over the limits.
+
+        Returns the error message for a text with too many bytes, which the parser cannot count; None for other texts.
+        """
         options: Any = context.parse_options
         options["max_tokens"] = self._documents.limits.tokens
         try:

@@ -1,4 +1,4 @@
-"""A queue for one reader. It takes a tenth of the memory of asyncio.Queue, since each idle socket has a queue."""
+"""A queue for one reader, with a tenth of the memory of asyncio.Queue, since each of many idle sockets has a queue."""
 
 import asyncio
 from typing import Generic, TypeVar

@@ -173,7 +173,10 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             self._unsent_events += events
 
     def _has_too_much_unsent(self) -> bool:
-        """Removes sent events from `_unsent` and checks the others. Responses to queries do not count."""
+        """Removes sent events from `_unsent`. Returns whether too many bytes or events are left there.
+
+        Unsent responses to queries do not count.
+        """
         waiting_bytes = self.transport.get_write_buffer_size()
         while self._unsent and self._unsent_bytes - self._unsent[0][0] >= waiting_bytes:
             frame_bytes, events = self._unsent.pop(0)

@@ -10,10 +10,11 @@ from server.graphql.subscriptions import SharedSubscription, ViewerSubscription
 from storage.errors import RateLimited
 
 MAX_SHARED = 20
-"""Different subscriptions of a viewer to one stream. Subscriptions with the same operation and variables are equal."""
+"""Maximum number of different subscriptions of a viewer to one stream. Those with the same operation and variables
+count once."""
 
 MAX_OWN = 100
-"""Subscriptions of a viewer to events that only the viewer gets. Each is executed on its own."""
+"""Maximum number of a viewer's subscriptions to events that only the viewer gets. Each has its own executions."""
 
 REFUSALS = prometheus_client.Counter(
     "noroshi_subscription_refusals", "Subscriptions refused because the viewer has too many different ones."

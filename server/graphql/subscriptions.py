@@ -23,7 +23,7 @@ from graphql.execution import Executor
 from resolvers.context import Context
 from resolvers.events import SharedEventSource, ViewerEventSource
 from schema.sharing import depends_on_viewer
-from server.graphql.documents import Documents
+from server.graphql.documents import DocumentCache
 
 CURSOR_TYPE = "Cursor"
 
@@ -58,7 +58,7 @@ class SubscriptionStarter:
     """Prepares and starts subscriptions to one schema."""
 
     schema: GraphQLSchema
-    documents: Documents
+    documents: DocumentCache
     executor_class: type[Executor[Any]]
 
     async def start(
@@ -85,13 +85,13 @@ class SubscriptionStarter:
         if source is None:
             return None
         is_personal = depends_on_viewer(self.schema, prepared.document)
-        rights = _viewer_key(context) if is_personal else source.viewer.organization_id
+        audience_key = _viewer_key(context) if is_personal else source.viewer.organization_id
         key = (
             prepared.normalized_text,
             operation_name,
             _variables_key(operation, variables or {}),
             source.stream,
-            rights,
+            audience_key,
         )
         return SharedSubscription(key, executor, source)
 

@@ -3,10 +3,12 @@
 Close codes (docs/semantics.md, 3):
 
 - 4400: the client sent a frame that is not a message of the protocol.
-- 4401: connection_init has no credential, or a token that was never valid; or the session has ended, or the account is
-  deactivated.
-- 4403: the token has expired, before connection_init or later; or the user's roles have changed; or a socket with the
-  cookie of a session comes from another origin.
+- 4401: connection_init has no credential, or a token or key that was never valid; or the session has ended, or the
+  account is deactivated.
+- 4403: the token or key has expired, before connection_init or later; or the user's roles have changed. Also for a
+  socket with the cookie of a session, but without an Origin. The handshake already refuses foreign Origins with the
+  status 403.
+- 1013: the credential cannot be checked now, or the client reads too slowly or sends too many frames.
 """
 
 import asyncio
@@ -35,13 +37,14 @@ from server.auth.viewers import ViewerSession
 from server.graphql.broadcasts import Broadcasts
 from server.graphql.documents import OperationRequest
 from server.graphql.event_execution import EventExecution, write_events
-from server.graphql.fair_shares import FairShares, Measured, Share, attribute
-from server.graphql.frames import Listener
+from server.graphql.fair_shares import FairShares, LoopShare, MeasuredAwaitable, attribute_time_to
+from server.graphql.frames import SocketSubscription
 from server.graphql.socket_writer import WebSocketProtocol, connection_of
 from server.graphql.subscription_limits import SubscriptionLimits
 from server.graphql.subscriptions import OperationRefused, SubscriptionStarter, ViewerSubscription
 from storage.errors import Forbidden, RateLimited, Unauthenticated, Unavailable
 from storage.identity.keys.recognition import KeyExpired
+from storage.identity.roles import Role
 
 INVALID_MESSAGE = 4400
 UNAUTHORIZED = 4401
@@ -87,7 +90,7 @@ class SocketServices:
     subscription_starter: SubscriptionStarter
     broadcasts: Broadcasts
     admit: Callable[[OperationRequest, Context], AbstractAsyncContextManager[int]]
-    """Passes the admission controls of a query or mutation, and limits its time. Yields its cost.
+    """Passes the admission controls of a query or mutation, and limits its time. Yields the operation's cost.
 
     Raises: the error of an admission control that refuses the operation; Unavailable at the deadline.
     """
@@ -116,12 +119,12 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         if message["type"] == "subscribe" and self.context.viewer is not None:
             # The socket reads no further frames while its viewer must wait.
             await self._share.wait_for_turn()
-            attribute(self._share)
+            attribute_time_to(self._share)
             self.services.shares.mark_active(self._share)
-        await Measured(super().handle_message(message))
+        await MeasuredAwaitable(super().handle_message(message))
 
     async def handle_connection_init(self, message: Any) -> None:
-        """Signs in by the payload's `authorization`, by the handshake's header, or by the cookie of a session."""
+        """Signs in by the first that is present: the payload's `authorization`, the handshake's header, the cookie."""
         if self.connection_init_received or self.connection_timed_out:
             await super().handle_connection_init(message)
             return
@@ -160,9 +163,11 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         session.sign_in(self.context)
         self._set_expiry_timer(session.expires_at)
         self.services.access_watch.add(session.user_key, self._check_access)
+        if self._is_person:
+            self.context.stores.online.connect(session.user_key)
 
     async def _check_access(self) -> None:
-        """Closes the socket if its session has ended or its roles have changed. Its end may have changed too."""
+        """Closes the socket if its session has ended or its roles have changed. Otherwise adopts the session's end."""
         session = await self._authenticate(is_use=False)
         if session is None:
             return
@@ -182,7 +187,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
 
     async def run_operation(self, operation: Operation[Context, None]) -> None:
         """Runs an operation, and measures it."""
-        await Measured(self._run_operation(operation))
+        await MeasuredAwaitable(self._run_operation(operation))
 
     async def _run_operation(self, operation: Operation[Context, None]) -> None:
         """Serves a subscription to an event source here. Strawberry runs every other operation."""
@@ -196,7 +201,13 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
             await operation.send_initial_errors([_client_error(error)])
 
     @property
-    def _share(self) -> Share:
+    def _is_person(self) -> bool:
+        """Whether the signed-in viewer is a person, not a service."""
+        viewer = self.context.viewer
+        return viewer is not None and not viewer.is_service and Role.SERVICE not in self.context.roles
+
+    @property
+    def _share(self) -> LoopShare:
         return self.services.shares.of(self.context.viewer, self.context.roles)
 
     @property
@@ -214,7 +225,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
                 return False
             ended = asyncio.get_running_loop().create_future()
             id_ = orjson.dumps(operation.id)[1:-1]
-            listener = Listener(connection, id_, subscription.source.viewer.id, ended, self._share)
+            listener = SocketSubscription(connection, id_, subscription.source.viewer.id, ended, self._share)
             with self.services.limits.open(subscription):
                 if isinstance(subscription, ViewerSubscription):
                     execution = EventExecution(subscription.executor, self.services.execution_timeout_s)
@@ -234,7 +245,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         return True
 
     def _set_expiry_timer(self, expires_at: float) -> None:
-        """Checks the access again at the expiry, which other requests of the same browser may have deferred."""
+        """Sets the timer that checks access at the expiry, which other requests of the browser may have deferred."""
         if self._expiry_timer is not None:
             self._expiry_timer.cancel()
         # The event loop's timers overflow after some weeks.
@@ -248,6 +259,8 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         """Ends the operations, the timer of the token's expiry, and the checks of access."""
         if self._session is not None:
             self.services.access_watch.remove(self._session.user_key, self._check_access)
+            if self._is_person:
+                self.context.stores.online.disconnect(self._session.user_key)
         if self._expiry_timer is not None:
             self._expiry_timer.cancel()
         await super().shutdown()
@@ -271,24 +284,24 @@ def _client_error(error: Exception) -> GraphQLError:
 def _frame_fault(message: Any) -> str | None:
     """Returns a sentence that says what is wrong with a frame; None for a message of the protocol."""
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
-        return "A message is an object with a type"
+        return "A message must be an object with a type"
     payload = message.get("payload")
     if payload is not None and not isinstance(payload, dict):
-        return "A payload is an object"
+        return "A payload must be an object"
     if message["type"] not in ("subscribe", "complete"):
         return None
     if not isinstance(message.get("id"), str) or not message["id"]:
-        return "An id is a string"
+        return "An id must be a string that is not empty"
     return _subscribe_fault(payload) if message["type"] == "subscribe" else None
 
 
 def _subscribe_fault(payload: dict[str, Any] | None) -> str | None:
     if payload is None or not isinstance(payload.get("query"), str):
-        return "A subscribe message has a payload with a query"
+        return "A subscribe message must have a payload with a query"
     if not isinstance(payload.get("variables"), dict | None):
-        return "Variables are an object"
+        return "Variables must be an object"
     if not isinstance(payload.get("extensions"), dict | None):
-        return "Extensions are an object"
+        return "Extensions must be an object"
     if not isinstance(payload.get("operationName"), str | None):
-        return "An operationName is a string"
+        return "An operationName must be a string"
     return None

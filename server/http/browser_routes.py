@@ -1,9 +1,9 @@
 """Routes that the pages of this server call to sign people in and out: JSON, never cached.
 
-Each request needs the header Noroshi-Client and an allowed Origin. So no other page can sign its visitors in or out.
+Each request needs the header Noroshi-Client. If the request has an Origin, it must be allowed. Therefore no page of
+another site can sign its visitors in or out here.
 """
 
-import math
 from collections.abc import Awaitable, Callable
 
 import orjson
@@ -12,8 +12,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from resolvers.context import Client
+from resolvers.context import RequestClient
 from server.auth.credentials import RequestCredentials
+from server.http.json_answers import json_answer, retry_headers
 from storage.errors import BadUserInput, DomainError
 from storage.mongo import unavailable
 
@@ -29,12 +30,12 @@ STATUS = {
     "UNAVAILABLE": 503,
 }
 
-Handler = Callable[[Request], Awaitable[Response]]
+BrowserHandler = Callable[[Request], Awaitable[Response]]
 
 log = structlog.get_logger(__name__)
 
 
-def browser_route(path: str, method: str, credentials: RequestCredentials, handle: Handler) -> Route:
+def browser_route(path: str, method: str, credentials: RequestCredentials, handle: BrowserHandler) -> Route:
     """Returns a route whose handler may raise a DomainError, which is answered as `{"code", "message", ...}`."""
 
     async def endpoint(request: Request) -> Response:
@@ -44,14 +45,9 @@ def browser_route(path: str, method: str, credentials: RequestCredentials, handl
         except ClientDisconnect:
             return Response(status_code=400)
         except Exception as error:
-            return _refusal(error)
+            return refusal(error)
 
     return Route(path, endpoint, methods=[method])
-
-
-def json_answer(body: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """Returns a response that nobody caches."""
-    return Response(orjson.dumps(body), status, {"Cache-Control": "no-store", **(headers or {})}, "application/json")
 
 
 async def json_body(request: Request) -> dict[str, object]:
@@ -75,18 +71,17 @@ async def limited_body(request: Request) -> bytes:
     return bytes(body)
 
 
-def client_of(request: Request) -> Client:
+def client_of(request: Request) -> RequestClient:
     """Returns where a request comes from."""
     agent = request.headers.get("user-agent")
-    return Client(request.client and request.client.host, agent and agent[:MAX_USER_AGENT_CHARS])
+    return RequestClient(request.client and request.client.host, agent and agent[:MAX_USER_AGENT_CHARS])
 
 
-def _refusal(error: Exception) -> Response:
+def refusal(error: Exception) -> Response:
+    """Returns the answer to a request that failed, as `{"code", "message", ...}`."""
     domain_error = error if isinstance(error, DomainError) else unavailable(error)
     if domain_error is None:
-        log.error("sign_in_failed", exc_info=error)
+        log.error("request_failed", exc_info=error)
         return json_answer({"code": "INTERNAL_SERVER_ERROR", "message": "Unexpected error."}, 500)
-    wait_ms = domain_error.details.get("retryAfterMs")
-    headers = {"Retry-After": str(math.ceil(wait_ms / 1000))} if isinstance(wait_ms, int) else {}
     body = {**domain_error.extensions, "message": domain_error.message}
-    return json_answer(body, STATUS.get(domain_error.code, 500), headers)
+    return json_answer(body, STATUS.get(domain_error.code, 500), retry_headers(domain_error))

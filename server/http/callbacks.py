@@ -146,6 +146,8 @@ def _report(body: bytes) -> tuple[str, int, CallReportKind, CallOutcome | None]:
         call_outcome = None if outcome is None else CallOutcome(outcome)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise BadUserInput("body", '{"callId", "sequence", "event": "ANSWERED"|"ENDED", "outcome"?}') from None
-    if not isinstance(call_id, str) or type(sequence) is not int or not 0 <= sequence <= MAX_SEQUENCE:
-        raise BadUserInput("sequence", f"a number from 0 to {MAX_SEQUENCE}, and callId a string")
+    if not isinstance(call_id, str):
+        raise BadUserInput("callId", "a string")
+    if type(sequence) is not int or not 0 <= sequence <= MAX_SEQUENCE:
+        raise BadUserInput("sequence", f"a number from 0 to {MAX_SEQUENCE}")
     return call_id, sequence, kind, call_outcome

@@ -62,7 +62,10 @@ def _users_route(demo_users: Sequence[DemoUser]) -> Route:
 
 
 def _is_from_this_machine(request: Request) -> bool:
-    """Returns whether the client and its Host are local. Behind a proxy, the client is the proxy's client."""
+    """Returns whether the client's address and the header Host are local.
+
+    Behind a trusted proxy, the address is that of the proxy's client.
+    """
     host = host_name(request.headers.get("host", "").encode())
     return is_loopback(host) and request.client is not None and is_loopback(request.client.host)
 

@@ -3,7 +3,6 @@
 import asyncio
 from contextlib import suppress
 
-import orjson
 from prometheus_client import CONTENT_TYPE_LATEST
 from pymongo.errors import PyMongoError
 from redis.exceptions import RedisError
@@ -11,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from server.http.json_answers import json_answer
 from server.http.metrics import exposition, worker_metrics
 from storage.mongo.deployments import unsupported_reason
 from storage.stores import Stores
@@ -20,7 +20,7 @@ CHECK_TIMEOUT_S = 2.0
 
 async def healthz(request: Request) -> Response:
     """Answers 200 while the process runs."""
-    return _json({"status": "ok"}, 200)
+    return json_answer({"status": "ok"})
 
 
 async def readyz(request: Request) -> Response:
@@ -29,7 +29,7 @@ async def readyz(request: Request) -> Response:
     mongodb, redis = await asyncio.gather(_mongodb(stores), _redis(stores))
     ready = mongodb == "ok"
     state = {"status": "ready" if ready else "not ready", "mongodb": mongodb, "redis": redis}
-    return _json(state, 200 if ready else 503)
+    return json_answer(state, 200 if ready else 503)
 
 
 async def metrics(request: Request) -> Response:
@@ -60,10 +60,6 @@ async def _redis(stores: Stores) -> str:
     except (RedisError, OSError, TimeoutError) as error:
         return f"does not answer ({type(error).__name__}); events take up to 10 s"
     return "ok"
-
-
-def _json(body: object, status: int) -> Response:
-    return Response(orjson.dumps(body), status, {"Cache-Control": "no-store"}, "application/json")
 
 
 ROUTES = [Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)]

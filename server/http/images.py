@@ -1,5 +1,6 @@
-"""GET /images/{signature}/{encoded URL}: images of previews and media, fetched through the address guard and cached.
+"""GET /images/{signature}/{encoded URL}/{id of a copy}: images of link previews and media.
 
+Serves the stored copy of a preview's image. Without one, the image is fetched through the address guard and cached.
 Serves only addresses that the API has signed, and only raster images. The media type is determined from the bytes of
 the image, not from the header Content-Type.
 """
@@ -16,16 +17,18 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from jobs.providers.egress import Egress, EgressFailed, EgressRefused, EgressTooLarge
+from jobs.providers.images import NotAnImage, fetch_image
+from storage.errors import Unavailable
+from storage.files.content_types import raster_type
+from storage.files.records import StoredFile
 from storage.secrets.image_urls import ImageUrls
+from storage.stores import Stores
 
-MAX_IMAGE_BYTES = 5 * 1024 * 1024
-FETCH_TIMEOUT_S = 5.0
 WAIT_TIMEOUT_S = 15.0
 """Timeout of a fetch together with the wait for a free slot."""
 MAX_AGE_S = 86_400
 FAILURE_TTL_S = 30.0
 
-_ACCEPT = ("image/avif", "image/webp", "image/png", "image/jpeg", "image/gif", "*/*")
 # Estimated memory of a cached outcome without the image's bytes: URL, headers and objects.
 _ENTRY_OVERHEAD_BYTES = 1024
 _SECURITY_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
@@ -67,7 +70,7 @@ class ImageCache:
             return cached
         if url not in self._fetches:
             self._fetches[url] = asyncio.create_task(self._fetch_and_cache(url))
-        # A client that disconnects must not cancel the fetch of others.
+        # A client that disconnects must not cancel the fetch that other clients wait for.
         return await asyncio.shield(self._fetches[url])
 
     async def _fetch_and_cache(self, url: str) -> Image | FetchFailure:
@@ -83,54 +86,45 @@ class ImageCache:
     async def _fetch(self, url: str) -> Image | FetchFailure:
         try:
             async with asyncio.timeout(WAIT_TIMEOUT_S), self._slots:
-                fetched = await self._egress.get(
-                    url, accept=_ACCEPT, max_bytes=MAX_IMAGE_BYTES, timeout_s=FETCH_TIMEOUT_S
-                )
+                body = await fetch_image(self._egress, url)
         except EgressTooLarge:
             return _failure(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        except NotAnImage:
+            return _failure(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
         except (EgressRefused, EgressFailed, TimeoutError):
             return _failure(HTTPStatus.BAD_GATEWAY)
-        if not 200 <= fetched.status < 300:
-            return _failure(HTTPStatus.BAD_GATEWAY)
-        media_type = raster_type(fetched.body)
-        if media_type is None:
-            return _failure(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
-        return Image(fetched.body, media_type, f'"{hashlib.sha256(fetched.body).hexdigest()[:32]}"')
+        return Image(body, raster_type(body) or "", f'"{hashlib.sha256(body).hexdigest()[:32]}"')
 
 
-def images_route(image_urls: ImageUrls, cache: ImageCache) -> Route:
-    """Returns the route of signed images. Errors: 404 (not signed), 413, 415, 502."""
+def images_routes(image_urls: ImageUrls, cache: ImageCache, stores: Stores) -> list[Route]:
+    """Returns the routes of signed images, with and without a copy. Errors: 404 (not signed), 413, 415, 502."""
 
     async def image(request: Request) -> Response:
-        remote_url = image_urls.verify(request.path_params["signature"], request.path_params["encoded"])
+        path = request.path_params
+        remote_url = image_urls.verify(path["signature"], path["encoded"], path.get("copy", ""))
         if remote_url is None:
             return _refusal(HTTPStatus.NOT_FOUND)
-        outcome = await cache.get(remote_url)
+        stored = await _stored_image(stores, path["copy"]) if "copy" in path else None
+        outcome = stored or await cache.get(remote_url)
         return _refusal(outcome.status) if isinstance(outcome, FetchFailure) else _answer(request, outcome)
 
-    return Route("/images/{signature}/{encoded}", image, methods=["GET"], name="images")
+    paths = "/images/{signature}/{encoded}", "/images/{signature}/{encoded}/{copy}"
+    return [Route(path, image, methods=["GET"]) for path in paths]
 
 
-def raster_type(body: bytes) -> str | None:
-    """Returns the media type of a PNG, JPEG, GIF, WebP or AVIF by its first bytes; None for others, including SVG."""
-    if body.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if body.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if body.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
-    if body.startswith(b"RIFF") and body[8:12] == b"WEBP":
-        return "image/webp"
-    return "image/avif" if _is_avif(body) else None
+async def _stored_image(stores: Stores, id_: str) -> Image | None:
+    """Returns the stored copy of an image. None without one, and while the store of files does not answer."""
+    try:
+        file = await stores.preview_pictures.find(id_)
+        return None if file is None else await _read(stores, file)
+    except Unavailable:
+        return None
 
 
-def _is_avif(body: bytes) -> bool:
-    if body[4:8] != b"ftyp":
-        return False
-    # The first box of an ISO media file names the major brand, a version, and the compatible brands.
-    end = min(int.from_bytes(body[:4]), 256)
-    brands = {body[8:12], *(body[at : at + 4] for at in range(16, end, 4))}
-    return not brands.isdisjoint({b"avif", b"avis"})
+async def _read(stores: Stores, file: StoredFile) -> Image:
+    body = await stores.file_objects.read_all(file.parts)
+    # An object is never changed, so its key tells one copy from the next.
+    return Image(body, file.content_type or "", f'"{file.parts[0].key.rpartition("/")[2]}"')
 
 
 def _answer(request: Request, image: Image) -> Response:

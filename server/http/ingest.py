@@ -1,10 +1,9 @@
-"""POST /ingest/deliveries (NDJSON) and /ingest/reports (one DSN or ARF message), with the role SERVICE or a key.
+"""POST /ingest/deliveries (NDJSON) and /ingest/reports (one DSN or ARF message), for the role SERVICE or a service key.
 
-Bodies may be compressed by gzip. Answers 200 with the result for the events, or 400, 401, 403 or 413 if no event was
-recorded. After 503 with Retry-After, the client may repeat the request: events that were recorded count as duplicates.
+Bodies may be compressed by gzip. Answers 200 with the result for the events, or 400, 401, 403, 413 or 429 if no event
+was recorded. After 503 with Retry-After, the client may repeat the request: recorded events count as duplicates.
 """
 
-import math
 import zlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated
@@ -19,6 +18,7 @@ from starlette.routing import Route
 from jobs.mail.reports import NotADeliveryReport, delivery_events
 from server.auth.credentials import bearer_credential
 from server.auth.viewers import ViewerSessions
+from server.http.json_answers import json_answer, retry_headers
 from server.transport.bodies import MAX_BODY_BYTES, PROCESS_BODIES, BodyTooLarge
 from storage.errors import BadUserInput, DomainError, Forbidden, Unauthenticated
 from storage.identity.records import User
@@ -90,7 +90,7 @@ def _endpoint(viewers: ViewerSessions, record: RecordBody) -> Callable[[Request]
             with PROCESS_BODIES.limited(request.receive) as limited:
                 body = await Request(request.scope, limited).body()
                 decoded = _decode(body, request.headers.get("content-encoding", "identity"))
-                return _json(result_as_json(await record(sender, decoded)), 200)
+                return json_answer(result_as_json(await record(sender, decoded)))
         except ClientDisconnect:
             return Response(status_code=400)
         except (DomainError, PyMongoError) as error:
@@ -134,7 +134,7 @@ async def _authenticate(viewers: ViewerSessions, request: Request) -> User:
 async def record_lines(ledger: Ledger, sender: User, body: bytes) -> RecordDeliveriesResult:
     """Records one event for each line. Reports rejected lines by their index, for which blank lines count too.
 
-    Raises: BadUserInput when no line is a JSON object, so that a client that sends another format gets an error.
+    Raises: BadUserInput when no line begins with `{`, so that a client that sends another format gets an error.
     """
     lines = body.split(b"\n")
     nonblank = [line for line in lines if line.strip()]
@@ -191,11 +191,5 @@ def _refusal(error: DomainError | PyMongoError) -> Response:
     if domain_error is None:
         raise error
     status = 413 if isinstance(error, BodyTooLarge) else STATUS.get(domain_error.code, 500)
-    wait_ms = domain_error.details.get("retryAfterMs")
-    headers = {"Retry-After": str(math.ceil(wait_ms / 1000))} if isinstance(wait_ms, int) else {}
     errors = [{"message": domain_error.message, "extensions": domain_error.extensions}]
-    return _json({"errors": errors}, status, headers)
-
-
-def _json(body: object, status: int, headers: dict[str, str] | None = None) -> Response:
-    return Response(orjson.dumps(body), status, {"Cache-Control": "no-store", **(headers or {})}, "application/json")
+    return json_answer({"errors": errors}, status, retry_headers(domain_error))

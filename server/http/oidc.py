@@ -1,4 +1,4 @@
-"""Sign-in at an identity provider: the way there and back, and its back-channel logout (docs/sign-in.md)."""
+"""Routes of sign-in at an identity provider: redirect, callback and back-channel logout (docs/sign-in.md)."""
 
 from urllib.parse import parse_qsl
 
@@ -7,41 +7,51 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from resolvers.context import Client
-from server.auth.credentials import SessionEnded, session_token
-from server.auth.oidc.client import OidcClient, ProvenPerson
+from resolvers.context import RequestClient
+from server.auth.credentials import RequestCredentials
+from server.auth.oidc.client import OidcClient, ProviderSignIn
 from server.auth.oidc.failures import SignInFailed, SignInFailure
 from server.auth.oidc.pending import PENDING_COOKIE, PENDING_S, PendingSignIns
 from server.auth.tokens import TokenInvalid
-from server.http.browser_routes import client_of, json_answer, limited_body
-from server.http.sessions import with_session_cookie
-from storage.errors import BadUserInput, Conflict, Unavailable
-from storage.identity.access_changes import UserKey
+from server.http.accounts import inputs
+from server.http.browser_routes import browser_route, client_of, json_body, limited_body
+from server.http.cookies import with_cookie, without_cookie
+from server.http.json_answers import json_answer
+from server.http.sessions import with_new_session
+from storage.errors import BadUserInput, Conflict, Forbidden, Unavailable
+from storage.identity.accounts.invitations import require_open
+from storage.identity.accounts.tokens import LinkInvalid
 from storage.identity.audit import Actor
+from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.identity.session_records import NewSession, SignInMethod
+from storage.ids import UserKey
 from storage.mongo import unavailable
 from storage.stores import Stores
 
 SIGN_IN = "/sign-in/oidc"
+SIGN_IN_OF_INVITED = "/sign-in/oidc/invitation"
 CALLBACK = "/sign-in/oidc/callback"
 BACK_CHANNEL_LOGOUT = "/sign-in/oidc/logout"
 
 log = structlog.get_logger(__name__)
 
 
-def oidc_routes(stores: Stores, client: OidcClient, pending_sign_ins: PendingSignIns) -> list[Route]:
-    """Returns the three routes."""
+def oidc_routes(
+    stores: Stores, client: OidcClient, pending_sign_ins: PendingSignIns, credentials: RequestCredentials
+) -> list[Route]:
+    """Returns the routes."""
     handlers = _OidcHandlers(stores, client, pending_sign_ins)
     return [
         Route(SIGN_IN, handlers.begin),
+        browser_route(SIGN_IN_OF_INVITED, "POST", credentials, handlers.begin_invited),
         Route(CALLBACK, handlers.finish),
         Route(BACK_CHANNEL_LOGOUT, handlers.log_out, methods=["POST"]),
     ]
 
 
 class _OidcHandlers:
-    """Serves the routes. A failed sign-in shows the sign-in screen with the code of the failure."""
+    """Serves the routes. After a failed sign-in, the sign-in screen shows the code of the failure."""
 
     def __init__(self, stores: Stores, client: OidcClient, pending_sign_ins: PendingSignIns) -> None:
         self._stores = stores
@@ -55,21 +65,28 @@ class _OidcHandlers:
             response = _redirect(await self._client.authorization_url(pending))
         except Exception as error:
             return _failed(error)
-        response.set_cookie(
-            PENDING_COOKIE, cookie, max_age=PENDING_S, path="/", secure=True, httponly=True, samesite="lax"
-        )
-        return response
+        return _with_pending(response, cookie)
+
+    async def begin_invited(self, request: Request) -> Response:
+        """Gives the browser of an invited person the address at the provider.
+
+        The invitation is in the body, since addresses are logged and kept in histories.
+        """
+        body = await json_body(request)
+        invitation = inputs.text(body, "invitation", inputs.MAX_TOKEN_CHARS)
+        pending, cookie = self._pending_sign_ins.begin("/", invitation)
+        return _with_pending(json_answer({"url": await self._client.authorization_url(pending)}), cookie)
 
     async def finish(self, request: Request) -> Response:
-        """Signs in the person with whom the provider sends the browser back."""
+        """Verifies the provider's answer, and begins a session of the person."""
         try:
             pending = self._pending_sign_ins.open(request.cookies.get(PENDING_COOKIE))
-            proven = await self._client.finish(pending, request.query_params)
-            token = await self._begin_session(proven, client_of(request))
-            await self._end_replaced_session(request)
+            sign_in = await self._client.finish(pending, request.query_params)
+            token = await self._begin_session(sign_in, pending.invitation, client_of(request))
+            response = await with_new_session(self._stores.sessions, request, _redirect(pending.next), token)
         except Exception as error:
             return _failed(error)
-        return _without_pending(with_session_cookie(_redirect(pending.next), token))
+        return _without_pending(response)
 
     async def log_out(self, request: Request) -> Response:
         """Ends sessions at the request of the provider (OpenID Connect Back-Channel Logout 1.0)."""
@@ -86,34 +103,51 @@ class _OidcHandlers:
             return json_answer({"error": "temporarily_unavailable"}, 503, {"Retry-After": "1"})
         return json_answer({})
 
-    async def _begin_session(self, proven: ProvenPerson, client: Client) -> str:
+    async def _begin_session(self, sign_in: ProviderSignIn, invitation: str | None, client: RequestClient) -> str:
         """Creates or updates the user, and returns the token of a new session. Raises: SignInFailed."""
-        person, stores = proven.person, self._stores
+        person, stores = sign_in.person, self._stores
+        key = UserKey(person.organization_id, person.user_id)
+        if await stores.local_accounts.of_user(*key) is not None:
+            raise SignInFailed(SignInFailure.LOCAL_ACCOUNT, "the id belongs to a local account")
+        if invitation is not None:
+            await self._check_invitation(person.organization_id, invitation)
         roles = person.roles or frozenset({Role.MEMBER})
-        by_name = sorted(roles, key=lambda role: role.value)
+        sorted_roles = sorted(roles, key=lambda role: role.value)
         user = await stores.users.sign_in(
-            person.organization_id, person.user_id, by_name, person.name, person.handle, person.email
+            person.organization_id,
+            person.user_id,
+            sorted_roles,
+            person.name,
+            person.handle,
+            person.email,
+            is_email_verified=person.is_email_verified,
         )
         if user.is_deactivated:
             raise SignInFailed(SignInFailure.DEACTIVATED, "the account is deactivated")
-        key = UserKey(person.organization_id, person.user_id)
+        actor = Actor(*key, client.address, client.user_agent)
         if person.roles is not None:
-            await stores.login_grants.grant(Actor(*key, client.address, client.user_agent), person.roles)
-        new = NewSession(key, SignInMethod.OIDC, client.address, client.user_agent, roles, proven.provider)
+            await stores.login_grants.grant(actor, person.roles)
+        if invitation is not None:
+            await self._accept(invitation, actor, user)
+        new = NewSession(key, SignInMethod.OIDC, client.address, client.user_agent, roles, sign_in.session)
         return await stores.sessions.begin(new)
 
-    async def _end_replaced_session(self, request: Request) -> None:
-        """Ends the session of which this browser loses the cookie."""
+    async def _check_invitation(self, organization_id: str, token: str) -> None:
+        """Raises SignInFailed if nobody can accept the invitation, so that the sign-in creates no user."""
         try:
-            replaced = session_token(request.headers)
-        except SessionEnded:
-            return
-        if replaced is not None:
-            await self._stores.sessions.end_token(replaced)
+            require_open(await self._stores.invitations.find(organization_id, token))
+        except (LinkInvalid, Conflict) as error:
+            raise SignInFailed(SignInFailure.INVITATION, error.message) from None
+
+    async def _accept(self, token: str, actor: Actor, user: User) -> None:
+        try:
+            await self._stores.invitations.accept(actor, token, user)
+        except (LinkInvalid, Conflict, Forbidden) as error:
+            raise SignInFailed(SignInFailure.INVITATION, error.message) from None
 
 
 def _failed(error: Exception) -> Response:
-    """Shows the sign-in screen with the code of the failure. Logs the reason."""
+    """Redirects to the sign-in screen with the code of the failure. Logs the reason."""
     failure = SignInFailure.INVALID
     if isinstance(error, SignInFailed):
         failure = error.failure
@@ -133,6 +167,9 @@ def _redirect(address: str) -> RedirectResponse:
     return RedirectResponse(address, 303, headers)
 
 
+def _with_pending(response: Response, cookie: str) -> Response:
+    return with_cookie(response, PENDING_COOKIE, cookie, PENDING_S, "lax")
+
+
 def _without_pending(response: Response) -> Response:
-    response.delete_cookie(PENDING_COOKIE, path="/", secure=True, httponly=True, samesite="lax")
-    return response
+    return without_cookie(response, PENDING_COOKIE, "lax")

@@ -16,7 +16,8 @@ STAMPS = Path(__file__).parents[1] / "stamps"
 
 POLICY = (
     "default-src 'self'; script-src 'self'; worker-src 'self' blob:; style-src 'self' 'unsafe-inline'; "
-    "connect-src 'self' ws: wss:; font-src 'self' data:; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'"
+    "connect-src 'self' ws: wss:; font-src 'self' data:; img-src 'self' data: blob:; "
+    "frame-ancestors 'none'; base-uri 'none'"
 )
 HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -63,12 +64,14 @@ def _page(dist: Path, name: str) -> Route:
     return Route(path, page, name=name)
 
 
-def _favicon(dist: Path) -> Route:
-    async def favicon(request: Request) -> Response:
-        file = dist / "favicon.svg"
-        return FileResponse(file, headers=PICTURE_HEADERS) if file.exists() else Response(status_code=404)
+def _root_file(dist: Path, name: str, headers: Mapping[str, str], media_type: str) -> Route:
+    """Returns the route of a file at the root, such as the service worker, whose path limits the pages it controls."""
 
-    return Route("/favicon.svg", favicon)
+    async def root_file(request: Request) -> Response:
+        file = dist / name
+        return FileResponse(file, 200, headers, media_type) if file.exists() else Response(status_code=404)
+
+    return Route(f"/{name}", root_file)
 
 
 def page_routes(dist: Path = DIST) -> list[BaseRoute]:
@@ -76,7 +79,10 @@ def page_routes(dist: Path = DIST) -> list[BaseRoute]:
     return [
         _page(dist, "index"),
         _page(dist, "graphiql"),
-        _favicon(dist),
+        _root_file(dist, "favicon.svg", PICTURE_HEADERS, "image/svg+xml"),
+        _root_file(dist, "push-worker.js", HEADERS, "text/javascript"),
+        _root_file(dist, "manifest.webmanifest", HEADERS, "application/manifest+json"),
+        Mount("/icons", _StaticFolder(dist / "icons", PICTURE_HEADERS)),
         Mount("/assets", _StaticFolder(dist / "assets", ASSET_HEADERS)),
         Mount("/stamps", _StaticFolder(STAMPS, PICTURE_HEADERS)),
     ]

@@ -1,4 +1,4 @@
-"""The cookie of a session, and the route that ends the session: POST /sign-out."""
+"""The cookie of a session, its replacement by a sign-in, and the route that ends the session: POST /sign-out."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -6,33 +6,37 @@ from starlette.routing import Route
 
 from server.auth.credentials import SESSION_COOKIE, RequestCredentials, SessionEnded, session_token
 from server.auth.oidc.client import OidcClient
-from server.http.browser_routes import browser_route, json_answer
+from server.http.browser_routes import browser_route
+from server.http.cookies import with_cookie, without_cookie
+from server.http.json_answers import json_answer
 from storage.errors import Unavailable
 from storage.identity.session_records import UserSession
+from storage.identity.sessions import SessionStore
 from storage.stores import Stores
 
 COOKIE_MAX_AGE_S = 400 * 86_400
 """The longest time that browsers keep a cookie. The server ends the session earlier."""
 
 
-def with_session_cookie(response: Response, token: str) -> Response:
-    """Adds the cookie of a session that has begun."""
-    response.set_cookie(
-        SESSION_COOKIE, token, max_age=COOKIE_MAX_AGE_S, path="/", secure=True, httponly=True, samesite="lax"
-    )
-    return response
+async def with_new_session(sessions: SessionStore, request: Request, response: Response, token: str) -> Response:
+    """Adds the cookie of a session that has begun, and ends the session whose cookie it replaces.
+
+    Every sign-in sets its cookie here. Nobody can therefore go on with the cookie that the browser had before.
+    """
+    if (replaced := _token_of(request)) is not None:
+        await sessions.end_token(replaced)
+    return with_cookie(response, SESSION_COOKIE, token, COOKIE_MAX_AGE_S, "lax")
 
 
 def without_session_cookie(response: Response) -> Response:
-    """Has the browser remove the cookie."""
-    response.delete_cookie(SESSION_COOKIE, path="/", secure=True, httponly=True, samesite="lax")
-    return response
+    """Makes the browser remove the cookie."""
+    return without_cookie(response, SESSION_COOKIE, "lax")
 
 
 def session_routes(
     stores: Stores, credentials: RequestCredentials, oidc: OidcClient | None, base_url: str
 ) -> list[Route]:
-    """Returns the route of the sign-out. Its answer has the address that signs the person out at the provider too."""
+    """Returns the route of the sign-out. Its answer has the address at which people also sign out at the provider."""
 
     async def provider_url(ended: UserSession | None) -> str | None:
         if oidc is None or ended is None or ended.provider is None:
@@ -43,11 +47,16 @@ def session_routes(
             return None
 
     async def sign_out(request: Request) -> Response:
-        try:
-            token = session_token(request.headers)
-        except SessionEnded:
-            token = None
+        token = _token_of(request)
         ended = None if token is None else await stores.sessions.end_token(token)
         return without_session_cookie(json_answer({"signOutUrl": await provider_url(ended)}))
 
     return [browser_route("/sign-out", "POST", credentials, sign_out)]
+
+
+def _token_of(request: Request) -> str | None:
+    """Returns the token of the session's cookie; None if there is none, or if it can't be a token."""
+    try:
+        return session_token(request.headers)
+    except SessionEnded:
+        return None

@@ -4,7 +4,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from server.http.browser_routes import json_answer
+from server.auth.passkeys.relying_party import relying_party
+from server.http.json_answers import json_answer
 from server.http.oidc import SIGN_IN
 from server.settings import Settings
 
@@ -16,6 +17,8 @@ def sign_in_options_route(settings: Settings) -> Route:
         methods.append({"method": "OIDC", "name": settings.oidc_display_name, "url": SIGN_IN})
     if settings.has_local_accounts:
         methods.append({"method": "PASSWORD", "name": "", "url": "/sign-in/password"})
+    if settings.has_local_accounts and relying_party(settings.base_url):
+        methods.append({"method": "PASSKEY", "name": "", "url": "/sign-in/passkey"})
     if settings.has_local_accounts and settings.open_registration:
         methods.append({"method": "REGISTRATION", "name": "", "url": "/accounts"})
 

@@ -20,7 +20,7 @@ class BodyTooLarge(BadUserInput):
     """The request's body is over the limit."""
 
     def __init__(self) -> None:
-        super().__init__("body", f"at most {MAX_BODY_BYTES} bytes; {MAX_LIST_BODY_BYTES} for lists of calls")
+        super().__init__("body", f"at most {MAX_BODY_BYTES:,} bytes, or {MAX_LIST_BODY_BYTES:,} for lists of calls")
 
 
 class RequestBodies:
@@ -34,8 +34,8 @@ class RequestBodies:
     def limited(self, receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> Iterator[Receive]:
         """Yields a `receive` that counts the body. The body counts as held until the block ends.
 
-        The `receive` raises BodyTooLarge once the body has more than `max_bytes` bytes, and RateLimited while all
-        bodies together have too many.
+        The `receive` raises BodyTooLarge once the body has more than `max_bytes` bytes. It raises RateLimited if the
+        process would hold too many bytes of all bodies together.
         """
         read_bytes = 0
 
@@ -57,7 +57,7 @@ class RequestBodies:
     def _add(self, chunk_bytes: int) -> None:
         if self._held_bytes + chunk_bytes > self._max_held_bytes:
             REFUSALS.inc()
-            raise RateLimited("The server receives too many large requests at the moment.", 1000)
+            raise RateLimited("The server receives too many large requests at the moment. Try again later.", 1000)
         self._change_held(chunk_bytes)
 
     def _change_held(self, by_bytes: int) -> None:

@@ -12,7 +12,13 @@ STALLED_S = 10.0
 """A client that takes no byte of its response for this time is disconnected."""
 
 ARRIVAL_TIMEOUT_S = 60.0
-"""A request must have arrived completely after this time."""
+"""A request must arrive completely within this time. An upload may take longer while it makes progress."""
+
+MIN_UPLOAD_BYTES = 64 * 1024
+"""Number of bytes that make progress of an upload, within the same time."""
+
+UPLOADS = b"/uploads/"
+"""Beginning of the paths that take uploads."""
 
 KERNEL_BUFFER_BYTES = 256 * 1024
 """By default the kernel buffers some megabytes for each connection."""
@@ -26,6 +32,8 @@ class HttpProtocol(HttpToolsProtocol):
         self._progress_timer: asyncio.TimerHandle | None = None
         self._arrival_timer: asyncio.TimerHandle | None = None
         self._is_request_complete = False
+        self._received_bytes = 0
+        self.url = b""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Limits the data that waits in the kernel, and the time for the first request."""
@@ -36,6 +44,7 @@ class HttpProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Limits the time until the request is complete."""
         super().data_received(data)
+        self._received_bytes += len(data)
         self._update_arrival_timer()
 
     def on_message_begin(self) -> None:
@@ -77,9 +86,14 @@ class HttpProtocol(HttpToolsProtocol):
             self._arrival_timer.cancel()
             self._arrival_timer = None
         elif not self._is_request_complete and self._arrival_timer is None:
+            self._received_bytes = 0
             self._arrival_timer = self.loop.call_later(ARRIVAL_TIMEOUT_S, self._refuse_late_request)
 
     def _refuse_late_request(self) -> None:
+        self._arrival_timer = None
+        if self.url.startswith(UPLOADS) and self._received_bytes >= MIN_UPLOAD_BYTES:
+            self._update_arrival_timer()
+            return
         self.send_400_response(f"The request did not arrive within {ARRIVAL_TIMEOUT_S:g} s.")
 
     def _check_progress_later(self) -> None:

@@ -51,13 +51,13 @@ START_LOOKAHEAD = timedelta(milliseconds=60)
 POLL_AFTER = timedelta(seconds=30)
 POLL_INTERVAL = timedelta(seconds=60)
 NOT_FOUND_TRUSTED_AFTER = timedelta(seconds=5)
-"""How long after notAfter the answer "no such call" is trusted. Before that, a delayed request may still arrive."""
+"""How long after notAfter "no such call" is not yet trusted as an answer, since a delayed request may still arrive."""
 
 UNREPORTED = -1
 """The sequence number that is stored for a call without a report. Services count reports from 0 or from 1."""
 
 UNTRIED = 0
-"""The queue position of numbers that were never tried. A retry has the Unix time in microseconds at which it is due."""
+"""The queue position of a number without a call. A retry has the Unix time in microseconds at which it is due."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class _TaskChange:
             task.pop("queue", None)
         if state not in ACTIVE_STATES and state is not CallTaskState.UNKNOWN:
             task.pop("ask_at", None)
-        is_completed = complete_if_done(job)
+        is_completed = complete_if_done(job, batch.at)
         emit_task_changed(batch, job, task)
         batch.put(TASKS, task)
         emit_job_changed(batch, job, at_once=is_completed)
@@ -285,7 +285,7 @@ class ReportCall(_TaskChange, Change[CallTask]):
         task |= {"outcome": outcome.value, "ended_at": self._ended_at(batch, call), "error": None}
         count_outcome(job, outcome)
         self.free_slot(batch, call)
-        if outcome is CallOutcome.DO_NOT_CALL:
+        if outcome is CallOutcome.DO_NOT_CALL and task["phone"]:
             self._forbid(batch, task["phone"])
         if outcome in RETRIED_OUTCOMES and task["attempts"] < job["max_attempts"] and "open" in job:
             due = batch.at + timedelta(seconds=job["retry_delay_s"])
@@ -313,10 +313,10 @@ class RequeueCall(_TaskChange, Change[bool]):
     usual_events = 2
     ordinal: int
     hold_off_s: float = 0.0
-    """For how many seconds the organization starts no call, as the telephony service requested."""
+    """For how many seconds the organization must start no call, as the telephony service requested."""
 
     def plan(self, batch: Batch) -> bool:
-        """Queues the number. Returns False and changes nothing if a report proves that the call happened."""
+        """Queues the number; fails it in a COMPLETED job. Returns False and changes nothing unless `is_unreported`."""
         task = self.copy_task(batch)
         if not is_unreported(task, self.ordinal):
             return False
@@ -355,7 +355,7 @@ class FailCall(_TaskChange, Change[bool]):
     error: str
 
     def plan(self, batch: Batch) -> bool:
-        """Fails the task. Returns False and changes nothing if the call has a report."""
+        """Fails the task. Returns False and changes nothing unless `is_unreported`."""
         task = self.copy_task(batch)
         if not is_unreported(task, self.ordinal):
             return False
@@ -378,7 +378,11 @@ class MarkCallUnknown(_TaskChange, Change[bool]):
     """Whether the call may still be active, so that its slot stays."""
 
     def plan(self, batch: Batch) -> bool:
-        """Sets the state to UNKNOWN. Returns False and changes nothing if the call is over or already unknown."""
+        """Sets the state to UNKNOWN, and frees the slot unless `keeps_slot`.
+
+        Returns False and changes nothing if the call is over or not the task's latest, or if it is already unknown and
+        keeps its slot.
+        """
         task = self.copy_task(batch)
         call = task.get("call")
         if call is None or call["n"] != self.ordinal or call["over"]:

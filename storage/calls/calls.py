@@ -51,7 +51,7 @@ from storage.calls.start_timer import StartTimer
 from storage.calls.wake_ups import WakeUpChannel
 from storage.calls.windows import CallingWindow
 from storage.errors import NotFound
-from storage.mongo import Document, Mongo
+from storage.mongo import Document, Mongo, due_filter, seconds_from_now
 from storage.streams.log import jobs_stream
 from storage.streams.sequencer import Sequencer
 
@@ -148,12 +148,12 @@ class CallStore:
 
     @property
     def _planning_lead(self) -> timedelta:
-        """How long before the next start the broker plans it. A little shorter than a commit may precede its start."""
+        """How long before its start time the broker plans a call. A little less than StartCall accepts, as a margin."""
         return START_LOOKAHEAD * 5 / 6 + self._timer.lead
 
     async def organizations_with_work(self) -> list[str]:
         """Returns organizations that need a broker: with jobs that run, wait for a window, or start within 90 s."""
-        starts_soon = {"$lt": ["$start_at", {"$add": ["$$NOW", int(SOON_S * 1000)]}]}
+        starts_soon = {"$lt": ["$start_at", seconds_from_now(SOON_S)]}
         started = [CallJobState.RUNNING.value, CallJobState.WAITING_FOR_WINDOW.value]
         has_work = [{"state": {"$in": started}}, {"state": CallJobState.SCHEDULED.value, "$expr": starts_soon}]
         pipeline: list[Document] = [{"$match": {"open": True, "$or": has_work}}, {"$group": {"_id": "$org"}}]
@@ -205,7 +205,7 @@ class CallStore:
         return documents[0]
 
     async def _next_calls(self, running: Sequence[CallJobDocument], now: datetime, limit: int) -> list[NextCall]:
-        """Returns numbers in list order, oldest job first. In each job, due retries precede untried numbers."""
+        """Returns numbers, oldest job first. In each job, due retries come before untried numbers in list order."""
         calls: list[NextCall] = []
         for job in running:
             ranges = [(UNTRIED, UNTRIED)] if job["max_attempts"] == 1 else [(UNTRIED + 1, _us(now)), (UNTRIED, UNTRIED)]
@@ -252,9 +252,10 @@ class CallStore:
         pipeline: list[Document] = [
             {"$match": {"_id": call.key.task.job_id, "state": CallJobState.RUNNING.value}},
             {"$project": {"_id": 1}},
-            {"$lookup": {"from": DO_NOT_CALL, "pipeline": [{"$match": {"_id": entry}}], "as": "blocked"}},
+            {"$lookup": {"from": DO_NOT_CALL, "pipeline": [{"$match": {"_id": entry}}], "as": "entries"}},
         ]
-        return [found["blocked"] for found in await self._mongo.aggregate(JOBS, pipeline)] == [[]]
+        running_jobs = await self._mongo.aggregate(JOBS, pipeline)
+        return [job["entries"] for job in running_jobs] == [[]]
 
     async def report(
         self,
@@ -292,17 +293,17 @@ class CallStore:
         return self._organizations[job_id]
 
     async def requeue(self, call: Call, hold_off_s: float = 0.0) -> bool:
-        """Queues the number of a call that provably never happened. Returns False if the call has a report."""
+        """Queues the number of a call that provably never happened. Returns False if it is over or has a report."""
         change = RequeueCall(call.organization_id, call.key.task, call.key.ordinal, hold_off_s)
         return await self._commit_and_wake(call, change)
 
     async def fail(self, call: Call, error: str) -> bool:
-        """Fails a call that was refused permanently. Returns False if the call has a report."""
+        """Fails a call that was refused permanently. Returns False if it is over or has a report."""
         change = FailCall(call.organization_id, call.key.task, call.key.ordinal, error)
         return await self._commit_and_wake(call, change)
 
     async def mark_unknown(self, call: Call, error: str, keeps_slot: bool) -> bool:
-        """Marks a call whose outcome is unknown. Returns False if the call is over or already unknown."""
+        """Marks a call whose outcome is unknown. Returns False if nothing has changed, as MarkCallUnknown says."""
         change = MarkCallUnknown(call.organization_id, call.key.task, call.key.ordinal, error, keeps_slot)
         return await self._commit_and_wake(call, change)
 
@@ -311,8 +312,8 @@ class CallStore:
         self.wake_ups.wake(call.organization_id)
         return has_changed
 
-    async def poll_early(self, call: Call) -> None:
-        """Postpones the poll of a call that may not have begun, until the answer "no such call" can be trusted."""
+    async def schedule_early_poll(self, call: Call) -> None:
+        """Schedules a poll for the earliest time at which the answer "no such call" can be trusted."""
         query = {"_id": call.key.task.document_id, "call.n": call.key.ordinal, "ask_at": {"$exists": True}}
         await self._tasks.update_one(query, {"$set": {"ask_at": call.not_after + NOT_FOUND_TRUSTED_AFTER}})
 
@@ -343,7 +344,7 @@ class CallStore:
 
     async def _due_tasks(self, limit: int) -> list[_DueTask]:
         """Returns tasks that are due for polling, the longest overdue first."""
-        due = {"ask_at": {"$exists": True}, "$expr": {"$lte": ["$ask_at", "$$NOW"]}}
+        due = due_filter("ask_at")
         pipeline: list[Document] = [
             {"$match": due},
             {"$sort": {"ask_at": 1}},
@@ -354,7 +355,7 @@ class CallStore:
 
     async def _claim(self, task: _DueTask) -> bool:
         unchanged = {"_id": task["_id"], "ask_at": task["ask_at"]}
-        postponement = [{"$set": {"ask_at": {"$add": ["$$NOW", _ms(POLL_INTERVAL)]}}}]
+        postponement = [{"$set": {"ask_at": seconds_from_now(POLL_INTERVAL.total_seconds())}}]
         updated = await self._tasks.update_one(unchanged, postponement)
         return updated.modified_count == 1
 

@@ -6,25 +6,48 @@ from pymongo import UpdateOne
 from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.calls.documents import DO_NOT_CALL, DoNotCallDocument, PhoneNumberId
-from storage.mongo import Mongo
+from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
+from storage.mongo import Mongo, Session
 
 
 class DoNotCallStore:
     """Reads and changes the do-not-call list of each organization. Numbers are in E.164 form."""
 
     def __init__(self, mongo: Mongo) -> None:
+        self._mongo = mongo
+        self._audit = AuditLog(mongo)
         self._entries: AsyncCollection[DoNotCallDocument] = mongo[DO_NOT_CALL]
 
-    async def add(self, organization_id: str, phone_numbers: Iterable[str]) -> int:
+    async def add(self, organization_id: str, phone_numbers: Iterable[str], actor: Actor | None = None) -> int:
         """Adds the numbers. Returns how many of them were new."""
-        at = [{"$set": {"at": {"$ifNull": ["$at", "$$NOW"]}}}]
-        writes = [UpdateOne({"_id": id_}, at, upsert=True) for id_ in _ids(organization_id, phone_numbers)]
-        return (await self._entries.bulk_write(writes, ordered=False)).upserted_count if writes else 0
+        keep_first_time = [{"$set": {"at": {"$ifNull": ["$at", "$$NOW"]}}}]
+        writes = [UpdateOne({"_id": id_}, keep_first_time, upsert=True) for id_ in _ids(organization_id, phone_numbers)]
 
-    async def remove(self, organization_id: str, phone_numbers: Iterable[str]) -> int:
+        async def work(session: Session) -> int:
+            added = (await self._entries.bulk_write(writes, ordered=False, session=session)).upserted_count
+            await self._record(actor, AuditAction.DO_NOT_CALL_ADDED, added, session)
+            return added
+
+        return await self._mongo.transact(work) if writes else 0
+
+    async def remove(self, organization_id: str, phone_numbers: Iterable[str], actor: Actor | None = None) -> int:
         """Removes the numbers. Returns how many of them were listed."""
-        removed = await self._entries.delete_many({"_id": {"$in": _ids(organization_id, phone_numbers)}})
-        return removed.deleted_count
+        listed = {"_id": {"$in": _ids(organization_id, phone_numbers)}}
+
+        async def work(session: Session) -> int:
+            removed = (await self._entries.delete_many(listed, session=session)).deleted_count
+            await self._record(actor, AuditAction.DO_NOT_CALL_REMOVED, removed, session)
+            return removed
+
+        return await self._mongo.transact(work)
+
+    async def _record(self, actor: Actor | None, action: AuditAction, count: int, session: Session) -> None:
+        """Inserts an entry into the audit log if the list was changed. The entry has no phone numbers."""
+        if actor is None or count == 0:
+            return
+        at, kind = await self._mongo.now(), TargetKind.DO_NOT_CALL_LIST
+        entry = audit_document(actor, action, kind, actor.organization_id, at, count=str(count))
+        await self._audit.insert(entry, session)
 
     async def listed_numbers(self, organization_id: str, phone_numbers: Sequence[str]) -> frozenset[str]:
         """Returns those of the numbers that are on the list."""

@@ -60,6 +60,10 @@ class CallJobDocument(TypedDict):
     """A CallJobState."""
     open: NotRequired[bool]
     """True while the job is not in a final state, then absent. A partial index holds open jobs only."""
+    ended_at: NotRequired[datetime]
+    """When the job reached its final state. Absent until then, and in jobs that ended in an earlier version."""
+    kept: NotRequired[str]
+    """Data that a retention rule has left in the tasks: PHONE_NUMBERS, VARIABLES, or NOTHING. Absent: both."""
     told_at: NotRequired[datetime]
     """When the last CallJobChanged was emitted."""
     untold: NotRequired[bool]
@@ -70,13 +74,13 @@ class CallJobDocument(TypedDict):
     """When the CallTaskChanged events of the last second were emitted; at most ten instants."""
 
 
-class RowId(TypedDict):
+class CallTaskId(TypedDict):
     """The `_id` of a row of a list. The ids of a job's rows are adjacent and in list order."""
 
     j: str
     """The job's id."""
     r: int
-    """The line on which the row begins. The header is line 1."""
+    """The line on which the row begins. Lines count from 1."""
 
 
 class LatestCall(TypedDict):
@@ -96,17 +100,18 @@ class LatestCall(TypedDict):
 class CallTaskDocument(TypedDict):
     """One number of a job (`call_tasks`). Kept as long as its job."""
 
-    _id: RowId
+    _id: CallTaskId
     org: str
     """The organization's id."""
     phone: str
-    """The number in E.164 form."""
+    """The number in E.164 form; empty once a retention rule has removed it."""
     variables: list[list[str]]
-    """Pairs of name and value, in the order of the list's columns."""
+    """Pairs of name and value, in the order of the list's columns; empty once a retention rule has removed them."""
     state: str
     """A CallTaskState."""
     queue: NotRequired[int]
-    """0 for a number that was never tried, otherwise the next try in Unix microseconds. Only while QUEUED."""
+    """When the next try is due, in Unix microseconds; 0 for a number that was never tried, or whose last call never
+    happened. Only while QUEUED."""
     attempts: int
     """Number of calls, without calls that provably never happened."""
     dials: int
@@ -117,7 +122,7 @@ class CallTaskDocument(TypedDict):
     started_at: NotRequired[datetime | None]
     """When the latest call began."""
     ended_at: NotRequired[datetime | None]
-    """When the latest call ended, as the telephony service reported it."""
+    """When the latest call ended or failed, or when the number was skipped; the reported time if there is one."""
     error: NotRequired[str | None]
     """Why the task failed or is unknown, as a sentence for people."""
     ask_at: NotRequired[datetime]
@@ -142,7 +147,7 @@ class CallDraftDocument(TypedDict):
 class CallRowErrorDocument(TypedDict):
     """A bad row of a rejected list (`call_row_errors`). Kept as long as its job."""
 
-    _id: RowId
+    _id: CallTaskId
     column: str | None
     """The bad column; None if the whole row is bad."""
     message: str

@@ -28,6 +28,7 @@ from storage.calls.records import (
 from storage.calls.windows import CallingWindow
 from storage.errors import Conflict, NotFound
 from storage.idempotency import IdempotencyKey
+from storage.identity.audit import Actor, AuditAction, TargetKind, put_entry
 from storage.ids import new_id
 from storage.streams.changes import Batch, Change, DocumentKey
 from storage.streams.log import jobs_stream
@@ -74,9 +75,10 @@ class NewCallJob:
             "counts": {state.value: 0 for state in CallTaskState} | {"QUEUED": task_count},
             "outcomes": {},
             "state": CallJobState.REJECTED.value,
+            "ended_at": at,
         }
         if not row_error_count:
-            set_state(document, state_at(document, at))
+            set_state(document, state_at(document, at), at)
         return document
 
 
@@ -90,13 +92,15 @@ def state_at(job: CallJobDocument, now: datetime) -> CallJobState:
     return CallJobState.RUNNING
 
 
-def set_state(job: CallJobDocument, state: CallJobState) -> None:
-    """Sets the state, and the field `open` by which brokers find jobs."""
+def set_state(job: CallJobDocument, state: CallJobState, at: datetime) -> None:
+    """Sets the state, the field `open` by which brokers find jobs, and the end of a job."""
     job["state"] = state.value
     if state in OPEN_STATES:
         job["open"] = True
+        job.pop("ended_at", None)
     else:
         job.pop("open", None)
+        job["ended_at"] = at
 
 
 def copy_job(batch: Batch, organization_id: str, job_id: str) -> CallJobDocument:
@@ -107,12 +111,12 @@ def copy_job(batch: Batch, organization_id: str, job_id: str) -> CallJobDocument
     return stored | {"counts": dict(stored["counts"]), "outcomes": dict(stored["outcomes"])}
 
 
-def complete_if_done(job: CallJobDocument) -> bool:
+def complete_if_done(job: CallJobDocument, at: datetime) -> bool:
     """Completes an open job without queued and active tasks. Returns whether it was completed."""
     counts = job["counts"]
     if "open" not in job or counts["QUEUED"] or any(counts[state.value] for state in ACTIVE_STATES):
         return False
-    set_state(job, CallJobState.COMPLETED)
+    set_state(job, CallJobState.COMPLETED, at)
     return True
 
 
@@ -175,6 +179,8 @@ class LaunchJob(Change[CallJob]):
     task_count: int
     row_error_count: int
     idempotency: IdempotencyKey | None = None
+    actor: Actor | None = None
+    """The operator, for the audit log; None for changes of workers."""
 
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the draft, which shows that the tasks still exist."""
@@ -187,8 +193,10 @@ class LaunchJob(Change[CallJob]):
             raise Conflict("Storing the list took too long. Launch it again.")
         batch.remove(DRAFTS, self.new.id)
         job = self.new.document(batch.at, batch.take_timestamp(), self.task_count, self.row_error_count)
-        complete_if_done(job)
+        complete_if_done(job, batch.at)
         emit_job_changed(batch, job, at_once=True)
+        details = {"numbers": str(self.task_count), "rowErrors": str(self.row_error_count)}
+        put_entry(batch, self.actor, AuditAction.CALL_JOB_LAUNCHED, TargetKind.CALL_JOB, self.new.id, **details)
         return job_record(job)
 
     def result_id(self, result: CallJob) -> str:
@@ -204,6 +212,11 @@ class JobAction(Enum):
     CANCEL = "cancel"
 
 
+_AUDIT_ACTIONS = {
+    JobAction.PAUSE: AuditAction.CALL_JOB_PAUSED,
+    JobAction.RESUME: AuditAction.CALL_JOB_RESUMED,
+    JobAction.CANCEL: AuditAction.CALL_JOB_CANCELLED,
+}
 _FINAL_STATES: Mapping[JobAction, CallJobState] = {JobAction.CANCEL: CallJobState.CANCELLED}
 
 
@@ -214,6 +227,8 @@ class ActOnJob(Change[CallJob]):
     organization_id: str
     job_id: str
     action: JobAction
+    actor: Actor | None = None
+    """The operator, for the audit log."""
 
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the job."""
@@ -229,8 +244,9 @@ class ActOnJob(Change[CallJob]):
             raise Conflict(f"The job is {state.value}, which is final. There is nothing to {self.action.value}.")
         new_state = self._apply_action(job, state, batch.at)
         if new_state is not state:
-            set_state(job, new_state)
+            set_state(job, new_state, batch.at)
             emit_job_changed(batch, job, at_once=True)
+            put_entry(batch, self.actor, _AUDIT_ACTIONS[self.action], TargetKind.CALL_JOB, self.job_id)
         return job_record(job)
 
     def _apply_action(self, job: CallJobDocument, state: CallJobState, at: datetime) -> CallJobState:
@@ -262,7 +278,7 @@ class RefreshJobState(Change[None]):
         if "open" not in job or job["state"] == CallJobState.PAUSED.value:
             return
         if (state := state_at(job, batch.at)).value != job["state"]:
-            set_state(job, state)
+            set_state(job, state, batch.at)
             emit_job_changed(batch, job, at_once=True)
 
 
@@ -273,6 +289,8 @@ class SetLimits(Change[CallLimits]):
     organization_id: str
     concurrent: int
     per_second: float
+    actor: Actor | None = None
+    """The administrator, for the audit log."""
 
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the limiter."""
@@ -281,10 +299,20 @@ class SetLimits(Change[CallLimits]):
     def plan(self, batch: Batch) -> CallLimits:
         """Sets the limits, which apply to every later start. Active calls continue."""
         limiter = Limiter.from_batch(batch, self.organization_id)
+        before = limits_record(limiter.document)
         limiter.set_limits(self.concurrent, self.per_second)
         limiter.put(batch)
         batch.emit("CallLimitsChanged", self.organization_id)
-        return limits_record(limiter.document)
+        after = limits_record(limiter.document)
+        if after != before:
+            details = {"before": _limits_text(before), "after": _limits_text(after)}
+            action, kind = AuditAction.CALL_LIMITS_SET, TargetKind.CALL_LIMITS
+            put_entry(batch, self.actor, action, kind, self.organization_id, **details)
+        return after
+
+
+def _limits_text(limits: CallLimits) -> str:
+    return f"{limits.concurrent_calls} at a time, {limits.calls_per_second:g} a second"
 
 
 @dataclass(slots=True)

@@ -21,9 +21,10 @@ from storage.calls.documents import (
 )
 from storage.calls.job_changes import LaunchJob, NewCallJob
 from storage.calls.list_parser import ListRow, parse_list
-from storage.calls.records import CallRowError, CallTaskState
+from storage.calls.records import CallHeaderError, CallRowError, CallTaskState
 from storage.idempotency import DuplicateRequest, IdempotencyKey
-from storage.mongo import Mongo, older_than
+from storage.identity.audit import Actor
+from storage.mongo import Mongo, literals, older_than
 from storage.streams.log import jobs_stream
 from storage.streams.sequencer import Sequencer
 
@@ -64,18 +65,19 @@ class JobLauncher:
             rows += len(chunk)
             tasks += len(_rows_to_call(chunk))
             errors += _errors(chunk)
-        # An error of the header is reported for line 1. The header does not count as a row.
-        return CheckedList(rows - any(error.row == 1 for error in errors), tasks, errors)
+        # The header does not count as a row.
+        return CheckedList(rows - any(isinstance(error, CallHeaderError) for error in errors), tasks, errors)
 
-    async def launch(self, new: NewCallJob, csv: str, key: IdempotencyKey | None) -> str:
+    async def launch(self, new: NewCallJob, csv: str, key: IdempotencyKey | None, actor: Actor | None = None) -> str:
         """Returns the id of the durable job. With a bad row the job is REJECTED and has no tasks.
 
-        Raises: BadUserInput, Conflict for a key that was used with other arguments.
+        Raises: BadUserInput for a list that is too large; Conflict for a key that was used with other arguments, and if
+        storing the list took over an hour.
         """
         try:
             await self._check_key(key)
             tasks, row_errors = await self._store(new, csv)
-            change = LaunchJob(new, tasks, row_errors, key)
+            change = LaunchJob(new, tasks, row_errors, key, actor)
             return (await self._sequencer.commit(jobs_stream(new.organization_id), change)).id
         except DuplicateRequest as duplicate:
             return duplicate.result_id
@@ -88,7 +90,7 @@ class JobLauncher:
 
     async def _store(self, new: NewCallJob, csv: str) -> tuple[int, int]:
         """Stores tasks and row errors. Returns the numbers of tasks and of row errors. A bad list has no tasks."""
-        draft = [{"$set": {"at": "$$NOW", "org": {"$literal": new.organization_id}}}]
+        draft = [{"$set": {"at": "$$NOW", **literals({"org": new.organization_id})}}]
         await self._drafts.update_one({"_id": new.id}, draft, upsert=True)
         rows, tasks, row_errors = parse_list(csv), 0, 0
         while chunk := await _next_chunk(rows):

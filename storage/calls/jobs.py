@@ -32,11 +32,12 @@ from storage.calls.records import (
 from storage.calls.wake_ups import WakeUpChannel
 from storage.errors import NotFound
 from storage.idempotency import IdempotencyKey
+from storage.identity.audit import Actor
 from storage.mongo import Document, Mongo
 from storage.mongo.batch_loader import BatchLoader
 from storage.streams.log import jobs_stream
 from storage.streams.sequencer import Sequencer
-from storage.timeline import Page, Range, read_page
+from storage.timeline import TimelinePage, TimelineRange, read_page
 
 
 class CallJobStore:
@@ -58,9 +59,11 @@ class CallJobStore:
         """Checks a list without storing it. Raises: BadUserInput for a list that is too large."""
         return await self._launcher.check(csv)
 
-    async def launch(self, new: NewCallJob, csv: str, key: IdempotencyKey | None) -> CallJob:
+    async def launch(
+        self, new: NewCallJob, csv: str, key: IdempotencyKey | None, actor: Actor | None = None
+    ) -> CallJob:
         """Returns the new job, or the job that the key created earlier. Raises: BadUserInput, Conflict."""
-        id_ = await self._launcher.launch(new, csv, key)
+        id_ = await self._launcher.launch(new, csv, key, actor)
         self._wake_ups.wake(new.organization_id)
         return await self.get(new.organization_id, id_)
 
@@ -80,7 +83,9 @@ class CallJobStore:
             raise NotFound("call job", id_)
         return job
 
-    async def page(self, organization_id: str, states: Sequence[CallJobState] | None, range_: Range) -> Page[CallJob]:
+    async def page(
+        self, organization_id: str, states: Sequence[CallJobState] | None, range_: TimelineRange
+    ) -> TimelinePage[CallJob]:
         """Returns a page of the organization's jobs by creation, filtered by `states` unless `states` is None."""
         in_states = {} if states is None else {"state": {"$in": [state.value for state in states]}}
 
@@ -91,10 +96,11 @@ class CallJobStore:
 
         return await read_page(range_, fetch, lambda job: job.timestamp)
 
-    async def act(self, organization_id: str, id_: str, action: JobAction) -> CallJob:
+    async def act(self, organization_id: str, id_: str, action: JobAction, actor: Actor | None = None) -> CallJob:
         """Pauses, resumes or cancels a job. Raises: NotFound, Conflict."""
         await self.get(organization_id, id_)
-        job = await self._sequencer.commit(jobs_stream(organization_id), ActOnJob(organization_id, id_, action))
+        change = ActOnJob(organization_id, id_, action, actor)
+        job = await self._sequencer.commit(jobs_stream(organization_id), change)
         self._wake_ups.wake(organization_id)
         return job
 
@@ -117,9 +123,11 @@ class CallJobStore:
         """Returns the organization's limits, or the defaults if none were set."""
         return await self._limits.get(organization_id) or limits_record(default_limits(organization_id))
 
-    async def set_limits(self, organization_id: str, concurrent: int, per_second: float) -> CallLimits:
+    async def set_limits(
+        self, organization_id: str, concurrent: int, per_second: float, actor: Actor | None = None
+    ) -> CallLimits:
         """Sets the limits, which apply to every later start."""
-        change = SetLimits(organization_id, concurrent, per_second)
+        change = SetLimits(organization_id, concurrent, per_second, actor)
         limits = await self._sequencer.commit(jobs_stream(organization_id), change)
         self._wake_ups.wake(organization_id)
         return limits

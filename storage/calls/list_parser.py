@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import phonenumbers
 from phonenumbers import NumberParseException, PhoneNumberFormat, ValidationResult
 
-from storage.calls.records import CallRowError
+from storage.calls.records import CallHeaderError, CallRowError
 from storage.errors import BadUserInput
 
 MAX_BYTES = 10 * 1024 * 1024
@@ -31,7 +31,7 @@ _IMPOSSIBLE = f"{_INVALID} Check its digits."
 
 @dataclass(frozen=True, slots=True)
 class ListRow:
-    """A valid row. `row` is the line on which it begins; the header is line 1. Duplicates are not called."""
+    """A valid row. `row` is the line on which it begins, counted from 1. Duplicates are not called."""
 
     row: int
     phone_number: str
@@ -48,7 +48,7 @@ class _InvalidRow(Exception):
 
 
 def parse_list(text: str) -> Iterator[ListRow | CallRowError]:
-    """Yields the rows in order: valid rows, or the first error of each invalid row.
+    """Yields the rows in order: valid rows, or the first error of each invalid row. A CallHeaderError is the only item.
 
     If several rows have one number, all except the first are duplicates.
 
@@ -69,7 +69,7 @@ def _parse_rows(text: str) -> Iterator[ListRow | CallRowError]:
         line, cells = next(rows, (1, _InvalidRow("The list is empty. Its first line must name the columns.")))
         names = _header(cells)
     except _InvalidRow as error:
-        yield CallRowError(line, error.column, str(error))
+        yield CallHeaderError(line, error.column, str(error))
         return
     earlier: set[str] = set()
     count = 0
@@ -84,7 +84,7 @@ def _parse_rows(text: str) -> Iterator[ListRow | CallRowError]:
         yield replace(row, is_duplicate=True) if row.phone_number in earlier else row
         earlier.add(row.phone_number)
     if not count:
-        yield CallRowError(line, None, "The list has a header but no rows. Add at least one number.")
+        yield CallHeaderError(line, None, "The list has a header but no rows. Add at least one number.")
 
 
 def _rows(text: str) -> Iterator[tuple[int, list[str] | _InvalidRow]]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from storage.calls.documents import CallJobDocument, CallTaskDocument, RowId
+from storage.calls.documents import CallJobDocument, CallTaskDocument, CallTaskId
 from storage.calls.windows import CallingWindow
 from storage.errors import NotFound
 from storage.timeline import Timestamp
@@ -59,8 +59,31 @@ class CallTaskState(Enum):
 ACTIVE_STATES = (CallTaskState.DIALLING, CallTaskState.IN_CALL)
 
 
+class TelephonyProvider(Enum):
+    """A service that makes calls. The simulator calls nobody."""
+
+    SIMULATOR = "SIMULATOR"
+    WEBHOOK = "WEBHOOK"
+    TWILIO = "TWILIO"
+
+
+@dataclass(frozen=True, slots=True)
+class TelephonyLine:
+    """A line by which calls are made. `caller_number` is None if the provider chooses the number."""
+
+    id: str
+    provider: TelephonyProvider
+    caller_number: str | None = None
+
+
+SERVER_LINE_ID = "server"
+"""The id of the line that the server's settings define for all organizations."""
+
+SIMULATED_LINES = (TelephonyLine(SERVER_LINE_ID, TelephonyProvider.SIMULATOR),)
+
+
 class CallOutcome(Enum):
-    """How a call ended. With DO_NOT_CALL and EXPIRED, the phone number may not have been called at all."""
+    """How a call ended. After DO_NOT_CALL or EXPIRED it is possible that the phone number was never called."""
 
     ANSWERED = "ANSWERED"
     VOICEMAIL = "VOICEMAIL"
@@ -84,7 +107,7 @@ FINAL_STATE_BY_OUTCOME: Mapping[CallOutcome, CallTaskState] = {
     CallOutcome.DO_NOT_CALL: CallTaskState.SKIPPED,
     CallOutcome.EXPIRED: CallTaskState.SKIPPED,
 }
-"""The state of a task with this outcome when no attempt is left, or when the outcome is never retried."""
+"""The state of a task whose call ended with this outcome, if the number is not queued again."""
 
 RETRIED_OUTCOMES = frozenset({CallOutcome.NO_ANSWER, CallOutcome.BUSY, CallOutcome.VOICEMAIL})
 
@@ -156,11 +179,15 @@ class CallJob:
 
 @dataclass(frozen=True, slots=True)
 class CallRowError:
-    """A bad row. `row` is its line in the list; the header is line 1."""
+    """A bad row. `row` is the line of the list on which it begins, counted from 1."""
 
     row: int
     column: str | None
     message: str
+
+
+class CallHeaderError(CallRowError):
+    """A bad header, or a list without rows. `row` is the line of the header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +206,7 @@ class TaskKey:
     row: int
 
     @classmethod
-    def from_id(cls, id_: RowId) -> "TaskKey":
+    def from_id(cls, id_: CallTaskId) -> "TaskKey":
         """Returns the key of a stored task."""
         return cls(id_["j"], id_["r"])
 
@@ -189,7 +216,7 @@ class TaskKey:
         return f"{self.job_id}-{self.row}"
 
     @property
-    def document_id(self) -> RowId:
+    def document_id(self) -> CallTaskId:
         """The task's `_id`. Its order is the order of the list."""
         return {"j": self.job_id, "r": self.row}
 

@@ -6,7 +6,7 @@ Each job has at most one outbox row of each kind. The row stays until all its ev
 from collections import defaultdict
 from collections.abc import Sequence
 
-from storage.calls.documents import JOBS, TASKS, CallJobDocument, CallTaskDocument, RowId
+from storage.calls.documents import JOBS, TASKS, CallJobDocument, CallTaskDocument, CallTaskId
 from storage.calls.job_changes import (
     MAX_TASK_EVENTS,
     TASK_EVENT_WINDOW,
@@ -46,10 +46,13 @@ class CallTaskRelay(OutboxRelay):
     """Emits the delayed task events of a job, at most ten a second."""
 
     def __init__(self) -> None:
-        self._delayed: defaultdict[str, list[RowId]] = defaultdict(list)
+        self._delayed: defaultdict[str, list[CallTaskId]] = defaultdict(list)
 
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
-        """Loads the jobs that the rows refer to, and for each job one task more than may be emitted at once."""
+        """Loads the jobs that the rows refer to, and for each job up to eleven tasks with a delayed event.
+
+        Ten of these events may be emitted at once. The eleventh shows that more are left.
+        """
         await load_jobs(mongo, session, rows, batch)
         for job_id in {row["ref"] for row in rows}:
             query = {"_id.j": job_id, "untold": True}
@@ -81,7 +84,7 @@ class CallTaskRelay(OutboxRelay):
 def _is_delayed(task: CallTaskDocument, job: CallJobDocument) -> bool:
     """Returns whether the task belongs to the job and has a delayed event.
 
-    Earlier changes of the batch may have delayed events of further tasks.
+    An earlier change of the batch may have put off the event of a task that `load` did not read.
     """
     return bool(task.get("untold")) and task["_id"]["j"] == job["_id"]
 

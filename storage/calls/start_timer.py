@@ -20,7 +20,8 @@ MAX_LEAD_S = 1.0
 LEAD_DECAY_S = 2.0
 """Time in which the lead that a slow commit causes shrinks by the factor e.
 
-In two seconds, many organizations start hundreds of calls, but a list of minute-long calls starts one or two.
+In this time, many organizations together start hundreds of calls, all of which a slow commit delays. A single list
+whose calls last a minute starts only one or two.
 """
 
 

@@ -1,7 +1,7 @@
 """Wake-ups notify brokers of changes in their organization: directly in this process, through Redis in other processes.
 
 A wake-up is only a hint. Without it, a broker plans its work again when the next start is due, and every few seconds.
-While Redis does not answer, it plans more often.
+While Redis does not answer, a broker plans more often.
 """
 
 import asyncio
@@ -13,12 +13,11 @@ import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from storage.redis.connections import messages
-from storage.redis.keys import Keys
+from storage.redis.connections import MAX_RECONNECT_S, MIN_RECONNECT_S, messages
+from storage.redis.keys import RedisKeys
 
 MAX_PENDING = 10_000
 SEND_TIMEOUT_S = 2.0
-RECONNECT_S = (0.05, 2.0)
 
 WakeUpHandler = Callable[[str, bool], None]
 """Called with an organization's id, and whether its broker's lock was released."""
@@ -32,7 +31,7 @@ log = structlog.get_logger(__name__)
 class WakeUpChannel:
     """Sends and receives wake-ups. One for each process. Sending never waits."""
 
-    def __init__(self, redis: Redis, keys: Keys) -> None:
+    def __init__(self, redis: Redis, keys: RedisKeys) -> None:
         self._redis = redis
         self._channel = keys.call_wake_ups()
         self.is_receiving = False
@@ -58,14 +57,14 @@ class WakeUpChannel:
         Calls `on_subscribed` after each subscription, since earlier wake-ups of other processes are lost.
         """
         self._handlers.append(handler)
-        delay_s = RECONNECT_S[0]
+        delay_s = MIN_RECONNECT_S
         try:
             while True:
                 with suppress(RedisError, OSError), self._not_receiving_afterwards():
                     async with self._redis.pubsub() as pubsub:
                         async with asyncio.timeout(SEND_TIMEOUT_S):
                             await pubsub.subscribe(self._channel)
-                        delay_s = RECONNECT_S[0]
+                        delay_s = MIN_RECONNECT_S
                         async for message in messages(pubsub):
                             if message["type"] == "message":
                                 self._handle(message["data"].decode(), handler)
@@ -74,7 +73,7 @@ class WakeUpChannel:
                             if on_subscribed is not None:
                                 on_subscribed()
                 await asyncio.sleep(delay_s)
-                delay_s = min(delay_s * 2, RECONNECT_S[1])
+                delay_s = min(delay_s * 2, MAX_RECONNECT_S)
         finally:
             self._handlers.remove(handler)
 
@@ -91,7 +90,7 @@ class WakeUpChannel:
             handler(organization_id, text[0] == RELEASED)
 
     async def close(self) -> None:
-        """Sends pending wake-ups."""
+        """Waits until pending wake-ups are sent."""
         if self._sending is not None:
             await asyncio.gather(self._sending, return_exceptions=True)
 

@@ -1,33 +1,33 @@
-"""Changes of a topic's messages and reactions, committed by the sequencer to the topic's stream."""
+"""Changes of a topic's messages, committed by the sequencer to the topic's stream."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from storage.chat.conversations.rules import direct_fields, record_message
 from storage.chat.documents import (
     MessageDocument,
     PinDocument,
-    ReactionCountDocument,
-    ReactionDocument,
-    ReactionDocumentId,
 )
 from storage.chat.memberships import community_stream
-from storage.chat.records import Message, message_record
-from storage.chat.restrictions import WriterChange, require_may_write, require_not_archived, require_not_removed
-from storage.chat.slow_mode import load_last_posts, require_pause
+from storage.chat.records import Message, Quote, message_record
+from storage.chat.restrictions import WriterChange, require_may_write, require_not_removed
+from storage.chat.search.terms import MESSAGE_TERMS, message_terms
+from storage.chat.slow_mode import load_last_posts, record_post_in_slow_mode
+from storage.chat.threads.followers import add_followers, load_hidden_authors, notify_followers
+from storage.chat.threads.rules import count_reply, thread_fields
 from storage.chat.trends import count_poster
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
+from storage.files.attachments import NewAttachment, attach_files, check_attachable, file_keys, remove_files
+from storage.files.link_previews import LinkPreview, first_url, put_preview
 from storage.idempotency import IdempotencyKey
-from storage.identity.audit import AUDIT, Actor, AuditAction, TargetKind, audit_document
+from storage.identity.audit import Actor, AuditAction, TargetKind, put_entry
 from storage.identity.records import user_stream
-from storage.ids import MessageKey
-from storage.link_previews import LinkPreview, first_url, preview_document
+from storage.ids import MessageKey, UserKey
 from storage.mongo import Mongo, Session
 from storage.notifications import NotificationKind, notify
 from storage.streams.changes import Batch, Change, DocumentKey
 
-MAX_EMOJIS = 30
 MESSAGES = "messages"
-REACTIONS = "reactions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,16 @@ class NewMessage:
     ignores_slow_mode: bool = False
     """True for messages of moderators, and for scheduled messages."""
 
+    attachments: Sequence[NewAttachment] = ()
+    quote: Quote | None = None
+
 
 @dataclass(slots=True)
 class PostMessage(WriterChange[Message]):
-    """Posts a message: stores it, emits its event, and notifies the community and the mentioned users."""
+    """Posts a message: stores it, emits its event, and notifies the mentioned users and the followers of a thread.
+
+    It also announces the activity to the community, to the people of a conversation, or in the topic of the parent.
+    """
 
     max_timestamps = 1
     new: NewMessage
@@ -61,30 +67,53 @@ class PostMessage(WriterChange[Message]):
         """The author."""
         return self.new.author_id
 
+    def needs(self) -> Sequence[DocumentKey]:
+        """Returns the files to attach and the quoted message."""
+        quote = self.new.quote
+        quoted: list[DocumentKey] = [] if quote is None else [(MESSAGES, quote.key.document_id)]
+        return [*file_keys(self.new.attachments), *quoted]
+
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads the restrictions of all writers of the batch, and in slow mode when they posted last."""
-        # Explicit: dataclasses with slots are created anew, so `super()` without arguments would fail.
+        """Reads the restrictions of all writers, their last posts in slow mode, and the authors whom followers hide."""
+        # Not `super()`, which fails here: `dataclass(slots=True)` creates a new class.
         await WriterChange.load(self, mongo, session, batch)
         writers = {change.writer_id for change in batch.changes if isinstance(change, PostMessage)}
         await load_last_posts(mongo, session, batch, writers)
+        await load_hidden_authors(mongo, session, batch, writers)
 
     def plan(self, batch: Batch) -> Message:
         """Puts the message at the topic's next timestamp.
 
-        Raises: Forbidden for a banned or muted author and in an archived community; RateLimited in slow mode.
+        Raises: Forbidden for a banned, removed or muted author, and in an archived topic or community. Forbidden in a
+        conversation that the author has not joined, or where nobody would read the message. RateLimited in slow mode.
+        NotFound, Conflict and BadUserInput for files that cannot be attached. NotFound and Conflict for a quoted
+        message that does not exist or was deleted.
         """
         new = self.new
         require_may_write(batch, new.author_id)
+        check_attachable(batch, UserKey(batch.head["org"], new.author_id), new.attachments)
+        _require_quotable(batch, new.quote)
         if not new.ignores_slow_mode:
-            require_pause(batch, new.author_id)
+            record_post_in_slow_mode(batch, new.author_id)
+        record_message(batch, new.author_id)
         timestamp = batch.take_timestamp()
         key = MessageKey(new.topic_id, timestamp)
         document = _new_document(key, new)
+        if new.attachments:
+            document["attachments"] = attach_files(batch, [message_place(key)], new.attachments)
         _request_preview(document, batch)
         batch.put(MESSAGES, document)
-        count_poster(batch, new.author_id)
+        batch.put(MESSAGE_TERMS, message_terms(document, new.community_id, thread_fields(batch)))
         batch.emit("MessagePosted", timestamp)
-        batch.add_outbox_row(community_stream(new.community_id), "TopicActivity", new.topic_id)
+        if thread_fields(batch) is not None:
+            count_reply(batch, +1)
+            notify_followers(batch, key, new.author_id, new.mention_ids)
+            add_followers(batch, (new.author_id, *new.mention_ids))
+        elif direct_fields(batch) is None:
+            count_poster(batch, new.author_id)
+            batch.add_outbox_row(community_stream(new.community_id), "TopicActivity", new.topic_id)
+        else:
+            batch.add_outbox_row(community_stream(new.topic_id), "ConversationActivity", new.topic_id)
         _notify_mentioned(batch, key, new.author_id, new.mention_ids)
         return message_record(document)
 
@@ -94,7 +123,7 @@ class PostMessage(WriterChange[Message]):
 
 
 @dataclass(slots=True)
-class _MessageChange(Change[Message]):
+class MessageChange(Change[Message]):
     """A change of one existing message."""
 
     key: MessageKey
@@ -117,6 +146,10 @@ class _MessageChange(Change[Message]):
             raise Conflict("The message was deleted.")
         return document
 
+    def terms_key(self) -> DocumentKey:
+        """Returns the key of the message's terms. Changes of the text need them."""
+        return MESSAGE_TERMS, self.key.document_id
+
     def put_message(self, batch: Batch, document: MessageDocument, event: str) -> Message:
         """Puts the message back and emits the event."""
         batch.put(MESSAGES, document)
@@ -125,7 +158,7 @@ class _MessageChange(Change[Message]):
 
 
 @dataclass(slots=True)
-class EditMessage(_MessageChange, WriterChange[Message]):
+class EditMessage(MessageChange, WriterChange[Message]):
     """Replaces the text of a message. A changed first link gets a new preview."""
 
     editor_id: str
@@ -137,8 +170,12 @@ class EditMessage(_MessageChange, WriterChange[Message]):
         """The editor."""
         return self.editor_id
 
+    def needs(self) -> Sequence[DocumentKey]:
+        """Returns the message and its terms."""
+        return [(MESSAGES, self.key.document_id), self.terms_key()]
+
     def plan(self, batch: Batch) -> Message:
-        """Puts the edited message, and notifies users whom the old text did not mention.
+        """Puts the edited message, and notifies the users whom only the new text mentions.
 
         Raises: NotFound, Conflict for a tombstone, Forbidden, BadUserInput for neither text nor stamp.
         """
@@ -146,8 +183,8 @@ class EditMessage(_MessageChange, WriterChange[Message]):
         if document["author"] != self.editor_id:
             raise Forbidden("Only the author can edit a message.")
         require_may_write(batch, self.editor_id)
-        if not self.text and document.get("stamp") is None:
-            raise BadUserInput("text", "1 to 4000 characters, since the message has no stamp")
+        if not (self.text or "stamp" in document or "attachments" in document):
+            raise BadUserInput("text", "1 to 4000 characters, since the message has no stamp and no file")
         has_new_link = first_url(self.text) != first_url(document["text"])
         newly_mentioned = [user_id for user_id in self.mention_ids if user_id not in document.get("mentions", ())]
         _notify_mentioned(batch, self.key, self.editor_id, newly_mentioned)
@@ -155,24 +192,30 @@ class EditMessage(_MessageChange, WriterChange[Message]):
         _set_mentions(document, self.mention_ids)
         if has_new_link:
             document.pop("preview", None)
+            document.pop("preview_picture", None)
             document.pop("preview_due", None)
             _request_preview(document, batch)
+        batch.put(MESSAGE_TERMS, message_terms(document, batch.head["community"], thread_fields(batch)))
         return self.put_message(batch, document, "MessageEdited")
 
 
 @dataclass(slots=True)
-class DeleteMessage(_MessageChange, WriterChange[Message]):
+class DeleteMessage(MessageChange, WriterChange[Message]):
     """Replaces a message by a tombstone."""
 
     deleter_id: str
     may_delete_any: bool
     actor: Actor | None = None
-    """The deleter and the place of the request, for the audit log; None for a deletion without a request."""
+    """The deleter and the client of the request, for the audit log; None for a deletion without a request."""
 
     @property
     def writer_id(self) -> str:
         """The person who deletes."""
         return self.deleter_id
+
+    def needs(self) -> Sequence[DocumentKey]:
+        """Returns the message and its terms."""
+        return [(MESSAGES, self.key.document_id), self.terms_key()]
 
     def plan(self, batch: Batch) -> Message:
         """Puts the tombstone, unless the message is deleted already. Raises: NotFound, Forbidden."""
@@ -189,92 +232,21 @@ class DeleteMessage(_MessageChange, WriterChange[Message]):
             # The relay removes the received reactions in the author's stream.
             batch.add_outbox_row(user_stream(batch.head["org"], document["author"]), "Reaction", self.key.document_id)
         remove_pin(batch, self.key.timestamp)
-        return self.put_message(batch, _tombstone(document, batch), "MessageDeleted")
+        remove_files(batch, message_place(self.key), document.get("attachments", ()))
+        count_reply(batch, -1)
+        tombstone = _tombstone(document, batch)
+        batch.put(MESSAGE_TERMS, message_terms(tombstone, batch.head["community"]))
+        return self.put_message(batch, tombstone, "MessageDeleted")
 
     def _audit(self, batch: Batch, author_id: str) -> None:
         """Puts the entry of the audit log about the deletion of another person's message."""
         actor = self.actor or Actor(batch.head["org"], self.deleter_id)
         details = {"community": batch.head["community"], "message": self.key.id}
-        entry = audit_document(actor, AuditAction.MESSAGE_DELETED, TargetKind.USER, author_id, batch.at, **details)
-        batch.put(AUDIT, entry)
+        put_entry(batch, actor, AuditAction.MESSAGE_DELETED, TargetKind.USER, author_id, **details)
 
 
 @dataclass(slots=True)
-class _ReactionChange(_MessageChange, WriterChange[Message]):
-    """A change of one user's reaction to a message with one emoji."""
-
-    organization_id: str
-    user_id: str
-    emoji: str
-
-    @property
-    def writer_id(self) -> str:
-        """The user."""
-        return self.user_id
-
-    @property
-    def reaction_id(self) -> ReactionDocumentId:
-        """The reaction's `_id`."""
-        return {"t": self.key.topic_id, "ts": self.key.timestamp, "e": self.emoji, "u": self.user_id}
-
-    def needs(self) -> Sequence[DocumentKey]:
-        """Returns the message and the reaction."""
-        return [(MESSAGES, self.key.document_id), (REACTIONS, self.reaction_id)]
-
-    def change_count(self, batch: Batch, document: MessageDocument, step: int) -> Message:
-        """Changes the emoji's count by `step`, and adds an outbox row for the stream of the message's author.
-
-        The row only identifies the reaction, since additions and removals may be relayed in any order. Reactions to the
-        user's own messages have no row.
-        """
-        counts = {each["emoji"]: each["count"] for each in document.get("reactions", ())}
-        counts[self.emoji] = counts.get(self.emoji, 0) + step
-        reactions: list[ReactionCountDocument] = [{"emoji": e, "count": c} for e, c in counts.items() if c > 0]
-        document.pop("reactions", None)
-        if reactions:
-            document["reactions"] = reactions
-        if document["author"] != self.user_id:
-            batch.add_outbox_row(user_stream(self.organization_id, document["author"]), "Reaction", self.reaction_id)
-        return self.put_message(batch, document, "ReactionsChanged")
-
-
-@dataclass(slots=True)
-class AddReaction(_ReactionChange):
-    """Adds a reaction. Idempotent."""
-
-    def plan(self, batch: Batch) -> Message:
-        """Puts the reaction, unless it exists. Raises: NotFound, Forbidden, Conflict (deleted, 31st emoji)."""
-        document = self.copy_undeleted_message(batch)
-        require_may_write(batch, self.user_id)
-        if batch.get(REACTIONS, self.reaction_id) is not None:
-            return message_record(document)
-        emojis = {each["emoji"] for each in document.get("reactions", ())}
-        if self.emoji not in emojis and len(emojis) >= MAX_EMOJIS:
-            raise Conflict(f"The message already has {MAX_EMOJIS} different reactions. Use one of them.")
-        reaction: ReactionDocument = {"_id": self.reaction_id, "at": batch.at}
-        batch.put(REACTIONS, reaction)
-        return self.change_count(batch, document, +1)
-
-
-@dataclass(slots=True)
-class RemoveReaction(_ReactionChange):
-    """Removes a reaction. Idempotent."""
-
-    def plan(self, batch: Batch) -> Message:
-        """Removes the reaction if it exists. Raises: NotFound, Forbidden for a banned user."""
-        document = self.copy_message(batch)
-        require_not_removed(batch, self.user_id)
-        require_not_archived(batch)
-        if batch.get(REACTIONS, self.reaction_id) is None:
-            return message_record(document)
-        batch.remove(REACTIONS, self.reaction_id)
-        if document.get("deleted_at") is not None:
-            return message_record(document)
-        return self.change_count(batch, document, -1)
-
-
-@dataclass(slots=True)
-class SetPreview(_MessageChange):
+class SetPreview(MessageChange):
     """Stores the preview that a job fetched for a link. `preview` is None if the page has none."""
 
     url: str
@@ -289,8 +261,13 @@ class SetPreview(_MessageChange):
         if self.preview is None:
             batch.put(MESSAGES, document)
             return message_record(document)
-        document["preview"] = preview_document(self.preview)
+        put_preview(document, self.preview)
         return self.put_message(batch, document, "MessageEdited")
+
+
+def message_place(key: MessageKey) -> str:
+    """Returns the place of the files of a message."""
+    return f"message:{key.id}"
 
 
 def remove_pin(batch: Batch, timestamp: int) -> bool:
@@ -309,8 +286,22 @@ def _new_document(key: MessageKey, new: NewMessage) -> MessageDocument:
         document["stamp"] = new.stamp_id
     if new.source is not None:
         document["source"] = new.source
+    if new.quote is not None:
+        quoted = new.quote.key
+        document["quote"] = {"t": quoted.topic_id, "ts": quoted.timestamp, "c": new.quote.community_id}
     _set_mentions(document, new.mention_ids)
     return document
+
+
+def _require_quotable(batch: Batch, quote: Quote | None) -> None:
+    """Raises NotFound for a quoted message that does not exist, and Conflict for a deleted one."""
+    if quote is None:
+        return
+    quoted: MessageDocument | None = batch.get(MESSAGES, quote.key.document_id)
+    if quoted is None:
+        raise NotFound("message", quote.key.id)
+    if quoted.get("deleted_at") is not None:
+        raise Conflict("The quoted message was deleted. Post your message without the quote.")
 
 
 def _tombstone(document: MessageDocument, batch: Batch) -> MessageDocument:
@@ -322,6 +313,8 @@ def _tombstone(document: MessageDocument, batch: Batch) -> MessageDocument:
     }
     if "source" in document:
         tombstone["source"] = document["source"]
+    if "thread" in document:
+        tombstone["thread"] = document["thread"]
     return tombstone
 
 
@@ -338,6 +331,6 @@ def _notify_mentioned(batch: Batch, key: MessageKey, author_id: str, user_ids: S
 
 
 def _request_preview(document: MessageDocument, batch: Batch) -> None:
-    """Marks a message with a link as waiting for its preview, so that the sweeper finds it if its job is lost."""
+    """Marks a message with a link as waiting for its preview. If the preview's job is lost, a sweeper sees the mark."""
     if first_url(document["text"]) is not None:
         document["preview_due"] = batch.at

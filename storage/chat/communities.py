@@ -1,11 +1,12 @@
 """Communities and their memberships."""
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from pymongo.asynchronous.collection import AsyncCollection
 
+from storage.chat.conversations.records import ConversationState
 from storage.chat.documents import CommunityDocument, MembershipDocument
 from storage.chat.memberships import (
     COMMUNITIES,
@@ -22,10 +23,10 @@ from storage.chat.visibility import CommunityVisibility
 from storage.errors import NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key
 from storage.identity.records import User
-from storage.identity.users import fold_for_comparison
-from storage.ids import new_id
+from storage.ids import UserKey, new_id
 from storage.mongo import Document, Mongo, Session
 from storage.mongo.batch_loader import MAX_KEYS, BatchLoader
+from storage.mongo.text_index.names import fold_for_comparison
 from storage.streams.changes import Change
 from storage.streams.sequencer import Sequencer
 
@@ -116,7 +117,8 @@ class CommunityStore:
         Leaves out private communities that the user has not joined. `joined` selects communities that the user has
         joined (True) or has not joined (False). Raises: NotFound if `after` does not exist for the user.
         """
-        own = [row["community"] async for row in self._memberships.find({"org": organization_id, "user": user_id})]
+        joined_by = {"org": organization_id, "user": user_id, "conversation": {"$exists": False}}
+        own = [row["community"] async for row in self._memberships.find(joined_by)]
         is_visible: Document = {"$or": [{"visibility": {"$ne": "PRIVATE"}}, {"_id": {"$in": own}}]}
         conditions: list[Document] = [{"org": organization_id}, is_visible]
         if not include_archived:
@@ -138,8 +140,12 @@ class CommunityStore:
         return private - await self.joined_communities(private, user_id)
 
     async def member_ids(self, community_id: str, after_handle: str | None, limit: int) -> list[str]:
-        """Returns ids of members, ordered by handle: those after `after_handle`, or from the first if it is None."""
-        query: Document = {"community": community_id}
+        """Returns ids of members, ordered by handle: those after `after_handle`, or from the first if it is None.
+
+        For a conversation, returns the people who have joined. People who are asked are left out, since their later
+        absence would show that they declined.
+        """
+        query: Document = {"community": community_id, "conversation": {"$ne": "REQUESTED"}}
         if after_handle is not None:
             query["handle"] = {"$gt": after_handle}
         cursor = self._memberships.find(query, {"user": 1}).sort("handle", 1).limit(limit)
@@ -154,7 +160,28 @@ class CommunityStore:
         memberships = await self._memberships_by_pair.find([(each, user_id) for each in community_ids])
         return {each for each in community_ids if (each, user_id) in memberships}
 
-    async def open_communities(self, community_ids: Collection[str], user_id: str) -> set[str]:
+    async def joined_by(self, organization_id: str, user_id: str, community_id: str | None = None) -> set[str]:
+        """Returns the ids of the communities and conversations with a membership of the user, as stored now.
+
+        `community_id` limits the result to this one.
+        """
+        query: Document = {"org": organization_id, "user": user_id}
+        if community_id is not None:
+            query["community"] = community_id
+        rows = await self._mongo.find(MEMBERSHIPS, query, {"_id": 0, "community": 1})
+        return {row["community"] for row in rows}
+
+    async def find_joined(self, organization_id: str, user_id: str, id_: str, sort: str) -> str | None:
+        """Returns the id of a community that the user has joined, by its id or its case-folded name, or None.
+
+        Of several communities with the name, returns the oldest.
+        """
+        query: Document = {"org": organization_id, "$or": [{"_id": id_}, {"sort": sort}]}
+        rows = await self._mongo.find(COMMUNITIES, query, {"_id": 1}, [("_id", 1)], MAX_KEYS)
+        joined = await self.joined_communities([row["_id"] for row in rows], user_id)
+        return min(joined, default=None)
+
+    async def with_visible_topics(self, community_ids: Collection[str], user_id: str) -> set[str]:
         """Returns those of the communities whose topics and members the user may see."""
         communities = await self._by_id.find(set(community_ids))
         public = {
@@ -164,6 +191,12 @@ class CommunityStore:
         }
         others = set(community_ids) - public
         return public | (await self.joined_communities(others, user_id) if others else set())
+
+    async def hidden_among(self, community_ids: Collection[str], user_id: str) -> set[str]:
+        """Returns those of the communities that are private and of which the user is no member."""
+        communities = await self._by_id.find(set(community_ids))
+        private = {id_ for id_, community in communities.items() if community.visibility is CommunityVisibility.PRIVATE}
+        return private - await self.joined_communities(private, user_id) if private else private
 
     async def members_among(self, community_id: str, user_ids: Collection[str]) -> set[str]:
         """Returns those of the users who are members of the community, with one read per 1000 users."""
@@ -177,22 +210,44 @@ class CommunityStore:
             members.update([membership["user"] for membership in memberships])
         return members
 
+    async def people_met_by(self, user: UserKey, user_ids: Collection[str]) -> set[str]:
+        """Returns those of the users (at most 1000) who have joined a community or conversation of the user."""
+        joined = {"conversation": {"$in": [None, ConversationState.JOINED.value]}}
+        query = {"org": user.organization_id, "user": user.user_id, **joined}
+        own = [row["community"] for row in await self._mongo.find(MEMBERSHIPS, query, {"_id": 0, "community": 1})]
+        shared = {"community": {"$in": own}, "user": {"$in": list(user_ids)}, **joined}
+        rows: list[MembershipDocument] = await self._mongo.find(MEMBERSHIPS, shared, {"_id": 0, "user": 1})
+        return {row["user"] for row in rows}
+
     async def departures(self, community_id: str) -> int:
-        """Returns how many times a member has left. While the number is unchanged, no member has left."""
+        """Returns how many times somebody has left a community or conversation, or the visibility was changed.
+
+        While the number is unchanged, nobody has lost the right to read.
+        """
         document = await self._communities.find_one({"_id": community_id}, {"departures": 1})
+        if document is None:
+            conversation = {"_id": community_id, "direct": {"$exists": True}}
+            document = await self._mongo["topics"].find_one(conversation, {"departures": 1})
         return document.get("departures", 0) if document else 0
 
     async def join(self, community: Community, user: User) -> Community:
-        """Makes the user a member. Idempotent. Raises: Forbidden for a banned user."""
+        """Makes the user a member. Idempotent.
+
+        Raises: NotFound for a PRIVATE community; Forbidden for a banned user, and in a LISTED or archived community.
+        """
         return await self._commit(community, JoinCommunity(community.id, user.id, user))
 
     async def leave(self, community: Community, user_id: str) -> Community:
-        """Ends the membership. Idempotent. Raises: Conflict for the last owner."""
+        """Ends the membership, or withdraws the request to join. Idempotent. Raises: Conflict for the last owner."""
         return await self._commit(community, LeaveCommunity(community.id, user_id))
 
     async def _commit(self, community: Community, change: Change[None]) -> Community:
         await self._sequencer.commit(community_stream(community.id), change)
         return await self.get(community.organization_id, community.id)
+
+    async def by_id(self, ids: Iterable[str]) -> dict[str, Community]:
+        """Returns the communities of these ids that exist, of any organization, with one read."""
+        return await self._load(list(set(ids)))
 
     async def _load(self, ids: Sequence[str]) -> dict[str, Community]:
         cursor = self._communities.find({"_id": {"$in": list(ids)}})

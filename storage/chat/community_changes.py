@@ -19,7 +19,7 @@ from storage.chat.visibility import CommunityVisibility
 from storage.errors import Conflict, NotFound, RateLimited
 from storage.identity.audit import AuditAction, TargetKind
 from storage.identity.records import User
-from storage.identity.users import fold_for_comparison
+from storage.mongo.text_index.names import fold_for_comparison
 from storage.streams.changes import Batch, DocumentKey
 
 MAX_JOIN_REQUESTS = 1000
@@ -30,14 +30,14 @@ RETRY_AFTER_MS = 3_600_000
 
 @dataclass(slots=True)
 class UpdateCommunity(OwnerChange[None]):
-    """Replaces the name, the description or the visibility. None keeps a value. Idempotent."""
+    """Replaces the name, the description or the visibility. None keeps a value. Idempotent. Emits CommunityChanged."""
 
     name: str | None
     description: str | None
     visibility: CommunityVisibility | None
 
     def plan(self, batch: Batch) -> None:
-        """Puts the community. Raises: NotFound; Forbidden for other people than owners."""
+        """Puts the community. Raises: NotFound; Forbidden for people who are not owners."""
         before, community = self.copy_community(batch), self.copy_community(batch)
         require_owner(batch, self.moderator, "change it")
         if self.name is not None:
@@ -46,18 +46,23 @@ class UpdateCommunity(OwnerChange[None]):
             community["description"] = self.description
         if self.visibility is not None and self.visibility is not stored_visibility(community):
             community["visibility"] = self.visibility.value
-            self._recheck_listeners(batch, community)
+            self._recheck_subscribers(batch, community)
         if community != before:
             batch.put(COMMUNITIES, community)
+            batch.emit("CommunityChanged", self.community_id)
             self._audit_changes(batch, before, community)
 
-    def _recheck_listeners(self, batch: Batch, community: CommunityDocument) -> None:
-        """Ends the subscriptions of people who may not listen any more, as a departure does."""
+    def _recheck_subscribers(self, batch: Batch, community: CommunityDocument) -> None:
+        """Makes processes end the subscriptions of people who may not see the topics any more, as after a departure."""
         community["departures"] = community.get("departures", 0) + 1
         batch.add_outbox_row(removals_stream(self.community_id), "MemberRemoved", None)
 
     def _audit_changes(self, batch: Batch, before: CommunityDocument, after: CommunityDocument) -> None:
-        """Puts the entry of the audit log. It has no texts, because not every ADMIN may see a private community."""
+        """Puts the entry of the audit log.
+
+        Every ADMIN reads the log, but not every ADMIN may see a private community. So the entry says that the name or
+        the description changed, without the texts.
+        """
         details: dict[str, str] = {}
         if before["name"] != after["name"]:
             details["name"] = "changed"
@@ -71,14 +76,14 @@ class UpdateCommunity(OwnerChange[None]):
 
 @dataclass(slots=True)
 class SetArchived(OwnerChange[None]):
-    """Archives a community, or ends that. Idempotent."""
+    """Archives or unarchives a community. Idempotent. Emits CommunityChanged."""
 
     is_archived: bool
 
     def needs(self) -> Sequence[DocumentKey]:
         """Returns what every change of a membership needs, and the community's own restriction."""
-        own = (RESTRICTIONS, restriction_id(self.community_id, COMMUNITY))
-        return [*OwnerChange.needs(self), own]
+        restriction = (RESTRICTIONS, restriction_id(self.community_id, COMMUNITY))
+        return [*OwnerChange.needs(self), restriction]
 
     def plan(self, batch: Batch) -> None:
         """Puts the community, and the restriction that every write to its topics reads. Raises: NotFound, Forbidden."""
@@ -94,13 +99,14 @@ class SetArchived(OwnerChange[None]):
             del community["archived_at"]
             batch.remove(RESTRICTIONS, restriction["_id"])
         batch.put(COMMUNITIES, community)
+        batch.emit("CommunityChanged", self.community_id)
         action = AuditAction.COMMUNITY_ARCHIVED if self.is_archived else AuditAction.COMMUNITY_UNARCHIVED
         self.audit_target(batch, action, TargetKind.COMMUNITY, self.community_id)
 
 
 @dataclass(slots=True)
 class RequestToJoin(MembershipChange[None]):
-    """Asks the moderators of a LISTED community for membership. Another request replaces the first.
+    """Asks the moderators of a LISTED community for membership. A later request replaces the earlier one.
 
     In a PUBLIC community the person joins at once. Changes nothing for a member.
     """
@@ -111,7 +117,8 @@ class RequestToJoin(MembershipChange[None]):
     def plan(self, batch: Batch) -> None:
         """Puts the request, or the membership.
 
-        Raises: NotFound for a PRIVATE community; Forbidden for a banned person; RateLimited if too many requests wait.
+        Raises: NotFound for a PRIVATE community; Forbidden for a banned person and in an archived community;
+        RateLimited if too many requests wait.
         """
         community, id_ = self.copy_community(batch), restriction_id(self.community_id, self.user_id)
         if loaded_memberships(batch)[self.user_id] is not None:
@@ -146,7 +153,8 @@ class DecideJoinRequest(ModerationChange[None]):
     def plan(self, batch: Batch) -> None:
         """Adds the membership, or only removes the request.
 
-        Raises: NotFound; Forbidden for other people than moderators; Conflict without a request.
+        Raises: NotFound; Forbidden for people who are not moderators; Conflict if a person who has no request is to be
+        added.
         """
         require_moderator(batch, self.moderator)
         if loaded_memberships(batch)[self.user_id] is not None:
@@ -155,7 +163,7 @@ class DecideJoinRequest(ModerationChange[None]):
         if self.user is not None:
             if not had_request:
                 raise Conflict("The person has not asked to join, or withdrew the request.")
-            self.add_membership(batch, self.user)
+            self.add_membership_for(batch, self.user, self.moderator.user_id)
             self.audit(batch, AuditAction.COMMUNITY_MEMBER_ADDED)
         elif had_request:
             self.audit(batch, AuditAction.COMMUNITY_JOIN_REFUSED)
@@ -168,8 +176,11 @@ class AddMember(ModerationChange[None]):
     user: User
 
     def plan(self, batch: Batch) -> None:
-        """Adds the membership unless it exists. Raises: NotFound; Forbidden, also for a banned person."""
+        """Adds the membership unless it exists.
+
+        Raises: NotFound; Forbidden, also for a banned person and in an archived community.
+        """
         require_moderator(batch, self.moderator)
         if loaded_memberships(batch)[self.user_id] is None:
-            self.add_membership(batch, self.user)
+            self.add_membership_for(batch, self.user, self.moderator.user_id)
             self.audit(batch, AuditAction.COMMUNITY_MEMBER_ADDED)

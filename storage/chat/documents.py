@@ -8,8 +8,11 @@ from typing import NotRequired, TypedDict
 
 from bson import ObjectId
 
+from storage.chat.conversations.documents import DirectFields
+from storage.chat.threads.documents import ThreadFields, ThreadSummaryDocument
+from storage.files.documents import AttachmentDocument
+from storage.files.link_previews import LinkPreviewDocument, PreviewPictureDocument
 from storage.ids import MessageDocumentId
-from storage.link_previews import LinkPreviewDocument
 from storage.streams.documents import PreviousHead
 
 MESSAGES_BY_TIME = "_id_"
@@ -55,7 +58,10 @@ class CommunityDocument(TypedDict):
 
 
 class MembershipDocument(TypedDict):
-    """A member of a community, in `memberships`. Exists as long as the user is a member."""
+    """A member of a community, or a person of a conversation who has joined or is asked, in `memberships`.
+
+    Deleted when the person leaves, declines or is removed.
+    """
 
     _id: ObjectId
     """Generated."""
@@ -64,7 +70,7 @@ class MembershipDocument(TypedDict):
     """Organization id."""
 
     community: str
-    """Community id."""
+    """Id of the community or of the conversation."""
 
     user: str
     """User id."""
@@ -78,12 +84,15 @@ class MembershipDocument(TypedDict):
     role: NotRequired[str]
     """Value of `CommunityRole`; absent for MEMBER."""
 
+    conversation: NotRequired[str]
+    """Value of `ConversationState` in a conversation; absent in a community."""
+
     at: datetime
-    """When the user joined, by the database's clock."""
+    """When the user joined or was asked, by the database's clock."""
 
 
-class RestrictionDocumentId(TypedDict):
-    """The `_id` of a restriction: one for each community and person."""
+class CommunityUserId(TypedDict):
+    """The `_id` of a restriction or a request to join: a community and a person."""
 
     c: str
     """Community id."""
@@ -111,7 +120,7 @@ class BanDocument(TypedDict):
 class RestrictionDocument(TypedDict):
     """Decisions of moderators about a person, in `community_restrictions`. Deleted when all of them have ended."""
 
-    _id: RestrictionDocumentId
+    _id: CommunityUserId
     ban: NotRequired[BanDocument]
     """The ban; absent if the person is not banned."""
 
@@ -119,14 +128,14 @@ class RestrictionDocument(TypedDict):
     """When the person may post again; absent if the person was not muted."""
 
     removed_until: NotRequired[datetime]
-    """Until when no write of the person is committed, although a request may have been admitted before the person was
-    removed; absent if the person was not removed."""
+    """Until when no write of the person is committed. Stops requests that were authorized just before the removal.
+    Absent if the person was not removed."""
 
     archived: NotRequired[bool]
     """True in the document of the community itself, with an empty user id, while the community is archived."""
 
     ends_at: NotRequired[datetime]
-    """The latest end of the above, when the document expires; absent if it does not expire by itself."""
+    """The latest end of the ban, the mute and the removal. The document expires then; absent if it never does."""
 
 
 class SlowModePostId(TypedDict):
@@ -151,9 +160,12 @@ class SlowModePostDocument(TypedDict):
 
 
 class JoinRequestDocument(TypedDict):
-    """A request to join a community, in `join_requests`. Deleted when it is decided or the person is banned."""
+    """A request to join a community, in `join_requests`.
 
-    _id: RestrictionDocumentId
+    Deleted when it is decided or withdrawn, and when the person becomes a member in another way or is banned.
+    """
+
+    _id: CommunityUserId
     message: str
     """Text for the moderators; may be empty."""
 
@@ -194,10 +206,19 @@ class TopicDocument(TypedDict):
     """Organization id."""
 
     community: str
-    """Community id."""
+    """Community id; for a conversation its own id. A thread has the value of its parent's topic."""
+
+    direct: NotRequired[DirectFields]
+    """People of a conversation; absent for a topic of a community."""
+
+    thread: NotRequired[ThreadFields]
+    """Parent message and number of replies; absent for a topic that is no thread."""
+
+    departures: NotRequired[int]
+    """Number of times that a person has left the conversation; absent before the first time."""
 
     title: str
-    """Title as written."""
+    """Title as written; may be empty for a conversation, and is empty for a thread."""
 
     creator: str
     """Id of the user who created the topic."""
@@ -220,6 +241,9 @@ class TopicDocument(TypedDict):
     pins: NotRequired[list[PinDocument]]
     """Pinned messages, the latest pin first, at most 50; absent until the first one."""
 
+    archived_at: NotRequired[datetime | None]
+    """When the topic was archived, by the database's clock; None or absent if it is not."""
+
     slow_s: NotRequired[int]
     """Seconds between messages of one person; 0 or absent without slow mode."""
 
@@ -233,23 +257,36 @@ class TopicDocument(TypedDict):
     """Incarnation of the stream. Cursors of another epoch cannot be resumed."""
 
     fences: NotRequired[int]
-    """How many times moderators have waited for the commits in progress; absent before the first time."""
+    """Counter that `wait_for_commits` increments, to wait for commits in progress; absent until the first time."""
 
     committed_at: NotRequired[datetime]
-    """When the last batch was allocated, by the database's clock; absent until the first batch."""
+    """When the last batch got its event numbers, by the database's clock; absent until the first batch."""
 
     before: NotRequired[PreviousHead]
-    """Values of the head before the last batch, restored if it takes no timestamp; absent until the first batch."""
+    """The head's values before the last batch, restored if that batch took no timestamp; absent until the first."""
 
 
 class ReactionCountDocument(TypedDict):
     """An emoji of a message and the number of users who reacted with it."""
 
     emoji: str
-    """One grapheme."""
+    """One emoji of Unicode, or the name of a stamp between colons."""
 
     count: int
     """Number of users, blocked ones included; at least 1."""
+
+
+class QuoteDocument(TypedDict):
+    """A reference to the message that another message quotes."""
+
+    t: str
+    """Topic id."""
+
+    ts: int
+    """Timestamp of the quoted message."""
+
+    c: str
+    """Id of the community or conversation of the topic, whose people may read the quoted message."""
 
 
 class MessageDocument(TypedDict):
@@ -263,7 +300,7 @@ class MessageDocument(TypedDict):
     """Text as written; empty for a stamp alone, and for a tombstone."""
 
     stamp: NotRequired[str]
-    """Id of a stamp of the catalogue."""
+    """Id of a stamp of the program, or of one of the organization."""
 
     mentions: NotRequired[list[str]]
     """Ids of the users that the text mentions, in the order of mention."""
@@ -271,11 +308,23 @@ class MessageDocument(TypedDict):
     reactions: NotRequired[list[ReactionCountDocument]]
     """Counts in the order of first use, changed in the transaction of the reaction; at most 30."""
 
+    attachments: NotRequired[list[AttachmentDocument]]
+    """Attached files in their order, at most 10."""
+
+    thread: NotRequired[ThreadSummaryDocument]
+    """The message's thread, written by an outbox relay; absent without a reply. Tombstones keep it."""
+
+    quote: NotRequired[QuoteDocument]
+    """The message that this message quotes; absent if it quotes none, and in tombstones."""
+
     source: NotRequired[str]
     """Unique name of the message's origin, such as a publication. Each origin has at most one message."""
 
     preview: NotRequired[LinkPreviewDocument]
     """Preview of the text's first link, stored by a job after posting or editing."""
+
+    preview_picture: NotRequired[PreviewPictureDocument]
+    """Stored copy of the preview's image; absent without one."""
 
     preview_due: NotRequired[datetime]
     """When the message began to wait for its preview; absent if it waits for no preview. Sweepers search for it."""
@@ -285,62 +334,6 @@ class MessageDocument(TypedDict):
 
     deleted_at: NotRequired[datetime]
     """When the message was deleted, by the database's clock. Makes the document a tombstone."""
-
-
-class ReactionDocumentId(TypedDict):
-    """The `_id` of a reaction: one per message, emoji and user."""
-
-    t: str
-    """Topic id."""
-
-    ts: int
-    """Timestamp of the message."""
-
-    e: str
-    """Emoji: one grapheme."""
-
-    u: str
-    """Id of the user who reacted."""
-
-
-class ReactionDocument(TypedDict):
-    """A reaction, in `reactions`. Exists until it is removed or its message is deleted."""
-
-    _id: ReactionDocumentId
-    at: datetime
-    """When the user reacted, by the database's clock."""
-
-
-class ReceivedReactionDocumentId(TypedDict):
-    """The `_id` of a received reaction. Its order is the author's timeline."""
-
-    o: str
-    """Organization id."""
-
-    u: str
-    """Id of the message's author, who received the reaction."""
-
-    ts: int
-    """Timestamp of the reception, unique for the author."""
-
-
-ReceivedReactionDocument = TypedDict(
-    "ReceivedReactionDocument",
-    {
-        "_id": ReceivedReactionDocumentId,
-        # Name of the author's stream.
-        "owner": str,
-        # Topic id of the message.
-        "topic": str,
-        # Timestamp of the message.
-        "ts": int,
-        # One grapheme.
-        "emoji": str,
-        # Id of the user who reacted. `from` is reserved in Python, so this type cannot be declared as a class.
-        "from": str,
-    },
-)
-"""A reaction on the timeline of the message's author, in `received_reactions`. Exists as long as the reaction."""
 
 
 class ReadMarkDocumentId(TypedDict):
@@ -354,7 +347,7 @@ class ReadMarkDocumentId(TypedDict):
 
 
 class ReadMarkDocument(TypedDict):
-    """A user's read mark in a topic, in `read_marks`. Created by the first `markRead`, never deleted."""
+    """A user's read mark in a topic, in `read_marks`. Created by the first `markRead`, deleted by an erasure only."""
 
     _id: ReadMarkDocumentId
     ts: int
@@ -362,10 +355,13 @@ class ReadMarkDocument(TypedDict):
 
 
 class TopicActivityDocument(TypedDict):
-    """A topic's last `TopicActivity` event, in `activity`. Never deleted; limits the events to one per second."""
+    """When the activity of a topic or conversation was last announced, in `activity`. Never deleted.
+
+    It limits the announcements to one per second.
+    """
 
     _id: str
-    """Topic id."""
+    """Id of the topic or conversation."""
 
     at: datetime
-    """When the event was emitted, by the database's clock."""
+    """When the activity was announced, by the database's clock."""

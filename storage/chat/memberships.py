@@ -17,8 +17,9 @@ from storage.chat.roles import CommunityRole, stored_role
 from storage.chat.visibility import CommunityVisibility
 from storage.errors import Conflict, Forbidden, NotFound
 from storage.identity.records import User
-from storage.identity.users import search_terms
 from storage.mongo import Mongo, Session
+from storage.mongo.text_index.names import search_terms
+from storage.notifications import notify_new_member
 from storage.streams.changes import Batch, Change, DocumentKey, Result
 from storage.streams.log import Stream
 
@@ -34,7 +35,7 @@ def community_stream(community_id: str) -> Stream:
 
 
 def removals_stream(community_id: str) -> Stream:
-    """Returns the stream of people who lost the membership, by which subscriptions end at once. No client sees it."""
+    """Returns the stream of people who lost the membership. Processes read it to end subscriptions; clients can't."""
     return Stream("removals", community_id)
 
 
@@ -87,7 +88,7 @@ class MembershipChange(Change[Result]):
         return [(COMMUNITIES, self.community_id), (RESTRICTIONS, id_), (JOIN_REQUESTS, id_)]
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads the memberships, each once for all members of the batch."""
+        """Reads the memberships, each once for all changes of the batch."""
         memberships = loaded_memberships(batch)
         for user_id in self.member_ids:
             if user_id in memberships:
@@ -113,8 +114,8 @@ class MembershipChange(Change[Result]):
         restriction: RestrictionDocument | None = batch.get(RESTRICTIONS, id_)
         return {"_id": id_} if restriction is None else restriction.copy()
 
-    def add_membership(self, batch: Batch, user: User) -> None:
-        """Puts the membership of the person and counts it, and removes the request to join.
+    def add_membership(self, batch: Batch, user: User) -> MembershipDocument:
+        """Puts the membership of the person and counts it, and removes the request to join. Returns the membership.
 
         Raises: NotFound; Forbidden for a banned person and in an archived community.
         """
@@ -131,6 +132,15 @@ class MembershipChange(Change[Result]):
         batch.put(COMMUNITIES, community)
         if restriction.pop("removed_until", None) is not None:
             put_restriction(batch, restriction)
+        return membership
+
+    def add_membership_for(self, batch: Batch, user: User, actor_id: str | None) -> None:
+        """Makes the person a member, and notifies the person. `actor_id` is None after an accepted invitation.
+
+        Raises: NotFound; Forbidden for a banned person and in an archived community.
+        """
+        membership = self.add_membership(batch, user)
+        notify_new_member(batch, user.organization_id, user.id, actor_id, self.community_id, str(membership["_id"]))
 
     def remove_request(self, batch: Batch) -> bool:
         """Removes the person's request to join if there is one. Returns whether there was one."""
@@ -173,7 +183,8 @@ class JoinCommunity(MembershipChange[None]):
     def plan(self, batch: Batch) -> None:
         """Adds the membership, unless it exists.
 
-        Raises: NotFound; Forbidden for a banned person, and in a community that people join by a request.
+        Raises: NotFound; Forbidden for a banned person, in an archived community, and in a community that people join
+        by a request.
         """
         community = self.copy_community(batch)
         if loaded_memberships(batch)[self.user_id] is not None:
@@ -195,9 +206,9 @@ class JoinByInvitation(MembershipChange[None]):
     """The user with the id `user_id`."""
 
     def plan(self, batch: Batch) -> None:
-        """Adds the membership, unless it exists. Raises: Forbidden for a banned person."""
+        """Adds the membership, unless it exists. Raises: Forbidden for a banned person and in an archived community."""
         if loaded_memberships(batch)[self.user_id] is None:
-            self.add_membership(batch, self.user)
+            self.add_membership_for(batch, self.user, None)
 
 
 @dataclass(slots=True)
@@ -205,7 +216,7 @@ class LeaveCommunity(MembershipChange[None]):
     """Ends the membership, or withdraws the request to join. Idempotent."""
 
     def plan(self, batch: Batch) -> None:
-        """Removes the membership and the request if they exist. Raises: NotFound; Conflict for the last owner."""
+        """Removes the membership or the request, if there is one. Raises: NotFound; Conflict for the last owner."""
         if not self.remove_membership(batch):
             self.remove_request(batch)
 
@@ -215,19 +226,19 @@ class RemoveErasedMember(MembershipChange[None]):
     """Ends the membership of an erased person, or the request to join. A community may be left without owners."""
 
     def plan(self, batch: Batch) -> None:
-        """Removes the membership and the request if they exist. Raises: NotFound."""
+        """Removes the membership or the request, if there is one. Raises: NotFound."""
         if not self.remove_membership(batch, may_be_last_owner=True):
             self.remove_request(batch)
 
 
 def loaded_memberships(batch: Batch) -> dict[str, MembershipDocument | None]:
-    """Returns the memberships of the batch's users, as earlier members of the batch left them."""
+    """Returns the memberships of the batch's users, as earlier changes of the batch left them."""
     shared: dict[str, MembershipDocument | None] = batch.shared.setdefault(MEMBERSHIPS, {})
     return shared
 
 
 async def load_owners(mongo: Mongo, session: Session, batch: Batch, community_id: str) -> None:
-    """Reads who owns the community, once for all members of the batch."""
+    """Reads who owns the community, once for all changes of the batch."""
     if _OWNERS not in batch.shared:
         query = {"community": community_id, "role": CommunityRole.OWNER.value}
         owners: list[MembershipDocument] = await mongo.find(MEMBERSHIPS, query, {"user": 1}, session=session)
@@ -235,7 +246,7 @@ async def load_owners(mongo: Mongo, session: Session, batch: Batch, community_id
 
 
 def owner_ids(batch: Batch) -> set[str]:
-    """Returns the owners as earlier members of the batch left them. They must have been loaded."""
+    """Returns the owners as earlier changes of the batch left them. They must have been loaded."""
     owners: set[str] = set(batch.shared[_OWNERS])
     for user_id, membership in loaded_memberships(batch).items():
         if stored_role(membership) is CommunityRole.OWNER:

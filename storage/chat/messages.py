@@ -1,34 +1,32 @@
 """Messages of topics: pages, lookups by key, and changes. The sequencer commits every change."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.chat.changes import (
-    AddReaction,
     DeleteMessage,
     EditMessage,
     NewMessage,
     PostMessage,
-    RemoveReaction,
     SetPreview,
 )
 from storage.chat.documents import MESSAGES_BY_TIME, MessageDocument
-from storage.chat.hot_pages import HotPages, may_be_hot
+from storage.chat.hot_pages import NOBODY, HotPages, may_be_hot
+from storage.chat.reactions.changes import AddReaction, RemoveReaction
 from storage.chat.records import Message, message_record
 from storage.chat.topic_changes import PinMessage, UnpinMessage
 from storage.errors import NotFound
+from storage.files.link_previews import LinkPreview
 from storage.idempotency import DuplicateRequest, IdempotencyKey
 from storage.identity.audit import Actor
 from storage.ids import MessageKey, message_key
-from storage.link_previews import LinkPreview
 from storage.mongo import Document, Mongo, older_than
 from storage.mongo.batch_loader import BatchLoader
 from storage.streams.log import Event, Stream
 from storage.streams.sequencer import Sequencer
-from storage.timeline import MAX_TIMESTAMP, Page, Range, Timestamp, read_page
-
-NOBODY: frozenset[str] = frozenset()
+from storage.timeline import MAX_TIMESTAMP, TimelinePage, TimelineRange, Timestamp, read_page
 
 
 class MessageStore:
@@ -58,7 +56,7 @@ class MessageStore:
         return message
 
     async def last_message(self, topic_id: str, last: int, blocked: frozenset[str] = NOBODY) -> Message | None:
-        """Returns the topic's newest message that no blocked user wrote, or None.
+        """Returns the topic's newest message (or tombstone) that no blocked user wrote, or None.
 
         `last` is the timestamp of the topic's head, read immediately before.
         """
@@ -67,7 +65,10 @@ class MessageStore:
     async def last_messages(
         self, heads: Sequence[tuple[str, int]], blocked: frozenset[str] = NOBODY
     ) -> list[Message | None]:
-        """Returns the last message of each topic, given pairs of topic id and timestamp of the topic's head."""
+        """Returns for each topic the newest message (or tombstone) that no blocked user wrote, or None.
+
+        `heads` are pairs of a topic's id and the timestamp of the topic's head, read immediately before.
+        """
         keys = [(MessageKey(topic_id, Timestamp(last)), blocked) for topic_id, last in heads]
         messages = await self._last_messages.find(keys)
         return [messages.get(key) for key in keys]
@@ -75,40 +76,37 @@ class MessageStore:
     async def page(
         self,
         topic_id: str,
-        range_: Range,
+        range_: TimelineRange,
         blocked: frozenset[str] = NOBODY,
         *,
         is_hot: bool = False,
         last: int | None = None,
-    ) -> Page[Message]:
+    ) -> TimelinePage[Message]:
         """Returns a page of the topic's messages. It includes tombstones, and omits messages of blocked users.
 
-        Pages of a hot topic come from its hot page if the hot page contains the range and no user is blocked. `last`,
-        the timestamp of the topic's head, saves a lookup. Pass it only if it was read immediately before.
+        Pages of a hot topic come from its hot page if the hot page contains the range. `last`, the timestamp of the
+        topic's head, saves a lookup. Pass it only if it was read immediately before.
         """
-
-        async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Message]:
-            if is_hot and not blocked:
-                cached = await self._hot_pages.read(topic_id, low, high, ascending, limit)
-                if cached is not None:
-                    return cached
-            return await self._fetch(topic_id, low, high, ascending, limit, blocked)
-
+        fetch = partial(self._fetch_hot if is_hot else self._fetch, topic_id, blocked)
         # If users are blocked, `last` may be the timestamp of a message that the viewer does not see.
         return await read_page(range_, fetch, lambda message: message.timestamp, None if blocked else last)
 
     async def around(
-        self, topic_id: str, timestamp: int, limit: int, blocked: frozenset[str] = NOBODY
-    ) -> Page[Message]:
-        """Returns at most floor(limit/2) messages before the timestamp, then messages at or after it, ascending."""
+        self, topic_id: str, timestamp: int, limit: int, blocked: frozenset[str] = NOBODY, *, is_hot: bool = False
+    ) -> TimelinePage[Message]:
+        """Returns at most `limit` messages, ascending. At most half of them are before the timestamp.
+
+        Those of a hot topic come from its hot page if the hot page contains the range.
+        """
+        fetch = partial(self._fetch_hot if is_hot else self._fetch, topic_id, blocked)
         older_limit = limit // 2
-        older = await self._fetch(topic_id, 0, timestamp - 1, False, older_limit + 1, blocked)
+        older = await fetch(0, timestamp - 1, False, older_limit + 1)
         before = older[:older_limit][::-1]
         newer_limit = limit - len(before)
-        newer = await self._fetch(topic_id, timestamp, MAX_TIMESTAMP, True, newer_limit + 1, blocked)
+        newer = await fetch(timestamp, MAX_TIMESTAMP, True, newer_limit + 1)
         items = before + newer[:newer_limit]
         ends = (items[0].timestamp, items[-1].timestamp) if items else (None, None)
-        return Page(items, len(older) > older_limit, len(newer) > newer_limit, *ends)
+        return TimelinePage(items, len(older) > older_limit, len(newer) > newer_limit, *ends)
 
     async def wait_until_readable(self, topic_id: str, n: int) -> None:
         """Waits until every page of the topic, in every process, contains all changes up to event n."""
@@ -120,7 +118,8 @@ class MessageStore:
     async def post(self, new: NewMessage, key: IdempotencyKey | None = None) -> Message:
         """Posts a message, which is durable when this returns. A repeated key returns the message that it posted.
 
-        Raises: Conflict for a key reused with other arguments; Unavailable if the outcome is unknown.
+        Raises: Forbidden; RateLimited in slow mode; Conflict for a key reused with other arguments; Unavailable if the
+        outcome is unknown.
         """
         try:
             return await self._sequencer.commit(_stream(new.topic_id), PostMessage(new, key))
@@ -154,19 +153,19 @@ class MessageStore:
         await self._sequencer.commit(_stream(key.topic_id), UnpinMessage(actor, key))
 
     async def add_reaction(self, organization_id: str, key: MessageKey, user_id: str, emoji: str) -> Message:
-        """Adds a reaction. Idempotent. Raises: NotFound, Conflict for a tombstone or too many different emojis."""
+        """Adds a reaction. Idempotent. Raises: NotFound, Forbidden; Conflict for a tombstone or too many emojis."""
         change = AddReaction(key, organization_id, user_id, emoji)
         return await self._sequencer.commit(_stream(key.topic_id), change)
 
     async def remove_reaction(self, organization_id: str, key: MessageKey, user_id: str, emoji: str) -> Message:
-        """Removes a reaction. Idempotent. Raises: NotFound."""
+        """Removes a reaction. Idempotent. Raises: NotFound, Forbidden."""
         change = RemoveReaction(key, organization_id, user_id, emoji)
         return await self._sequencer.commit(_stream(key.topic_id), change)
 
     async def set_preview(self, key: MessageKey, url: str, preview: LinkPreview | None) -> Message:
-        """Stores the preview, or None for a page without one, if `url` is still the text's first link.
+        """Stores the preview that a job fetched, if `url` is still the text's first link.
 
-        Raises: NotFound.
+        `preview` is None for a page without a preview. Raises: NotFound.
         """
         return await self._sequencer.commit(_stream(key.topic_id), SetPreview(key, url, preview))
 
@@ -182,8 +181,15 @@ class MessageStore:
         keys = [MessageKey(topic_id, timestamp) for timestamp in {event.ref for event in events}]
         return {key.timestamp: message for key, message in (await self._load(keys)).items()}
 
+    async def _fetch_hot(
+        self, topic_id: str, blocked: frozenset[str], low: int, high: int, ascending: bool, limit: int
+    ) -> list[Message]:
+        """Returns the messages of a range from the hot page, or from MongoDB if the hot page lacks a part of it."""
+        cached = await self._hot_pages.read(topic_id, low, high, ascending, limit, blocked)
+        return await self._fetch(topic_id, blocked, low, high, ascending, limit) if cached is None else cached
+
     async def _fetch(
-        self, topic_id: str, low: int, high: int, ascending: bool, limit: int, blocked: frozenset[str]
+        self, topic_id: str, blocked: frozenset[str], low: int, high: int, ascending: bool, limit: int
     ) -> list[Message]:
         query: Document = {"_id": {"$gte": {"t": topic_id, "ts": low}, "$lte": {"t": topic_id, "ts": high}}}
         if blocked:
@@ -208,7 +214,7 @@ class MessageStore:
         for key, blocked in keys:
             message = newest.get(key)
             if message is not None and message.author_id in blocked:
-                earlier = await self._fetch(key.topic_id, 0, key.timestamp - 1, False, 1, blocked)
+                earlier = await self._fetch(key.topic_id, blocked, 0, key.timestamp - 1, False, 1)
                 message = earlier[0] if earlier else None
             if message is not None:
                 messages[key, blocked] = message

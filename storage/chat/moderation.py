@@ -1,6 +1,7 @@
 """Owners and moderators of communities: roles, removals, bans and mutes, and the lists that moderators see."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from bson import MaxKey
@@ -34,7 +35,7 @@ _Pair = tuple[str, str]
 
 
 class ModerationStore:
-    """Reads roles and restrictions, and commits acts of moderators. The commits check the moderator's right again."""
+    """Reads roles and restrictions, and commits acts of moderators. The commit itself checks the moderator's right."""
 
     def __init__(self, mongo: Mongo, sequencer: Sequencer, clock: DatabaseClock) -> None:
         self._mongo = mongo
@@ -48,6 +49,11 @@ class ModerationStore:
         """Returns the person's role in the community, or None for a person who is not a member."""
         return stored_role(await self._by_pair.get((community_id, user_id)))
 
+    async def roles(self, members: Collection[_Pair]) -> dict[_Pair, CommunityRole]:
+        """Returns the roles of those pairs of community and person that are memberships."""
+        memberships = await self._by_pair.find(members)
+        return {pair: _member(membership).role for pair, membership in memberships.items()}
+
     async def member(self, community_id: str, user_id: str) -> CommunityMember | None:
         """Returns the member, or None."""
         membership = await self._by_pair.get((community_id, user_id))
@@ -56,7 +62,10 @@ class ModerationStore:
     async def members(
         self, community_id: str, role: CommunityRole | None, after_handle: str | None, limit: int
     ) -> list[CommunityMember]:
-        """Returns members by handle: those after `after_handle`, or from the first. `role` selects one role."""
+        """Returns members, ordered by handle: those after `after_handle`, or from the first if it is None.
+
+        `role` selects the members with one role; None selects all.
+        """
         query: Document = {"community": community_id}
         if role is not None:
             query["role"] = None if role is CommunityRole.MEMBER else role.value
@@ -91,18 +100,24 @@ class ModerationStore:
         await self._commit(community, SetCommunityRole(community.id, user_id, moderator, role))
 
     async def kick(self, community: Community, moderator: Moderator, user_id: str) -> None:
-        """Removes a member. Idempotent. After the commit, nothing of the person is committed. Raises: Forbidden."""
-        await self._check(community, moderator, user_id)
+        """Removes a member. Idempotent. After the return, no write of the person commits.
+
+        Raises: Forbidden; Unavailable if the database is too slow.
+        """
+        await self._require_power(community, moderator, user_id)
         if await self._by_pair.get((community.id, user_id)) is not None:
-            await self._hold(community, user_id)
+            await self._block_writes(community, user_id)
             await self._commit(community, KickMember(community.id, user_id, moderator))
 
     async def ban_member(
         self, community: Community, moderator: Moderator, user_id: str, until: datetime | None, reason: str
     ) -> CommunityBan:
-        """Bans a person, who is removed. After the commit, nothing of the person is committed. Raises: Forbidden."""
-        await self._check(community, moderator, user_id)
-        await self._hold(community, user_id)
+        """Bans and removes a person. After the return, no write of the person commits.
+
+        Raises: Forbidden; BadUserInput for an end in the past; Unavailable if the database is too slow.
+        """
+        await self._require_power(community, moderator, user_id)
+        await self._block_writes(community, user_id)
         change = BanMember(community.id, user_id, moderator, reason, until)
         return _ban(community.id, user_id, await self._commit(community, change))
 
@@ -111,7 +126,7 @@ class ModerationStore:
         await self._commit(community, UnbanMember(community.id, user_id, moderator))
 
     async def mute(self, community: Community, moderator: Moderator, user_id: str, until: datetime | None) -> None:
-        """Mutes a person until an instant; None ends the mute. When this returns, no write of the person is committed.
+        """Mutes a person until an instant; None ends the mute. After the return, no write of a muted person commits.
 
         Idempotent. Raises: Forbidden, BadUserInput.
         """
@@ -131,12 +146,12 @@ class ModerationStore:
         description: str | None,
         visibility: CommunityVisibility | None,
     ) -> None:
-        """Replaces what is not None. Raises: Forbidden for other people than owners."""
+        """Replaces the values that are not None. Raises: Forbidden for people who are not owners."""
         change = UpdateCommunity(community.id, moderator.user_id, moderator, name, description, visibility)
         await self._commit(community, change)
 
     async def set_archived(self, community: Community, moderator: Moderator, is_archived: bool) -> None:
-        """Archives a community, or ends that. After an archiving, nothing in it is committed. Raises: Forbidden."""
+        """Archives or unarchives a community. After an archiving, no write to its topics commits. Raises: Forbidden."""
         await self._commit(community, SetArchived(community.id, moderator.user_id, moderator, is_archived))
         if is_archived:
             await wait_for_commits(self._mongo, community.id)
@@ -158,17 +173,17 @@ class ModerationStore:
     async def decide_join_request(
         self, community: Community, moderator: Moderator, user: User, is_approved: bool
     ) -> None:
-        """Makes the person a member, or refuses. Idempotent. Raises: Forbidden; Conflict without a request."""
+        """Adds the person as a member, or refuses. Idempotent. Raises: Forbidden; Conflict without a request."""
         change = DecideJoinRequest(community.id, user.id, moderator, user if is_approved else None)
         await self._commit(community, change)
 
-    async def _check(self, community: Community, moderator: Moderator, user_id: str) -> None:
-        """Raises Forbidden if the moderator may not act on the person. Nobody else may mark a person as removed."""
+    async def _require_power(self, community: Community, moderator: Moderator, user_id: str) -> None:
+        """Raises Forbidden if the moderator may not act on the person. Call it before `_block_writes`."""
         actor, target = [await self.role(community.id, each) for each in (moderator.user_id, user_id)]
         require_power(actor, moderator.is_admin, target)
 
-    async def _hold(self, community: Community, user_id: str) -> None:
-        """Refuses the person's writes, and waits for those that may not have seen the refusal."""
+    async def _block_writes(self, community: Community, user_id: str) -> None:
+        """Marks the person as removed, so that writes are refused. Waits for writes that may not have read the mark."""
         await mark_removed(self._mongo, community.id, user_id)
         await wait_for_commits(self._mongo, community.id)
 
@@ -176,7 +191,10 @@ class ModerationStore:
         return await self._sequencer.commit(community_stream(community.id), change)
 
     async def _load_memberships(self, pairs: Sequence[_Pair]) -> dict[_Pair, MembershipDocument]:
-        queries = [{"community": community, "user": user} for community, user in pairs]
+        users: defaultdict[str, list[str]] = defaultdict(list)
+        for community, user in pairs:
+            users[community].append(user)
+        queries = [{"community": community, "user": {"$in": ids}} for community, ids in users.items()]
         rows: list[MembershipDocument] = await self._mongo.find(MEMBERSHIPS, {"$or": queries})
         return {(row["community"], row["user"]): row for row in rows}
 

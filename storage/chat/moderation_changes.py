@@ -16,22 +16,22 @@ from storage.chat.memberships import (
 from storage.chat.restrictions import REMOVED_FOR, iso, put_restriction
 from storage.chat.roles import CommunityRole, may_act_on, stored_role
 from storage.errors import BadUserInput, Forbidden, Unavailable
-from storage.identity.audit import AUDIT, Actor, AuditAction, TargetKind, audit_document
+from storage.identity.audit import Actor, AuditAction, TargetKind, put_entry
 from storage.mongo import Mongo, Session
 from storage.streams.changes import Batch, Result
 
 MIN_MARK_LEFT = timedelta(seconds=20)
-"""Minimum time for which a person's mark as removed must still last. A commit takes at most 10 s."""
+"""Minimum time for which a person's mark as removed must still last, to outlast the commit of at most 10 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moderator:
-    """The person who acts. `is_admin` says whether an ADMIN of the organization acts, which counts as a moderator."""
+    """The person who acts. `is_admin` says whether the person is an ADMIN, who counts as a moderator."""
 
     user_id: str
     is_admin: bool = False
     actor: Actor | None = None
-    """The person and the place of the request, for the audit log; None for a moderator without a request."""
+    """The person and the client of the request, for the audit log; None for an act without a request."""
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class ModerationChange(MembershipChange[Result]):
     def audit_target(self, batch: Batch, action: AuditAction, kind: TargetKind, target: str, **details: str) -> None:
         """Puts the entry of the audit log about this act on any object."""
         actor = self.moderator.actor or Actor(self.copy_community(batch)["org"], self.moderator.user_id)
-        batch.put(AUDIT, audit_document(actor, action, kind, target, batch.at, **details))
+        put_entry(batch, actor, action, kind, target, **details)
 
     def check_right(self, batch: Batch) -> None:
         """Raises: NotFound for a missing community; Forbidden if the moderator may not act on the person."""
@@ -71,7 +71,7 @@ class OwnerChange(ModerationChange[Result]):
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
         """Reads the memberships and the owners."""
-        # Explicit: dataclasses with slots are created anew, so `super()` without arguments would fail.
+        # Not `super()`, which fails here: `dataclass(slots=True)` creates a new class.
         await MembershipChange.load(self, mongo, session, batch)
         await load_owners(mongo, session, batch, self.community_id)
 
@@ -171,6 +171,8 @@ class MuteMember(ModerationChange[None]):
         if self.until is not None:
             if loaded_memberships(batch)[self.user_id] is None:
                 raise BadUserInput("userId", "the id of a member of the community")
+            if restriction.get("muted_until") == self.until:
+                return
             restriction["muted_until"] = self.until
             self.audit(batch, AuditAction.COMMUNITY_MEMBER_MUTED, until=_instant_text(self.until))
         elif restriction.pop("muted_until", None) is None:
@@ -181,7 +183,7 @@ class MuteMember(ModerationChange[None]):
 
 
 def require_power(actor: CommunityRole | None, is_admin: bool, target: CommunityRole | None) -> None:
-    """Raises Forbidden unless a person with the first role may moderate a person with the second one."""
+    """Raises Forbidden unless a person with the role `actor` may moderate a person with the role `target`."""
     if may_act_on(actor, is_admin, target):
         return
     if not (is_admin or (actor is not None and actor.rank)):
@@ -192,7 +194,7 @@ def require_power(actor: CommunityRole | None, is_admin: bool, target: Community
 
 
 def require_moderator(batch: Batch, moderator: Moderator) -> None:
-    """Raises Forbidden for other people than moderators and owners."""
+    """Raises Forbidden for people who are neither moderators nor owners nor ADMINs."""
     require_power(stored_role(loaded_memberships(batch)[moderator.user_id]), moderator.is_admin, None)
 
 
@@ -207,7 +209,7 @@ def _instant_text(until: datetime | None) -> str:
 
 
 def require_owner(batch: Batch, moderator: Moderator, act: str) -> None:
-    """Raises Forbidden for other people than owners. An ADMIN may act in a community without owners."""
+    """Raises Forbidden for people who are not owners. An ADMIN may act in a community without owners."""
     role = stored_role(loaded_memberships(batch)[moderator.user_id])
     if role is not CommunityRole.OWNER and not (moderator.is_admin and not owner_ids(batch)):
         raise Forbidden(f"Only an owner of the community can {act}.")

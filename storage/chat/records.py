@@ -11,9 +11,11 @@ from typing import Any
 
 from storage.chat.documents import MessageDocument
 from storage.chat.roles import CommunityRole
+from storage.chat.threads.documents import ThreadSummaryDocument
 from storage.chat.visibility import CommunityVisibility
+from storage.files.attachments import Attachment, attachment_record
+from storage.files.link_previews import LinkPreview, preview_record
 from storage.ids import MessageKey
-from storage.link_previews import LinkPreview
 from storage.timeline import Timestamp
 
 
@@ -64,7 +66,7 @@ class CommunityBan:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A chat room of a community.
+    """A chat room of a community, the messages of a conversation, or a thread.
 
     `last_activity` is the timestamp of the last message, or of the creation if there is none. `heat` encodes the
     decayed posting rate (`storage.streams.heads`); it is None until the first post.
@@ -78,6 +80,20 @@ class Topic:
     last_activity: Timestamp
     heat: float | None = None
     slow_mode_seconds: int = 0
+    archived_at: datetime | None = None
+    thread_parent: MessageKey | None = None
+    """The message to which the messages of a thread reply; None for a topic that is no thread."""
+
+    @property
+    def is_conversation(self) -> bool:
+        """Whether the topic is a conversation, or a thread in one. There is no community with its community id."""
+        place = self.id if self.thread_parent is None else self.thread_parent.topic_id
+        return self.community_id == place
+
+    @property
+    def parent_message_id(self) -> str | None:
+        """The id of the message to which the messages of a thread reply; None for a topic that is no thread."""
+        return None if self.thread_parent is None else self.thread_parent.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +105,33 @@ class TrendingTopic:
     people: int
 
 
+@dataclass(frozen=True, slots=True)
+class ThreadSummary:
+    """The number of replies to a message, and its last repliers with the timestamps of their replies, latest first."""
+
+    replies: int
+    repliers: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """The replies to a message as one viewer sees them. `id` is the id of the thread's topic."""
+
+    id: str
+    reply_count: int
+    last_reply_at: Timestamp | None
+    replier_ids: tuple[str, ...]
+    """The last repliers, the latest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A reference to a quoted message. People of the community or conversation may read the message."""
+
+    key: MessageKey
+    community_id: str
+
+
 # Equivalent to MessageKey(topic_id, timestamp), but takes half the time.
 _key: Callable[[tuple[str, int]], MessageKey] = partial(tuple.__new__, MessageKey)
 
@@ -96,7 +139,7 @@ _key: Callable[[tuple[str, int]], MessageKey] = partial(tuple.__new__, MessageKe
 # Not frozen: a page creates fifty messages, and a frozen dataclass takes three times as long to create.
 @dataclass(slots=True)
 class Message:
-    """A message, or its tombstone, which has neither text nor stamp nor reactions.
+    """A message, or its tombstone, which has no text, stamp, reactions and attachments.
 
     `reaction_counts` are pairs of emoji and count, in the order of first use. They include reactions of blocked users.
     """
@@ -111,6 +154,12 @@ class Message:
     link_preview: LinkPreview | None
     edited_at: datetime | None
     deleted_at: datetime | None
+    attachments: tuple[Attachment, ...] = ()
+    thread_summary: ThreadSummary | None = None
+    """The replies; None before the first one."""
+
+    quote: Quote | None = None
+    """The message that this message quotes; None without a quote, and for a tombstone."""
 
     @property
     def key(self) -> MessageKey:
@@ -121,6 +170,34 @@ class Message:
     def id(self) -> str:
         """The id that clients see, unique across topics."""
         return f"{self.topic_id}-{self.timestamp}"
+
+    def without_content(self) -> "Message":
+        """Returns the message without what its author and others have added to it, except the replies."""
+        return Message(
+            self.topic_id,
+            self.timestamp,
+            self.author_id,
+            "",
+            None,
+            (),
+            (),
+            None,
+            self.edited_at,
+            self.deleted_at,
+            thread_summary=self.thread_summary,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedThread:
+    """A thread that a viewer follows: its topic, the topic of its parent message, and that message.
+
+    The message is None if the viewer has blocked its author.
+    """
+
+    thread: Topic
+    parent_topic: Topic
+    parent_message: Message | None
 
 
 @dataclass(slots=True)
@@ -149,6 +226,7 @@ def message_record(document: MessageDocument) -> Message:
     id_: Any = document["_id"]
     get: Callable[[str], Any] = document.get
     preview, mentions, reactions = get("preview"), get("mentions"), get("reactions")
+    attachments, thread, quote = get("attachments"), get("thread"), get("quote")
     # Positional arguments: keyword arguments would double the cost.
     return Message(
         id_["t"],
@@ -158,7 +236,15 @@ def message_record(document: MessageDocument) -> Message:
         get("stamp"),
         tuple(mentions) if mentions else (),
         tuple([(each["emoji"], each["count"]) for each in reactions]) if reactions else (),
-        None if preview is None else LinkPreview(**preview),
+        None if preview is None else preview_record(preview, get("preview_picture")),
         get("edited_at"),
         get("deleted_at"),
+        tuple([attachment_record(each) for each in attachments]) if attachments else (),
+        None if thread is None else thread_summary(thread),
+        None if quote is None else Quote(MessageKey(quote["t"], quote["ts"]), quote["c"]),
     )
+
+
+def thread_summary(thread: ThreadSummaryDocument) -> ThreadSummary:
+    """Returns the record of a stored summary."""
+    return ThreadSummary(thread["replies"], tuple([(each["u"], each["ts"]) for each in thread["repliers"]]))

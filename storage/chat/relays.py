@@ -11,7 +11,14 @@ from storage.errors import Forbidden
 from storage.identity.records import User, stream_owner, user_record
 from storage.ids import MessageKey
 from storage.mongo import Document, Mongo, Session
-from storage.notifications import NOTIFICATIONS, NotificationKind, notification_ref, put_notification, readable_topics
+from storage.notifications import (
+    NOTIFICATIONS,
+    NotificationKind,
+    TopicPlace,
+    notification_ref,
+    put_notification,
+    readable_topics,
+)
 from storage.streams.changes import Batch
 from storage.streams.documents import OutboxDocument
 from storage.streams.outbox import EventRelay, OutboxRelay
@@ -45,8 +52,16 @@ class TopicActivityRelay(OutboxRelay):
                 return ACTIVITY_EVERY_S - age_s
         self._emitted_at[topic_id] = batch.at
         batch.put("activity", {"_id": topic_id, "at": batch.at})
-        batch.emit("TopicActivity", topic_id)
+        self.announce(batch, topic_id)
         return 0.0
+
+    def announce(self, batch: Batch, topic_id: str) -> None:
+        """Emits the event."""
+        batch.emit("TopicActivity", topic_id)
+
+
+class TopicChangedRelay(EventRelay):
+    """Emits that a setting of a topic changed: title, archive or slow mode."""
 
 
 class MemberRemovedRelay(EventRelay):
@@ -54,16 +69,16 @@ class MemberRemovedRelay(EventRelay):
 
 
 class InvitedMemberRelay(OutboxRelay):
-    """Makes people who accepted an invitation members of its community, whatever its visibility.
+    """Makes people who accepted an invitation members of the invitation's community, of any visibility.
 
-    People who are banned, and communities that do not exist any more, are passed over.
+    Skips banned people, and communities that are archived or do not exist.
     """
 
     def __init__(self) -> None:
         self._joins: dict[str, JoinByInvitation] = {}
 
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
-        """Reads the people, and what joining needs."""
+        """Reads the people, and the documents that their joins need."""
         community_id = batch.stream.id
         community: CommunityDocument | None = await mongo[COMMUNITIES].find_one({"_id": community_id}, session=session)
         if community is None:
@@ -100,7 +115,8 @@ class ReactionRelay(OutboxRelay):
         self._existing: set[tuple[Any, ...]] = set()
         self._deleted_messages: set[tuple[Any, ...]] = set()
         self._received: dict[tuple[Any, ...], Document] = {}
-        self._readable_topics: set[str] = set()
+        self._places: dict[str, TopicPlace] = {}
+        """Place of each topic that the stream's owner, the author of the messages, may read."""
 
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
         """Reads the reactions, whether their messages were deleted, and the reactions received so far."""
@@ -112,9 +128,7 @@ class ReactionRelay(OutboxRelay):
         async for document in mongo["messages"].find(deleted, {"_id": 1}, session=session):
             self._deleted_messages.add(tuple(document["_id"].values()))
         topics = {"topic": {"$in": [ref["t"] for ref in refs]}, "ts": {"$in": [ref["ts"] for ref in refs]}}
-        self._readable_topics = await readable_topics(
-            mongo, session, stream_owner(batch.stream)[1], {ref["t"] for ref in refs}
-        )
+        self._places = await readable_topics(mongo, session, stream_owner(batch.stream)[1], {ref["t"] for ref in refs})
         async for document in mongo["received_reactions"].find({**topics, "owner": batch.stream.id}, session=session):
             batch.add_loaded("received_reactions", document)
             self._received[document["topic"], document["ts"], document["emoji"], document["from"]] = document
@@ -131,10 +145,12 @@ class ReactionRelay(OutboxRelay):
         if key in self._existing and received is None:
             received = self._received[key] = _received_document(batch, ref)
             batch.put("received_reactions", received)
-            if ref["t"] in self._readable_topics:
+            if ref["t"] in self._places:
                 message = MessageKey(ref["t"], ref["ts"])
                 notification = notification_ref(NotificationKind.REACTION, ref["u"], message=message)
-                put_notification(batch, notification, str(key), received["_id"]["ts"])
+                notification["emoji"] = ref["e"]
+                timestamp, place = received["_id"]["ts"], self._places[ref["t"]]
+                put_notification(batch, notification, str(key), timestamp, place)
         elif key not in self._existing and received is not None:
             del self._received[key]
             _remove_received(batch, received["_id"])

@@ -1,8 +1,9 @@
 """Restrictions of people in a community: bans, mutes and removals, which every write to a topic checks.
 
 A write to a topic reads the restrictions of its writer in its own transaction. A ban is committed to another stream, so
-the two transactions do not conflict. Therefore a moderator's act first marks the person as removed, then waits with
-`wait_for_commits` until every commit that may not have seen the mark has ended, and then commits.
+the two transactions do not conflict. Therefore a ban or a kick first marks the person as removed. It commits when every
+commit that may not have read the mark has ended (`wait_for_commits`). A mute and the archiving of a community commit
+first, and then wait in the same way.
 """
 
 from abc import abstractmethod
@@ -10,18 +11,20 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from storage.chat.documents import RestrictionDocument, RestrictionDocumentId
+from storage.chat.conversations.rules import load_pair_block, require_may_converse
+from storage.chat.documents import CommunityUserId, RestrictionDocument
+from storage.chat.threads.rules import governing_topic, load_parent_topic
 from storage.errors import Forbidden
-from storage.mongo import Document, Mongo, Session
+from storage.mongo import Document, Mongo, Session, seconds_from_now
 from storage.streams.changes import Batch, Change, Result
 
 RESTRICTIONS = "community_restrictions"
 
 COMMUNITY = ""
-"""The user id in the document that restricts everybody in a community."""
+"""The user id in the document that says that a whole community is archived."""
 
 REMOVED_FOR = timedelta(seconds=60)
-"""How long no write of a removed person is committed. Requests that were admitted before have ended by then."""
+"""How long no write of a removed person is committed. Requests from before the removal have ended by then."""
 
 
 class WriterChange(Change[Result]):
@@ -33,16 +36,18 @@ class WriterChange(Change[Result]):
         """Id of the person."""
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads the restrictions of the community and of all writers of the batch, with one query."""
+        """Reads the restrictions of the community and of all writers, and for a thread the topic of its parent."""
         if RESTRICTIONS in batch.shared:
             return
         writers = {change.writer_id for change in batch.changes if isinstance(change, WriterChange)}
         ids = [restriction_id(batch.head["community"], writer) for writer in (*writers, COMMUNITY)]
         restrictions: list[RestrictionDocument] = await mongo.find(RESTRICTIONS, {"_id": {"$in": ids}}, session=session)
         batch.shared[RESTRICTIONS] = {restriction["_id"]["u"]: restriction for restriction in restrictions}
+        await load_parent_topic(mongo, session, batch)
+        await load_pair_block(mongo, session, batch)
 
 
-def restriction_id(community_id: str, user_id: str) -> RestrictionDocumentId:
+def restriction_id(community_id: str, user_id: str) -> CommunityUserId:
     """Returns the `_id` of a person's restrictions in a community."""
     return {"c": community_id, "u": user_id}
 
@@ -58,7 +63,11 @@ def require_not_removed(batch: Batch, user_id: str) -> None:
 
 
 def require_may_write(batch: Batch, user_id: str) -> None:
-    """Raises Forbidden in an archived community, and for a person who is banned, muted or was just removed."""
+    """Raises Forbidden in an archived topic or community, and for a person who is banned, muted or was just removed.
+
+    In a conversation, raises Forbidden for a person who has not joined, and between two people with a block.
+    """
+    require_may_converse(batch, user_id)
     require_not_archived(batch)
     require_not_removed(batch, user_id)
     restriction = _restriction(batch, user_id)
@@ -68,7 +77,9 @@ def require_may_write(batch: Batch, user_id: str) -> None:
 
 
 def require_not_archived(batch: Batch) -> None:
-    """Raises Forbidden if the topic's community is archived."""
+    """Raises Forbidden if the topic, the parent's topic of a thread, or the community is archived."""
+    if governing_topic(batch).get("archived_at") is not None:
+        raise Forbidden("The topic is archived. It can only be read.")
     if _restriction(batch, COMMUNITY) is not None:
         raise archived()
 
@@ -91,17 +102,18 @@ def require_not_banned(restriction: RestrictionDocument | None, at: datetime) ->
 def is_banned(restriction: RestrictionDocument, at: datetime) -> bool:
     """Returns whether a ban is in force at the instant."""
     ban = restriction.get("ban")
+    # A ban without an end counts as one that ends later.
     return ban is not None and ban.get("until", at + REMOVED_FOR) > at
 
 
 def muted_at(restriction: RestrictionDocument | None, at: datetime) -> datetime | None:
-    """Returns when the mute ends that is in force at the instant, or None."""
+    """Returns the end of the mute that is in force at the instant, or None without a mute."""
     until = None if restriction is None else restriction.get("muted_until")
     return until if until is not None and until > at else None
 
 
 def put_restriction(batch: Batch, restriction: RestrictionDocument) -> None:
-    """Puts a loaded or new restriction with its end, or removes it if nothing of it is in force."""
+    """Puts a loaded or new restriction with its end. Removes it if it has no ban, and no mute or removal in force."""
     ends = [end for end in (restriction.get("muted_until"), restriction.get("removed_until")) if end is not None]
     ban = restriction.get("ban")
     if ban is not None and "until" in ban:
@@ -116,8 +128,8 @@ def put_restriction(batch: Batch, restriction: RestrictionDocument) -> None:
 
 
 async def mark_removed(mongo: Mongo, community_id: str, user_id: str) -> None:
-    """Refuses all further writes of the person for a minute, before the person is removed."""
-    until = {"$add": ["$$NOW", int(REMOVED_FOR.total_seconds() * 1000)]}
+    """Marks the person as removed for a minute, so that later commits refuse the person's writes."""
+    until = seconds_from_now(REMOVED_FOR.total_seconds())
     is_permanent = {"$and": [{"$ne": [{"$type": "$ban"}, "missing"]}, {"$eq": [{"$type": "$ban.until"}, "missing"]}]}
     latest = {"$max": ["$ban.until", "$muted_until", "$removed_until"]}
     update: list[Document] = [
@@ -132,8 +144,8 @@ async def mark_removed(mongo: Mongo, community_id: str, user_id: str) -> None:
 async def wait_for_commits(mongo: Mongo, community_id: str) -> None:
     """Waits for the commits in progress to topics of the community. Later commits see all restrictions stored before.
 
-    Each topic's head is written, outside of a transaction. The write waits for a transaction that has written the head,
-    and conflicts with one that has read older restrictions and will write the head.
+    Each topic's head is written, outside of a transaction. The write waits for a transaction that has written the head.
+    A transaction that has read older restrictions and writes the head later conflicts with this write, and is repeated.
     """
     await mongo.write_past_orphans(
         lambda: mongo["topics"].update_many({"community": community_id}, {"$inc": {"fences": 1}})

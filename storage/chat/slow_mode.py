@@ -1,8 +1,12 @@
-"""Slow mode of a topic: seconds between messages of one person, decided in the commit of the message."""
+"""Slow mode of a topic: the minimum time between two messages of one person. The commit of a message checks it.
+
+A thread has the slow mode of its parent's topic. The times of each thread are counted apart.
+"""
 
 from datetime import timedelta
 
 from storage.chat.documents import SlowModePostDocument, SlowModePostId
+from storage.chat.threads.rules import governing_topic
 from storage.errors import RateLimited
 from storage.mongo import Mongo, Session
 from storage.streams.changes import Batch
@@ -11,8 +15,8 @@ SLOW_MODE_POSTS = "slow_mode_posts"
 
 
 async def load_last_posts(mongo: Mongo, session: Session, batch: Batch, user_ids: set[str]) -> None:
-    """Reads when each of the people posted last, once for all members of the batch. Reads nothing without slow mode."""
-    if not batch.head.get("slow_s") or SLOW_MODE_POSTS in batch.shared:
+    """Reads when each of the people posted last, once for all changes of the batch. Reads nothing without slow mode."""
+    if not governing_topic(batch).get("slow_s") or SLOW_MODE_POSTS in batch.shared:
         return
     batch.shared[SLOW_MODE_POSTS] = True
     ids = [_id(batch, user_id) for user_id in user_ids]
@@ -20,14 +24,15 @@ async def load_last_posts(mongo: Mongo, session: Session, batch: Batch, user_ids
         batch.add_loaded(SLOW_MODE_POSTS, document)
 
 
-def require_pause(batch: Batch, user_id: str) -> None:
+def record_post_in_slow_mode(batch: Batch, user_id: str) -> None:
     """Records that the person posts now. Raises: RateLimited if the person's last message is too recent."""
-    if not batch.head.get("slow_s"):
+    seconds = governing_topic(batch).get("slow_s")
+    if not seconds:
         return
-    pause, id_ = timedelta(seconds=batch.head["slow_s"]), _id(batch, user_id)
+    pause, id_ = timedelta(seconds=seconds), _id(batch, user_id)
     last: SlowModePostDocument | None = batch.get(SLOW_MODE_POSTS, id_)
     if last is not None and (wait := last["at"] + pause - batch.at) > timedelta():
-        message = f"Slow mode: one message in {batch.head['slow_s']} seconds."
+        message = f"Slow mode: one message in {seconds} seconds."
         raise RateLimited(message, -(-wait // timedelta(milliseconds=1)))
     document: SlowModePostDocument = {"_id": id_, "at": batch.at, "ends_at": batch.at + pause}
     batch.put(SLOW_MODE_POSTS, document)

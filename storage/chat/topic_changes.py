@@ -1,13 +1,17 @@
-"""Changes of a topic by moderators, committed to the topic's stream: pins and slow mode."""
+"""Changes of a topic by moderators, committed to the topic's stream: title, archive, pins and slow mode."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from storage.chat.changes import MESSAGES, remove_pin
 from storage.chat.documents import MessageDocument, PinDocument
+from storage.chat.memberships import community_stream
 from storage.chat.records import Message, message_record
+from storage.chat.search.terms import TOPIC_TERMS, topic_terms, topic_terms_id
 from storage.errors import Conflict, NotFound
-from storage.identity.audit import AUDIT, Actor, AuditAction, TargetKind, audit_document
+from storage.identity.audit import Actor, AuditAction, TargetKind, put_entry
 from storage.ids import MessageKey
 from storage.streams.changes import Batch, Change, DocumentKey, Result
 
@@ -23,7 +27,7 @@ class TopicChange(Change[Result]):
     def audit(self, batch: Batch, action: AuditAction, **details: str) -> None:
         """Puts the entry of the audit log about the topic's community."""
         kind, community_id = TargetKind.COMMUNITY, batch.head["community"]
-        batch.put(AUDIT, audit_document(self.actor, action, kind, community_id, batch.at, **details))
+        put_entry(batch, self.actor, action, kind, community_id, **details)
 
 
 @dataclass(slots=True)
@@ -69,15 +73,64 @@ class UnpinMessage(TopicChange[None]):
 
 
 @dataclass(slots=True)
-class SetSlowMode(TopicChange[None]):
-    """Sets the seconds between messages of one person; 0 ends slow mode. Idempotent."""
+class TopicSettingChange(TopicChange[None]):
+    """Base of changes of a topic's settings. Subscribers of the topic and of its community receive TopicChanged."""
 
     topic_id: str
+
+    def put_setting(self, batch: Batch, action: AuditAction, details: Mapping[str, str], **fields: Any) -> None:
+        """Sets the fields of the head, and puts the events and the entry of the audit log."""
+        batch.change_head(**fields)
+        batch.emit("TopicChanged", self.topic_id)
+        batch.add_outbox_row(community_stream(batch.head["community"]), "TopicChanged", self.topic_id)
+        self.audit(batch, action, topic=self.topic_id, **details)
+
+
+@dataclass(slots=True)
+class RenameTopic(TopicSettingChange):
+    """Replaces the title. Idempotent."""
+
+    title: str
+    created_at: datetime
+
+    def needs(self) -> Sequence[DocumentKey]:
+        """Returns the terms of the title."""
+        return [(TOPIC_TERMS, topic_terms_id(self.topic_id, self.created_at))]
+
+    def plan(self, batch: Batch) -> None:
+        """Sets the title of the head.
+
+        Every ADMIN reads the audit log, but not every ADMIN may see a private community. So the entry has no title.
+        """
+        if batch.head["title"] == self.title:
+            return
+        self.put_setting(batch, AuditAction.TOPIC_RENAMED, {}, title=self.title)
+        batch.put(TOPIC_TERMS, topic_terms(self.topic_id, self.created_at, batch.head["community"], self.title))
+
+
+@dataclass(slots=True)
+class SetTopicArchived(TopicSettingChange):
+    """Archives or unarchives a topic. Every write to the topic checks the head, so none commits later. Idempotent."""
+
+    is_archived: bool
+
+    def plan(self, batch: Batch) -> None:
+        """Sets the field of the head."""
+        if self.is_archived == (batch.head.get("archived_at") is not None):
+            return
+        action = AuditAction.TOPIC_ARCHIVED if self.is_archived else AuditAction.TOPIC_UNARCHIVED
+        self.put_setting(batch, action, {}, archived_at=batch.at if self.is_archived else None)
+
+
+@dataclass(slots=True)
+class SetSlowMode(TopicSettingChange):
+    """Sets the seconds between messages of one person; 0 ends slow mode. Idempotent."""
+
     seconds: int
 
     def plan(self, batch: Batch) -> None:
         """Sets the field of the head."""
         if batch.head.get("slow_s", 0) == self.seconds:
             return
-        batch.change_head(slow_s=self.seconds)
-        self.audit(batch, AuditAction.TOPIC_SLOW_MODE_SET, topic=self.topic_id, seconds=str(self.seconds))
+        details = {"seconds": str(self.seconds)}
+        self.put_setting(batch, AuditAction.TOPIC_SLOW_MODE_SET, details, slow_s=self.seconds)

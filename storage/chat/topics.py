@@ -1,7 +1,7 @@
 """Topics, their lists, and the read marks and unread counts of their readers."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pymongo.asynchronous.collection import AsyncCollection
@@ -16,34 +16,43 @@ from storage.chat.documents import (
 from storage.chat.hot_pages import HOT_PER_MINUTE
 from storage.chat.memberships import COMMUNITIES, community_stream, require_not_archived
 from storage.chat.records import Community, Topic, TrendingTopic
-from storage.chat.topic_changes import SetSlowMode
+from storage.chat.search.terms import TOPIC_TERMS, topic_terms
+from storage.chat.threads.rules import wait_for_thread_commits
+from storage.chat.topic_changes import RenameTopic, SetSlowMode, SetTopicArchived, TopicSettingChange
 from storage.chat.trends import recent_people, trend_of
 from storage.errors import NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey
 from storage.identity.audit import Actor
 from storage.ids import MessageKey, new_id
-from storage.mongo import Mongo
+from storage.mongo import Document, Mongo
 from storage.mongo.batch_loader import BatchLoader
 from storage.mongo.clock import DatabaseClock
 from storage.streams.changes import Batch, Change, DocumentKey
 from storage.streams.heads import messages_per_minute
 from storage.streams.log import Stream
 from storage.streams.sequencer import Sequencer
-from storage.timeline import MAX_TIMESTAMP, Page, Range, Timestamp, move_mark, read_page
+from storage.timeline import MAX_TIMESTAMP, TimelinePage, TimelineRange, Timestamp, move_mark, read_page
 
 UNREAD_CAP = 100
 MIN_TRENDING_PEOPLE = 1.1
-"""Topics with fewer people, each counted less with time, do not trend. One person counts at most 1, and clocks of
-database servers may differ by half a minute."""
+"""Decayed number of people at or below which a topic is not listed. One person counts at most 1. The margin of 0.1
+allows for clocks of database servers that differ by half a minute."""
 
 TRENDING_CHUNK = 100
 """Number of trending topics whose communities are looked up at once."""
 
-OpenAmong = Callable[[set[str]], Awaitable[set[str]]]
+CommunityFilter = Callable[[set[str]], Awaitable[set[str]]]
 """Returns those of the communities whose topics the viewer may see."""
 
-_TOPIC_FIELDS = dict.fromkeys(("org", "community", "title", "created_at", "last", "heat", "slow_s"), 1)
+TOPIC_FIELDS = dict.fromkeys(
+    ("org", "community", "thread", "title", "created_at", "last", "heat", "slow_s", "archived_at"), 1
+)
 """Projection to the fields of a `Topic`."""
+
+_OPEN: Document = {"archived_at": None}
+"""The filter for topics that are not archived."""
+
+_BY_ARCHIVED: Mapping[bool | None, Document] = {False: _OPEN, True: {"archived_at": {"$ne": None}}, None: {}}
 
 
 @dataclass(slots=True)
@@ -63,7 +72,10 @@ class CreateTopic(Change[str]):
         return [(COMMUNITIES, self.community.id)]
 
     def plan(self, batch: Batch) -> str:
-        """Puts the topic. Its document is also the head of the topic's stream. Raises: Forbidden if archived."""
+        """Puts the topic. Its document is also the head of the topic's stream.
+
+        Raises: NotFound; Forbidden in an archived community.
+        """
         community: CommunityDocument | None = batch.get(COMMUNITIES, self.community.id)
         if community is None:
             raise NotFound("community", self.community.id)
@@ -81,6 +93,7 @@ class CreateTopic(Change[str]):
             "epoch": self.id[-8:],
         }
         batch.put("topics", topic)
+        batch.put(TOPIC_TERMS, topic_terms(self.id, batch.at, self.community.id, self.title))
         batch.emit("TopicCreated", self.id)
         return self.id
 
@@ -126,39 +139,68 @@ class TopicStore:
             raise NotFound("topic", id_)
         return topic
 
-    async def page(self, community_id: str, range_: Range) -> Page[Topic]:
-        """Returns a page of the community's topics by last activity."""
+    async def find_many(self, ids: Collection[str]) -> Mapping[str, Topic]:
+        """Returns those of the topics that exist, of any organization. Concurrent calls share one read."""
+        return await self._by_id.find(ids)
+
+    async def page(
+        self, community_id: str, range_: TimelineRange, archived: bool | None = False
+    ) -> TimelinePage[Topic]:
+        """Returns a page of the community's topics, ordered by last activity. Threads are not among them.
+
+        `archived` selects archived topics (True), topics that are not archived (False), or all (None).
+        """
+        filter_ = {"community": community_id, "thread.ts": None, **_BY_ARCHIVED[archived]}
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Topic]:
-            query = {"community": community_id, "last": {"$gte": low, "$lte": high}}
+            query = {**filter_, "last": {"$gte": low, "$lte": high}}
             order = 1 if ascending else -1
-            cursor = self._topics.find(query, _TOPIC_FIELDS).sort([("last", order), ("_id", order)]).limit(limit)
-            return [_topic(document) for document in await cursor.to_list(None)]
+            cursor = self._topics.find(query, TOPIC_FIELDS).sort([("last", order), ("_id", order)]).limit(limit)
+            return [topic_record(document) for document in await cursor.to_list(None)]
 
         return await read_page(range_, fetch, lambda topic: topic.last_activity)
 
+    async def rename(self, topic: Topic, title: str, actor: Actor) -> None:
+        """Replaces the title. Idempotent."""
+        await self._change(RenameTopic(actor, topic.id, title, topic.created_at))
+
+    async def set_archived(self, topic_id: str, is_archived: bool, actor: Actor) -> None:
+        """Archives or unarchives a topic. Idempotent.
+
+        After an archiving, no write to the topic or to its threads commits.
+        """
+        await self._change(SetTopicArchived(actor, topic_id, is_archived))
+        await wait_for_thread_commits(self._mongo, topic_id)
+
     async def set_slow_mode(self, topic_id: str, seconds: int, actor: Actor) -> None:
         """Sets the seconds between messages of one person; 0 ends slow mode. Idempotent."""
-        await self._sequencer.commit(Stream("topic", topic_id), SetSlowMode(actor, topic_id, seconds))
+        await self._change(SetSlowMode(actor, topic_id, seconds))
+
+    async def _change(self, change: TopicSettingChange) -> None:
+        await self._sequencer.commit(Stream("topic", change.topic_id), change)
 
     async def pins(self, topic_ids: Sequence[str]) -> Mapping[str, Sequence[MessageKey]]:
         """Returns the keys of the pinned messages of each topic that has any, the latest pin first."""
         return await self._pins.find(topic_ids)
 
-    async def trending(self, organization_id: str, limit: int, open_among: OpenAmong) -> list[TrendingTopic]:
+    async def trending(
+        self, organization_id: str, limit: int, filter_communities: CommunityFilter
+    ) -> list[TrendingTopic]:
         """Returns the organization's topics by the decayed number of people who posted, highest first.
 
-        A topic where only one person posted is never among them. `open_among` selects the communities whose topics
-        the viewer may see.
+        Leaves out archived topics, and topics whose decayed number is at most MIN_TRENDING_PEOPLE, so that one person
+        alone makes no trend. `filter_communities` selects the communities whose topics the viewer may see.
         """
         now_s = (await self._clock.now()).timestamp()
-        query = {"org": organization_id, "trend": {"$gt": trend_of(MIN_TRENDING_PEOPLE, now_s)}}
+        query = {"org": organization_id, "trend": {"$gt": trend_of(MIN_TRENDING_PEOPLE, now_s)}, **_OPEN}
         trending: list[TrendingTopic] = []
         cursor = self._topics.find(query).sort("trend", -1).batch_size(TRENDING_CHUNK)
-        while len(trending) < limit and (documents := await cursor.to_list(TRENDING_CHUNK)):
-            visible = await open_among({document["community"] for document in documents})
-            trending += [_trending_topic(each, now_s) for each in documents if each["community"] in visible]
-        await cursor.close()
+        try:
+            while len(trending) < limit and (documents := await cursor.to_list(TRENDING_CHUNK)):
+                visible = await filter_communities({document["community"] for document in documents})
+                trending += [_trending_topic(each, now_s) for each in documents if each["community"] in visible]
+        finally:
+            await cursor.close()
         return trending[:limit]
 
     async def is_hot(self, topic: Topic) -> bool:
@@ -210,8 +252,8 @@ class TopicStore:
         return await self._load(list(set(ids)))
 
     async def _load(self, ids: Sequence[str]) -> dict[str, Topic]:
-        documents: list[TopicDocument] = await self._mongo.find("topics", {"_id": {"$in": list(ids)}}, _TOPIC_FIELDS)
-        return {document["_id"]: _topic(document) for document in documents}
+        documents: list[TopicDocument] = await self._mongo.find("topics", {"_id": {"$in": list(ids)}}, TOPIC_FIELDS)
+        return {document["_id"]: topic_record(document) for document in documents}
 
     async def _load_pins(self, ids: Sequence[str]) -> dict[str, Sequence[MessageKey]]:
         query = {"_id": {"$in": list(ids)}}
@@ -226,10 +268,12 @@ class TopicStore:
 
 def _trending_topic(document: TopicDocument, now_s: float) -> TrendingTopic:
     rate = messages_per_minute(document.get("heat"), now_s)
-    return TrendingTopic(_topic(document), rate, recent_people(document["posters"], now_s))
+    return TrendingTopic(topic_record(document), rate, recent_people(document["posters"], now_s))
 
 
-def _topic(document: TopicDocument) -> Topic:
+def topic_record(document: TopicDocument) -> Topic:
+    """Returns the record of a stored topic."""
+    thread = document.get("thread")
     return Topic(
         id=document["_id"],
         organization_id=document["org"],
@@ -239,4 +283,6 @@ def _topic(document: TopicDocument) -> Topic:
         last_activity=Timestamp(document["last"]),
         heat=document.get("heat"),
         slow_mode_seconds=document.get("slow_s", 0),
+        archived_at=document.get("archived_at"),
+        thread_parent=None if thread is None else MessageKey(thread["topic"], thread["ts"]),
     )

@@ -1,7 +1,7 @@
 """Trends of topics: how many people posted lately. Each person counts once, and less with time (docs/semantics.md, 2).
 
-The head of a topic holds the people who posted last. A person who posts again is moved to the end of the list, at most
-once a minute, so that most batches do not write it.
+The head of a topic holds the people who posted last. A person who posts again is moved to the end of the list. That
+happens at most once a minute, so that most batches do not write the list.
 """
 
 import math

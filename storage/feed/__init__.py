@@ -1,1 +1,1 @@
-"""Posts, home feeds and their fan-out, follows, notifications: the records, the reads, and the changes."""
+"""Posts, home feeds, fan-outs, follows and content reports: records, reads and changes."""

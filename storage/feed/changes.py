@@ -5,16 +5,29 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from storage.errors import Forbidden, NotFound
-from storage.feed.documents import FanOutDocument, OrganizationUserId, PostDocument, PostSourceId
-from storage.feed.records import Post, home_stream, merged_stream, post_record
+from storage.feed.documents import FanOutDocument, OrganizationUserId, PostDocument, PostSourceId, PostTermsDocument
+from storage.feed.records import (
+    Post,
+    PostParent,
+    PostParentKind,
+    author_stream,
+    home_stream,
+    merged_stream,
+    post_record,
+)
+from storage.files.attachments import NewAttachment, attach_files, check_attachable, file_keys, remove_files
+from storage.files.link_previews import LinkPreview, first_url, put_preview
 from storage.idempotency import DuplicateRequest, IdempotencyKey
-from storage.ids import PostKey
-from storage.link_previews import LinkPreview, first_url, preview_document
+from storage.identity.audit import Actor, AuditAction, TargetKind, put_entry
+from storage.ids import PostKey, UserKey
+from storage.mongo.text_index.entries import ContentKind, content_term, entry_terms
 from storage.notifications import NotificationKind, notify
 from storage.streams.changes import Batch, Change, DocumentKey
 from storage.streams.log import jobs_stream
 
 POSTS = "posts"
+POST_TERMS = "post_terms"
+POST_HISTORIES = "post_histories"
 SOURCES = "post_sources"
 FEED_ITEMS = "feed_items"
 FAN_OUTS = "fan_outs"
@@ -32,11 +45,13 @@ class NewPost:
     mention_ids: Sequence[str]
     hashtags: Sequence[str]
     source: str | None = None
+    attachments: Sequence[NewAttachment] = ()
+    parent: PostParent | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PostPlan:
-    """Puts a new post into a batch of its author's stream. Shared by the changes that create posts.
+    """A plan that puts a new post into a batch of its author's stream. Shared by the changes that create posts.
 
     It also adds the post to the author's own feed, creates its fan-out, emits its event and notifies mentioned users.
     """
@@ -51,19 +66,26 @@ class PostPlan:
             (MERGED_AUTHORS, self._author_document_id),
             ("users", {"org": self.new.organization_id, "id": self.new.author_id}),
         )
-        return (*author_keys, (SOURCES, self._source_document_id)) if self.new.source else author_keys
+        source_keys = [(SOURCES, self._source_document_id)] if self.new.source else []
+        return [*author_keys, *source_keys, *file_keys(self.new.attachments)]
 
     def put(self, batch: Batch) -> Post:
         """Puts the post, with one timestamp and one event.
 
-        Raises: DuplicateRequest if the source already has a post.
+        Raises: DuplicateRequest if the source already has a post; NotFound, Conflict and BadUserInput for files that
+        cannot be attached.
         """
         if self.new.source and (earlier := batch.get(SOURCES, self._source_document_id)):
             raise DuplicateRequest(PostKey(self.new.organization_id, earlier["post"]).id)
+        check_attachable(batch, UserKey(self.new.organization_id, self.new.author_id), self.new.attachments)
         user = batch.get("users", {"org": self.new.organization_id, "id": self.new.author_id})
         follower_count = 0 if user is None else user["followers"]
         document = self._document(batch, batch.take_timestamp(), merged=follower_count > self.max_followers)
+        if self.new.attachments:
+            place = post_place(PostKey(self.new.organization_id, document["_id"]["ts"]))
+            document["attachments"] = attach_files(batch, [place], self.new.attachments)
         batch.put(POSTS, document)
+        batch.put(POST_TERMS, post_terms(document))
         if self.new.source:
             batch.put(SOURCES, {"_id": self._source_document_id, "post": document["_id"]["ts"]})
         if document["merged"] and batch.get(MERGED_AUTHORS, self._author_document_id) is None:
@@ -96,6 +118,9 @@ class PostPlan:
         }
         if first_url(new.text) is not None:
             document["preview_due"] = batch.at
+        if new.parent is not None:
+            kind, parent_timestamp, parent_author = new.parent
+            document["parent"] = {"kind": kind.value, "ts": parent_timestamp, "author": parent_author}
         return document
 
     def _add_to_feeds(self, batch: Batch, document: PostDocument, follower_count: int) -> None:
@@ -109,7 +134,17 @@ class PostPlan:
             batch.add_outbox_row(merged_stream(new.organization_id), "MergedPostArrived", timestamp)
         batch.add_outbox_row(jobs_stream(new.organization_id), "FanOutChanged", timestamp)
         for user_id in new.mention_ids:
-            notify(batch, new.organization_id, user_id, NotificationKind.MENTION, new.author_id, post=timestamp)
+            if new.parent is None or user_id != new.parent.author_id:
+                notify(batch, new.organization_id, user_id, NotificationKind.MENTION, new.author_id, post=timestamp)
+        if new.parent is not None:
+            count_response(batch, document, +1)
+            self._notify_parent_author(batch, new.parent, timestamp)
+
+    def _notify_parent_author(self, batch: Batch, parent: PostParent, timestamp: int) -> None:
+        """Notifies the parent's author, about the reply or quote or about the post that was reposted."""
+        kind = NotificationKind[parent.kind.name]
+        subject = parent.timestamp if parent.kind is PostParentKind.REPOST else timestamp
+        notify(batch, self.new.organization_id, parent.author_id, kind, self.new.author_id, post=subject)
 
 
 def _new_fan_out(post: PostDocument, follower_count: int) -> FanOutDocument:
@@ -136,6 +171,13 @@ def _new_fan_out(post: PostDocument, follower_count: int) -> FanOutDocument:
     }
 
 
+def count_response(batch: Batch, response: PostDocument, step: int) -> None:
+    """Adds an outbox row that changes the parent's count of replies, reposts or quotes by `step`."""
+    if (parent := response.get("parent")) is not None:
+        ref = {"ts": parent["ts"], "response": response["_id"]["ts"], "kind": parent["kind"], "step": step}
+        batch.add_outbox_row(author_stream(response["_id"]["o"], parent["author"]), "PostResponse", ref)
+
+
 @dataclass(slots=True)
 class CreatePost(Change[Post]):
     """Creates a post."""
@@ -158,7 +200,7 @@ class CreatePost(Change[Post]):
 
 
 @dataclass(slots=True)
-class _PostChange(Change[Post]):
+class PostChange(Change[Post]):
     """The base of changes to one existing post."""
 
     key: PostKey
@@ -176,15 +218,21 @@ class _PostChange(Change[Post]):
 
 
 @dataclass(slots=True)
-class DeletePost(_PostChange):
+class DeletePost(PostChange):
     """Replaces a post by a tombstone, which keeps its timestamp. Its fan-out then removes the post from feeds."""
 
     deleter_id: str
     may_delete_any: bool
+    actor: Actor | None = None
+    """The deleter and the client of the request, for the audit log; None for a deletion without a request."""
+
+    repost_source: PostSourceId | None = None
+    """The `_id` of the source of a repost, which is removed, so that the user may repost again."""
 
     def needs(self) -> Sequence[DocumentKey]:
-        """Returns the post and its fan-out."""
-        return [(POSTS, self.key.document_id), (FAN_OUTS, self.key.document_id)]
+        """Returns the post, its fan-out, its terms, its history and, for a repost, its source."""
+        source_keys = [] if self.repost_source is None else [(SOURCES, self.repost_source)]
+        return [*((name, self.key.document_id) for name in (POSTS, FAN_OUTS, POST_TERMS, POST_HISTORIES)), *source_keys]
 
     def plan(self, batch: Batch) -> Post:
         """Deletes the post. Idempotent. Raises: NotFound, Forbidden."""
@@ -192,10 +240,33 @@ class DeletePost(_PostChange):
         if not (self.may_delete_any or document["author"] == self.deleter_id):
             raise Forbidden("Only the author or an ADMIN may delete this post.")
         if document.get("deleted_at") is None:
+            self._remove_dependents(batch, document)
+            self._unlist(batch, document)
             document = _tombstone(document, batch.at)
             batch.put(POSTS, document)
+            batch.put(POST_TERMS, post_terms(document))
             self._remove_from_feeds(batch, document)
+            if document["author"] != self.deleter_id:
+                author, action = document["author"], AuditAction.POST_DELETED
+                put_entry(batch, self.actor, action, TargetKind.USER, author, post=self.key.id)
         return post_record(document)
+
+    def _remove_dependents(self, batch: Batch, document: PostDocument) -> None:
+        """Removes the post's files, history and source, and the post from its parent's count."""
+        remove_files(batch, post_place(self.key), document.get("attachments", ()))
+        count_response(batch, document, -1)
+        if batch.get(POST_HISTORIES, self.key.document_id) is not None:
+            batch.remove(POST_HISTORIES, self.key.document_id)
+        if self.repost_source is not None and batch.get(SOURCES, self.repost_source) is not None:
+            batch.remove(SOURCES, self.repost_source)
+
+    def _unlist(self, batch: Batch, document: PostDocument) -> None:
+        """Removes the post from the local feed and from its hashtags, if these are subscribed to."""
+        tags, in_local_feed = document.get("tags", ()), is_local(document)
+        if tags or in_local_feed:
+            # No hashtag contains #. A ref holds no list, since rows are compared by their refs.
+            ref = {"ts": self.key.timestamp, "tags": "#".join(tags), "local": in_local_feed}
+            batch.add_outbox_row(home_stream(self.key.organization_id, document["author"]), "PostUnlisted", ref)
 
     def _remove_from_feeds(self, batch: Batch, document: PostDocument) -> None:
         organization_id, timestamp = self.key.organization_id, self.key.timestamp
@@ -214,6 +285,26 @@ class DeletePost(_PostChange):
             batch.add_outbox_row(jobs_stream(organization_id), "FanOutChanged", timestamp)
 
 
+def post_place(key: PostKey) -> str:
+    """Returns the place of the files of a post."""
+    return f"post:{key.id}"
+
+
+def is_local(post: PostDocument) -> bool:
+    """Returns whether the post belongs in the local feed, which has neither replies nor reposts."""
+    return "parent" not in post or post["parent"]["kind"] == PostParentKind.QUOTE.value
+
+
+def post_terms(post: PostDocument) -> PostTermsDocument:
+    """Returns the terms of a post; none for a tombstone or a repost. A step of the migration writes the same."""
+    found: list[str] = []
+    is_repost = post.get("parent", {}).get("kind") == PostParentKind.REPOST.value
+    if post.get("deleted_at") is None and not is_repost:
+        media = [content_term(ContentKind.MEDIA)] if post.get("media") or post.get("attachments") else []
+        found = entry_terms(post["author"], post["text"], *media)
+    return {"_id": post["_id"], "terms": found}
+
+
 def _tombstone(post: PostDocument, deleted_at: datetime) -> PostDocument:
     return {
         "_id": post["_id"],
@@ -226,7 +317,7 @@ def _tombstone(post: PostDocument, deleted_at: datetime) -> PostDocument:
 
 
 @dataclass(slots=True)
-class SetPostPreview(_PostChange):
+class SetPostPreview(PostChange):
     """Stores the link preview that a job fetched. `preview` is None if the page has none."""
 
     usual_events = 0
@@ -239,6 +330,6 @@ class SetPostPreview(_PostChange):
         if document.get("deleted_at") is None and first_url(document["text"]) == self.url:
             document.pop("preview_due", None)
             if self.preview is not None:
-                document["preview"] = preview_document(self.preview)
+                put_preview(document, self.preview)
             batch.put(POSTS, document)
         return post_record(document)

@@ -4,7 +4,20 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, NotRequired, TypedDict
 
+from storage.chat.documents import ReactionCountDocument
+from storage.files.documents import AttachmentDocument
+from storage.files.link_previews import PreviewPictureDocument
 from storage.ids import PostDocumentId
+
+
+class PostParentDocument(TypedDict):
+    """The post that a post replies to, reposts or quotes. It may have been deleted since."""
+
+    kind: Literal["reply", "repost", "quote"]
+    ts: int
+    """Timestamp of the parent."""
+    author: str
+    """Author of the parent."""
 
 
 class PostDocument(TypedDict):
@@ -23,12 +36,55 @@ class PostDocument(TypedDict):
     """Ids of the mentioned users."""
     tags: NotRequired[list[str]]
     """Hashtags, normalized."""
+    attachments: NotRequired[list[AttachmentDocument]]
+    """Attached files in their order, at most 10."""
     preview: NotRequired[Mapping[str, Any]]
-    """The link preview, as storage/link_previews.py stores it."""
+    """The link preview, as storage/files/link_previews.py stores it."""
+    preview_picture: NotRequired[PreviewPictureDocument]
+    """Stored copy of the preview's image; absent without one."""
     preview_due: NotRequired[datetime]
     """When the post began to wait for its preview; absent if it waits for no preview."""
+    parent: NotRequired[PostParentDocument]
+    """The post that this post replies to, reposts or quotes."""
+    replies: NotRequired[int]
+    """Number of undeleted replies; absent before the first. May be too low by those whose outbox rows wait."""
+    reposts: NotRequired[int]
+    """Number of reposts, as `replies`."""
+    quotes: NotRequired[int]
+    """Number of quotes, as `replies`."""
+    reactions: NotRequired[list[ReactionCountDocument]]
+    """Emojis in the order of first use; absent without reactions."""
+    edited_at: NotRequired[datetime]
+    """When the text was last replaced; absent before the first edit."""
     deleted_at: NotRequired[datetime]
     """When the post was deleted. A tombstone's other fields are `_id`, `author`, `text`, `merged` and `at`."""
+
+
+class PostVersionDocument(TypedDict):
+    """A text that a post had before an edit."""
+
+    text: str
+    at: datetime
+    """When the text was written."""
+
+
+class PostHistoryDocument(TypedDict):
+    """`post_histories`: the earlier texts of an edited post. Deleted with the post."""
+
+    _id: PostDocumentId
+    """The `_id` of the post."""
+    author: str
+    versions: list[PostVersionDocument]
+    """Earlier texts, oldest first; at most 50."""
+
+
+class PostTermsDocument(TypedDict):
+    """`post_terms`: the terms by which a post is found, written in the transaction of the post."""
+
+    _id: PostDocumentId
+    """The `_id` of the post."""
+    terms: list[str]
+    """Terms of the text, and filters such as `from:<user id>`; empty for a tombstone."""
 
 
 class PostSourceId(TypedDict):
@@ -37,15 +93,35 @@ class PostSourceId(TypedDict):
     o: str
     """Organization."""
     source: str
-    """The origin of the post, such as "pub:<publication id>"."""
+    """The origin of the post: "pub:<publication id>", or "repost:<user id>:<timestamp of the post>"."""
 
 
 class PostSourceDocument(TypedDict):
-    """`post_sources`: the post of a source, so that a source creates only one post. Never deleted."""
+    """`post_sources`: the post of a source, so that a source creates only one post.
+
+    Deleted with a repost; otherwise never.
+    """
 
     _id: PostSourceId
     post: int
     """Timestamp of the post."""
+
+
+class PostReactionId(PostDocumentId):
+    """The `_id` of a reaction to a post: one per post, emoji and user. `o` and `ts` are those of the post."""
+
+    e: str
+    """Emoji: one grapheme."""
+    u: str
+    """Id of the user who reacted."""
+
+
+class PostReactionDocument(TypedDict):
+    """`post_reactions`: reactions to posts. Deleted with the post, or when the user removes the reaction."""
+
+    _id: PostReactionId
+    at: datetime
+    """When the user reacted, by the database's clock."""
 
 
 class OrganizationUserId(TypedDict):
@@ -58,7 +134,7 @@ class OrganizationUserId(TypedDict):
 
 
 class FeedItemId(OrganizationUserId):
-    """The `_id` of a feed item; its order is the reader's feed."""
+    """The `_id` of a feed item. In the order of these ids, a reader's items are the feed."""
 
     ts: int
     """Timestamp of the post."""
@@ -74,7 +150,7 @@ class FeedItemDocument(TypedDict):
 
 
 class FeedDocument(TypedDict):
-    """`feeds`: one document for each reader. Never deleted."""
+    """`feeds`: one document for each reader. Deleted by the reader's erasure only."""
 
     _id: OrganizationUserId
     seen_at: datetime
@@ -98,7 +174,7 @@ class FanOutDocument(TypedDict):
     walked: bool
     """Whether all followers were processed. Retries may be left."""
     next: str
-    """Id of the last follower that was processed; empty before the first."""
+    """Id of the last follower that was processed, after which the next chunk begins; empty before the first."""
     total: int
     delivered: int
     failed: int
@@ -123,14 +199,18 @@ class RetryId(PostDocumentId):
 
 
 class FeedRetryDocument(TypedDict):
-    """`feed_retries`: a failed insert into a feed. Deleted when a retry succeeds, or 30 days after the last try."""
+    """`feed_retries`: a failed insert into a feed.
+
+    Deleted when a retry succeeds, when a deleted post is removed from feeds, or 30 days after the last retry.
+    """
 
     _id: RetryId
     tries: int
+    """Number of failed inserts, at most 5: the failure of the last retry is not counted."""
     due: NotRequired[datetime]
-    """When to try again; absent after the last try."""
+    """When to try again; absent after the last retry."""
     failed_at: NotRequired[datetime]
-    """When the last try failed."""
+    """When the last retry failed; absent before."""
 
 
 class MergedAuthorDocument(TypedDict):

@@ -13,7 +13,7 @@ from pymongo import ReturnDocument, UpdateOne
 from storage.feed.documents import FanOutDocument
 from storage.feed.records import FanOut, fan_out_record
 from storage.ids import PostKey
-from storage.mongo import Document, Mongo, Session, older_than
+from storage.mongo import Document, Mongo, Session, due_filter, seconds_from_now
 from storage.mongo.batch_loader import BatchLoader
 from storage.streams.log import jobs_stream
 from storage.streams.outbox import Outbox, add_rows
@@ -37,7 +37,7 @@ class FanOutClaim:
 
 @dataclass(frozen=True, slots=True)
 class FanOutRetry:
-    """Readers of one post whose insert failed. `tries` is the number of failures of each reader."""
+    """Readers of one post whose insert failed. `tries` has the number of failures by reader id."""
 
     key: PostKey
     tries: Mapping[str, int]
@@ -69,12 +69,13 @@ class FanOutStore:
         return [_key(fan_out) for fan_out in await cursor.to_list(None)]
 
     async def claim(self, key: PostKey) -> FanOutClaim | None:
-        """Claims a fan-out for 5 s, which each step extends. Returns None if it is finished or already claimed."""
+        """Claims a fan-out for 5 s, which each step extends. Returns None if it is claimed or has no followers left."""
         query = {"_id": key.document_id, "open": True, "walked": False, "$expr": {"$lt": ["$lease_until", "$$NOW"]}}
         running = {"$cond": [{"$eq": ["$task", "push"]}, "RUNNING", "$state"]}
-        update = {"fence": {"$add": ["$fence", 1]}, "lease_until": _from_now(LEASE_S), "state": running}
-        fan_out: FanOutDocument | None = await self._fan_outs.find_one_and_update(
-            query, [{"$set": update}], return_document=ReturnDocument.AFTER
+        update = {"fence": {"$add": ["$fence", 1]}, "lease_until": seconds_from_now(LEASE_S), "state": running}
+        # A worker that was killed may have left a transaction that locks the fan-out.
+        fan_out: FanOutDocument | None = await self._mongo.write_past_orphans(
+            lambda: self._fan_outs.find_one_and_update(query, [{"$set": update}], return_document=ReturnDocument.AFTER)
         )
         return (
             None
@@ -90,17 +91,17 @@ class FanOutStore:
     async def advance(
         self, claim: FanOutClaim, after: str, is_last: bool, delivered: int = 0, failed: Collection[str] = ()
     ) -> FanOutClaim | None:
-        """Stores in one transaction that the followers up to `after` were processed, and retries for those in `failed`.
+        """Stores in one transaction that the followers up to `after` were processed, and a retry for each of `failed`.
 
         `is_last` says that no follower comes after `after`. Returns the advanced claim, or None if another worker has
-        claimed the fan-out. Progress is emitted at most once a second, and when the fan-out finishes.
+        claimed the fan-out or this claim was advanced before. Progress is emitted at most once a second, and when the
+        fan-out finishes.
         """
 
         async def work(session: Session) -> FanOutDocument | None:
-            progress = {"next": {"$literal": after}, "walked": is_last, "lease_until": _from_now(LEASE_S)}
-            fan_out = await self._advance(
-                claim.key, {"fence": claim.fence}, progress, delivered, 0, len(failed), session
-            )
+            progress = {"next": {"$literal": after}, "walked": is_last, "lease_until": seconds_from_now(LEASE_S)}
+            is_current = {"fence": claim.fence, "next": claim.after}
+            fan_out = await self._advance(claim.key, is_current, progress, delivered, 0, len(failed), session)
             if fan_out is not None and failed:
                 await self._retries.bulk_write([_first_retry(claim.key, each) for each in failed], session=session)
             return fan_out
@@ -110,14 +111,14 @@ class FanOutStore:
 
     async def due_retries(self, limit: int) -> list[FanOutRetry]:
         """Returns the retries that are due, grouped by post."""
-        query = {"due": {"$exists": True}, **older_than("due", 0)}
+        query = due_filter("due")
         tries_by_post: dict[PostKey, dict[str, int]] = {}
         async for retry in self._retries.find(query).sort("due", 1).limit(limit):
             tries_by_post.setdefault(_key(retry), {})[retry["_id"]["u"]] = retry["tries"]
         return [FanOutRetry(key, tries) for key, tries in tries_by_post.items()]
 
     async def store_retry_outcomes(self, retry: FanOutRetry, failed: Collection[str]) -> None:
-        """Stores which retried inserts succeeded and which `failed`. After five retries, a reader counts as failed."""
+        """Stores which retried inserts succeeded and which `failed`. A reader counts as failed after five retries."""
 
         async def work(session: Session) -> FanOutDocument | None:
             succeeded = {"_id": {"$in": _ids(retry.key, retry.tries.keys() - set(failed))}}
@@ -190,16 +191,12 @@ def _key(document: Document) -> PostKey:
     return PostKey(document["_id"]["o"], document["_id"]["ts"])
 
 
-def _from_now(seconds: float) -> Document:
-    return {"$add": ["$$NOW", int(seconds * 1000)]}
-
-
 def _ids(key: PostKey, reader_ids: Collection[str]) -> list[Document]:
     return [{**key.document_id, "u": reader_id} for reader_id in reader_ids]
 
 
 def _first_retry(key: PostKey, reader_id: str) -> UpdateOne:
-    fields = {"tries": 1, "due": _from_now(FIRST_RETRY_S)}
+    fields = {"tries": 1, "due": seconds_from_now(FIRST_RETRY_S)}
     return UpdateOne({"_id": {**key.document_id, "u": reader_id}}, [{"$set": fields}], upsert=True)
 
 
@@ -207,4 +204,4 @@ def _next_retry(tries: int) -> list[Document]:
     """Returns the update that schedules the next retry, with a growing delay. After the fifth retry, ends retrying."""
     if tries >= MAX_TRIES:
         return [{"$set": {"failed_at": "$$NOW"}}, {"$unset": "due"}]
-    return [{"$set": {"tries": tries + 1, "due": _from_now(FIRST_RETRY_S * 2**tries)}}]
+    return [{"$set": {"tries": tries + 1, "due": seconds_from_now(FIRST_RETRY_S * 2**tries)}}]

@@ -41,7 +41,7 @@ class FeedItemStore:
     def __init__(
         self, mongo: Mongo, outbox: Outbox, subscribers: HomeSubscribers, chunk_size: int = CHUNK_SIZE
     ) -> None:
-        """`chunk_size` is the number of followers that are processed at once."""
+        """Takes the number of followers that are processed at once as `chunk_size`."""
         self._mongo = mongo
         self._subscribers = subscribers
         self._chunk_size = chunk_size
@@ -56,7 +56,7 @@ class FeedItemStore:
         return FollowerChunk(ids, ids[-1] if ids else after, len(ids) < self._chunk_size)
 
     async def without_absent(self, organization_id: str, reader_ids: Sequence[str]) -> list[str]:
-        """Returns the readers who read their feed within 30 days, or have no feed yet."""
+        """Returns the readers who read their feed in the last 30 days, or have no feed yet."""
         ids = [{"o": organization_id, "u": reader_id} for reader_id in reader_ids]
         cursor = self._mongo[FEEDS].find({"_id": {"$in": ids}, **older_than("seen_at", ABSENT_S)}, {"_id": 1})
         absent = {row["_id"]["u"] for row in await cursor.to_list(None)}
@@ -79,7 +79,7 @@ class FeedItemStore:
         await self._emit(key, "PostArrived", await self._subscribers.among(key.organization_id, reader_ids))
 
     async def remove(self, key: PostKey, reader_ids: Sequence[str]) -> None:
-        """Removes the post from these feeds: at once, or with its event for subscribed readers."""
+        """Removes the post from these feeds: at once, or for subscribed readers together with the event."""
         subscribed = await self._subscribers.among(key.organization_id, reader_ids)
         others = set(reader_ids) - set(subscribed)
         await self._items.delete_many({"_id": {"$in": [_item_id(key, each) for each in others]}})

@@ -1,8 +1,8 @@
 """Follows: their documents and counts, in one group commit, and their effect on the follower's home feed.
 
-Every follow, unfollow and block writes a `follow_changes` document in its transaction. `apply_change` makes the feed
-match the current follow and deletes the document, in one transaction. The last of two concurrent changes therefore
-decides.
+Every follow, unfollow and block writes a `follow_changes` document in its transaction. `apply_change` deletes the
+document and makes the feed match whether the follow exists, in one transaction. The last of two concurrent changes
+therefore decides.
 """
 
 from collections.abc import Sequence
@@ -76,7 +76,7 @@ class _FollowChange(Change[bool]):
 class Follow(_FollowChange):
     """Creates a follow, unless it exists. The result says whether the follow is new."""
 
-    _blocked: str | None = field(default=None, init=False)
+    _blocker_id: str | None = field(default=None, init=False)
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
         """Reads whether one user blocked the other.
@@ -86,7 +86,7 @@ class Follow(_FollowChange):
         both = [self.pair.follower_id, self.pair.followee_id]
         query = [{"user": one, "blocked": other} for one, other in (both, both[::-1])]
         block = await mongo["blocks"].find_one({"org": self.pair.organization_id, "$or": query}, session=session)
-        self._blocked = None if block is None else block["user"]
+        self._blocker_id = None if block is None else block["user"]
 
     def plan(self, batch: Batch) -> bool:
         """Creates the follow.
@@ -94,9 +94,9 @@ class Follow(_FollowChange):
         Raises: Forbidden if the followee blocked the follower, Conflict if the follower blocked the followee.
         """
         pair = self.pair
-        if self._blocked == pair.followee_id:
+        if self._blocker_id == pair.followee_id:
             raise Forbidden("You cannot follow this user.")
-        if self._blocked is not None:
+        if self._blocker_id is not None:
             raise Conflict("You blocked this user; unblock them before you follow them.")
         if batch.get(FOLLOWS, pair.document_id) is not None:
             return False
@@ -148,7 +148,7 @@ class FollowStore:
         try:
             await self.apply_change(pair)
         except (PyMongoError, DomainError) as error:
-            log.warning("follow_settling_failed", error=repr(error))
+            log.warning("follow_change_not_applied", error=repr(error))
             with suppress(PyMongoError):
                 postponement = [{"$set": {"at": "$$NOW"}}]
                 await self._mongo[FOLLOW_CHANGES].update_one({"_id": pair.document_id}, postponement)
@@ -168,7 +168,7 @@ class FollowStore:
         await self._mongo.transact(work)
 
     async def pending_changes(self, for_s: float, limit: int) -> list[FollowPair]:
-        """Returns pairs whose change has been pending for more than `for_s` seconds, the oldest first."""
+        """Returns pairs whose change has been pending for at least `for_s` seconds, the oldest first."""
         cursor = self._mongo[FOLLOW_CHANGES].find(older_than("at", for_s), {"_id": 1}).sort("at", 1).limit(limit)
         return [FollowPair(each["_id"]["o"], each["_id"]["f"], each["_id"]["e"]) for each in await cursor.to_list(None)]
 

@@ -1,7 +1,7 @@
 """Reads home feeds: pushed items, merged with the posts of merged authors (docs/semantics.md, 4).
 
-Follows, blocks and deletions are checked during the read, so a stale item is never returned. A page is short only at
-the end of the feed.
+Follows, blocks, mutes and deletions are checked during the read, so a stale item is never returned. A page is short
+only at the end of the feed.
 """
 
 import asyncio
@@ -13,11 +13,11 @@ from storage.feed.changes import FEED_ITEMS, MERGED_AUTHORS, POSTS
 from storage.feed.documents import FeedItemDocument, OrganizationUserId, PostDocument
 from storage.feed.feeds import ABSENT_S, FeedItemStore
 from storage.feed.follows import FEEDS, FOLLOWS
-from storage.feed.posts import PostStore
+from storage.feed.posts import MAX_READ, PostStore
 from storage.feed.records import Post, post_record
 from storage.feed.trimming import MAX_ITEMS
 from storage.mongo import Document, Mongo
-from storage.timeline import Page, Range, read_page
+from storage.timeline import TimelinePage, TimelineRange, read_page
 
 SEEN_EVERY_S = 3600.0
 AUTHORS_PER_READ = 200
@@ -30,7 +30,7 @@ EXTRA_ITEMS = 10
 
 
 class HomeFeedState(Enum):
-    """State of a home feed. REBUILDING after a long absence of the reader; until then, pages may lack posts."""
+    """State of a home feed. REBUILDING: after a long absence of the reader, while pages may still lack posts."""
 
     READY = "READY"
     REBUILDING = "REBUILDING"
@@ -38,11 +38,13 @@ class HomeFeedState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FeedReader:
-    """The reader of a feed, the users that the reader blocked, and the merged authors that the reader follows."""
+    """The reader of a feed, the authors whose posts are hidden, and the merged authors that the reader follows."""
 
     organization_id: str
     id: str
-    blocked: frozenset[str]
+    hidden: frozenset[str]
+    """Users whom the reader has blocked or muted."""
+
     merged: frozenset[str] = frozenset()
 
     @property
@@ -73,8 +75,11 @@ class HomeFeedStore:
         self._posts = posts
         self._feeds = feeds
 
-    async def record_visit(self, organization_id: str, reader_id: str) -> HomeFeedState:
-        """Records that the reader reads the feed. Returns REBUILDING after an absence of 30 days."""
+    async def record_read(self, organization_id: str, reader_id: str) -> HomeFeedState:
+        """Stores, at most once an hour, that the reader reads the feed now. Returns the state of the feed.
+
+        After an absence of 30 days, the feed becomes REBUILDING.
+        """
         id_ = {"o": organization_id, "u": reader_id}
         age = {"age_ms": {"$subtract": ["$$NOW", "$seen_at"]}, "rebuilding": 1}
         feed = await self._mongo[FEEDS].find_one({"_id": id_}, age)
@@ -85,8 +90,8 @@ class HomeFeedStore:
             feed = {"rebuilding": was_absent or (feed is not None and feed.get("rebuilding", False))}
         return HomeFeedState.REBUILDING if feed.get("rebuilding") else HomeFeedState.READY
 
-    async def reader(self, organization_id: str, reader_id: str, blocked: frozenset[str]) -> FeedReader:
-        """Returns the reader with the merged authors that the reader follows now."""
+    async def load_reader(self, organization_id: str, reader_id: str, hidden: frozenset[str]) -> FeedReader:
+        """Returns the reader, with the merged authors whom the reader follows now and has not hidden."""
         between = {"$gte": {"o": organization_id, "u": ""}, "$lt": {"o": organization_id, "u": "\U0010ffff"}}
         documents = await self._mongo.find(MERGED_AUTHORS, {"_id": between}, {"_id": 1}, limit=FEW_MERGED_AUTHORS)
         merged = [document["_id"]["u"] for document in documents]
@@ -94,7 +99,7 @@ class HomeFeedStore:
             followed = await self._followed_among(organization_id, reader_id, merged) if merged else set()
         else:
             followed = await self._merged_followees(organization_id, reader_id)
-        return FeedReader(organization_id, reader_id, blocked, frozenset(followed - blocked))
+        return FeedReader(organization_id, reader_id, hidden, frozenset(followed - hidden))
 
     async def _merged_followees(self, organization_id: str, reader_id: str) -> set[str]:
         query = {"org": organization_id, "follower": reader_id}
@@ -104,18 +109,20 @@ class HomeFeedStore:
         finds = [self._mongo.find(MERGED_AUTHORS, {"_id": {"$in": chunk}}, {"_id": 1}) for chunk in chunks]
         return {author["_id"]["u"] for authors in await asyncio.gather(*finds) for author in authors}
 
-    async def page(self, reader: FeedReader, range_: Range) -> Page[Post]:
+    async def page(self, reader: FeedReader, range_: TimelineRange) -> TimelinePage[Post]:
         """Returns a page of the reader's feed, in the order of the range."""
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Post]:
             posts: list[Post] = []
+            size = limit + EXTRA_ITEMS
             while len(posts) < limit and low <= high:
-                segment = await self._read_segment(reader, low, high, ascending, limit - len(posts) + EXTRA_ITEMS)
+                segment = await self._read_segment(reader, low, high, ascending, size)
                 posts += await self.visible_posts(reader, segment.posts, segment.merged)
                 if segment.is_last:
                     break
                 last = segment.posts[-1][0]
                 low, high = (last + 1, high) if ascending else (low, last - 1)
+                size = min(2 * size, MAX_READ)
             return posts[:limit]
 
         return await read_page(range_, fetch, lambda post: post.timestamp)
@@ -123,21 +130,31 @@ class HomeFeedStore:
     async def visible_posts(
         self, reader: FeedReader, posts: Sequence[tuple[int, str]], loaded: dict[int, Post] | None = None
     ) -> list[Post]:
-        """Returns the existing posts that belong in the home feed. `posts` are pairs of timestamp and author."""
+        """Returns the existing posts that belong in the home feed: no replies to people whom the reader doesn't follow.
+
+        `posts` are pairs of timestamp and author. `loaded` are posts that were read before, by timestamp.
+        """
         by_timestamp = dict(loaded or {})
         missing = [timestamp for timestamp, _ in posts if timestamp not in by_timestamp]
         by_timestamp |= await self._posts.by_timestamp(reader.organization_id, missing) if missing else {}
-        authors = {author for _, author in posts} - {reader.id, *reader.blocked, *reader.merged}
+        authors = {author for _, author in posts} | {
+            post.parent.author_id for post in by_timestamp.values() if post.is_reply and post.parent
+        }
+        authors -= {reader.id, *reader.hidden, *reader.merged}
         visible = await self._followed_among(reader.organization_id, reader.id, authors) if authors else set()
         visible |= {reader.id, *reader.merged}
-        return [
+        found = [
             by_timestamp[timestamp]
             for timestamp, author in posts
             if author in visible and timestamp in by_timestamp and by_timestamp[timestamp].author_id == author
         ]
+        shown = [
+            post for post in found if not post.is_reply or post.author_id == reader.id or _parent_in(post, visible)
+        ]
+        return await self._posts.without_lost_reposts(shown, reader.hidden)
 
     async def rebuild(self, organization_id: str, reader_id: str) -> None:
-        """Fills the feed of an absent reader with the newest posts of all followees. Idempotent.
+        """Fills the feed of an absent reader with the newest posts of the reader and all followees. Idempotent.
 
         After a failed insert the feed stays REBUILDING, and the next sweep tries again.
         """
@@ -190,3 +207,8 @@ class HomeFeedStore:
         query = {"_id.o": organization_id, "author": {"$in": authors}, "merged": False, "deleted_at": None}
         cursor = self._mongo[POSTS].find(query, {"author": 1}).sort("_id.ts", -1).limit(MAX_ITEMS)
         return list(await cursor.to_list(MAX_ITEMS))
+
+
+def _parent_in(post: Post, authors: set[str]) -> bool:
+    """Returns whether the author of the post's parent is among the authors."""
+    return post.parent is not None and post.parent.author_id in authors

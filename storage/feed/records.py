@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from typing import NamedTuple
 from urllib.parse import quote
 
-from storage.feed.documents import FanOutDocument, PostDocument
+from storage.feed.documents import FanOutDocument, PostDocument, PostParentDocument
+from storage.files.attachments import Attachment, attachment_record
+from storage.files.link_previews import LinkPreview, preview_record
 from storage.ids import PostKey
-from storage.link_previews import LinkPreview
 from storage.streams.log import Stream
 from storage.timeline import Timestamp
 
@@ -28,6 +30,57 @@ def merged_stream(organization_id: str) -> Stream:
     return Stream("merged", quote(organization_id, safe=""))
 
 
+def local_stream(organization_id: str) -> Stream:
+    """Returns the stream of an organization's local feed."""
+    return Stream("local", quote(organization_id, safe=""))
+
+
+def hashtag_stream(organization_id: str, tag: str) -> Stream:
+    """Returns the stream of the posts with a hashtag."""
+    return Stream("hashtag", f"{quote(organization_id, safe='')}/{quote(tag, safe='')}")
+
+
+def list_streams(organization_id: str, tags: Sequence[str], is_local: bool) -> list[Stream]:
+    """Returns the streams of the lists that a post is in: of its hashtags, and of the local feed unless it replies."""
+    local = [local_stream(organization_id)] if is_local else []
+    return [*local, *(hashtag_stream(organization_id, tag) for tag in tags)]
+
+
+class PostParentKind(Enum):
+    """Whether a post replies to its parent, repeats it or quotes it."""
+
+    REPLY = "reply"
+    REPOST = "repost"
+    QUOTE = "quote"
+
+
+class PostParent(NamedTuple):
+    """The post that another post replies to, reposts or quotes, and its author. It may have been deleted since."""
+
+    kind: PostParentKind
+    timestamp: int
+    author_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PostVersion:
+    """A text that a post had before an edit, and when it was written."""
+
+    text: str
+    written_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PostReaction:
+    """An emoji of a post as one viewer sees it: reactions of users whom the viewer blocked are not counted."""
+
+    post: PostKey
+    emoji: str
+    count: int
+    reacted: bool
+    """Whether the viewer reacted with the emoji."""
+
+
 @dataclass(frozen=True, slots=True)
 class Post:
     """A post, or the tombstone of a deleted post, which has no content.
@@ -45,6 +98,14 @@ class Post:
     link_preview: LinkPreview | None
     merged: bool
     deleted_at: datetime | None
+    attachments: Sequence[Attachment] = ()
+    edited_at: datetime | None = None
+    parent: PostParent | None = None
+    reply_count: int = 0
+    repost_count: int = 0
+    quote_count: int = 0
+    reaction_counts: Sequence[tuple[str, int]] = ()
+    """Emojis and numbers of users. These four counts include users whom the viewer blocked."""
 
     @property
     def key(self) -> PostKey:
@@ -55,6 +116,26 @@ class Post:
     def id(self) -> str:
         """The id that clients see, unique across organizations."""
         return self.key.id
+
+    @property
+    def is_reply(self) -> bool:
+        """Whether the post is a reply to another post."""
+        return self.parent is not None and self.parent.kind is PostParentKind.REPLY
+
+    @property
+    def is_repost(self) -> bool:
+        """Whether the post only repeats another post."""
+        return self.parent is not None and self.parent.kind is PostParentKind.REPOST
+
+    @property
+    def is_quote(self) -> bool:
+        """Whether the post quotes another post."""
+        return self.parent is not None and self.parent.kind is PostParentKind.QUOTE
+
+    @property
+    def parent_key(self) -> PostKey | None:
+        """The key of the parent, or None."""
+        return None if self.parent is None else PostKey(self.organization_id, self.parent.timestamp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +188,22 @@ def post_record(document: PostDocument) -> Post:
         media=document.get("media", ()),
         mention_ids=document.get("mentions", ()),
         hashtags=document.get("tags", ()),
-        link_preview=None if preview is None else LinkPreview(**preview),
+        link_preview=None if preview is None else preview_record(preview, document.get("preview_picture")),
         merged=document.get("merged", False),
         deleted_at=document.get("deleted_at"),
+        attachments=[attachment_record(each) for each in document.get("attachments", ())],
+        edited_at=document.get("edited_at"),
+        parent=_parent_record(document.get("parent")),
+        # A deletion may be counted before the reply. The number is right once both rows are relayed.
+        reply_count=max(0, document.get("replies", 0)),
+        repost_count=max(0, document.get("reposts", 0)),
+        quote_count=max(0, document.get("quotes", 0)),
+        reaction_counts=[(each["emoji"], each["count"]) for each in document.get("reactions", ())],
     )
+
+
+def _parent_record(parent: PostParentDocument | None) -> PostParent | None:
+    return None if parent is None else PostParent(PostParentKind(parent["kind"]), parent["ts"], parent["author"])
 
 
 def fan_out_record(document: FanOutDocument) -> FanOut:

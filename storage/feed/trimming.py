@@ -14,7 +14,7 @@ MAX_REMOVED = 1000
 
 
 async def trim(mongo: Mongo, owner: OrganizationUserId, session: Session | None = None) -> None:
-    """Keeps the newest 800 items, and removes the oldest others, at most 1,000.
+    """Keeps the newest 800 items. Removes at most 1,000 of the older items, the oldest first.
 
     `owner` is the first part of the items' `_id`.
     """

@@ -1,1 +1,1 @@
-"""Users of organizations, their roles, blocks and follows."""
+"""Users of organizations: accounts, sessions, roles, service keys, blocks, mutes and follows. Also the audit log."""

@@ -1,28 +1,22 @@
-"""Users whose access was reduced: the list from which every process learns whose sessions it must check again.
+"""The list of users whose access was changed. Every process reads it and checks the sessions of these users again.
 
-Processes read the list from MongoDB every few seconds, so that a revocation takes effect without Redis too.
+Processes read the list from MongoDB every few seconds, so that a revocation takes effect without Redis too. Every
+reduction of access is recorded. Some extensions are recorded too, so that a cached session gets a new role.
 """
 
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.identity.documents import AccessChangeDocument
-from storage.ids import new_id
+from storage.ids import UserKey, new_id
 from storage.mongo import TRANSACTION_DEADLINE_S, Mongo, Session
 
 ACCESS_CHANGES = "access_changes"
 
 OVERLAP = timedelta(seconds=2 * TRANSACTION_DEADLINE_S)
-"""How long a change is returned again: until it is surely committed, and a sign-in that began before it has ended."""
-
-
-class UserKey(NamedTuple):
-    """A user of an organization."""
-
-    organization_id: str
-    user_id: str
+"""How long a change is still returned after its time. Its transaction may commit late, and a sign-in that began before
+the change may end late."""
 
 
 class AccessChanges:
@@ -33,7 +27,7 @@ class AccessChanges:
         self._changes: AsyncCollection[AccessChangeDocument] = mongo[ACCESS_CHANGES]
 
     async def record(self, user: UserKey, at: datetime, session: Session) -> None:
-        """Records a change in the transaction that reduces the user's access."""
+        """Records a change in the transaction that changes the user's access."""
         document: AccessChangeDocument = {
             "_id": new_id(),
             "org": user.organization_id,
@@ -43,7 +37,7 @@ class AccessChanges:
         await self._changes.insert_one(document, session=session)
 
     async def users_since(self, since: datetime) -> set[UserKey]:
-        """Returns the users whose access was reduced since then, or shortly before."""
+        """Returns the users whose access was changed after `since`, or at most `OVERLAP` before."""
         query = {"at": {"$gte": since - OVERLAP}}
         rows: list[AccessChangeDocument] = await self._mongo.find(ACCESS_CHANGES, query, {"org": 1, "user": 1})
         return {UserKey(row["org"], row["user"]) for row in rows}

@@ -7,7 +7,7 @@ from datetime import datetime
 from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import Conflict, Forbidden, NotFound
-from storage.identity.access_changes import AccessChanges, UserKey
+from storage.identity.access_changes import AccessChanges
 from storage.identity.administrators import lock_administrator
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import UserDocument
@@ -15,6 +15,7 @@ from storage.identity.records import User, user_document_id, user_record
 from storage.identity.roles import Role
 from storage.identity.sessions import SessionStore
 from storage.identity.users import USER_FIELDS, prefix_range
+from storage.ids import UserKey
 from storage.mongo import Document, Mongo, Session
 
 USERS = "users"
@@ -43,8 +44,8 @@ class _Change:
 class UserAdministration:
     """Lists users for administrators, and changes their roles and states.
 
-    Each change locks the documents of the user and of the administrator. So of two administrators who take each
-    other's role away at the same time, only one succeeds, and an organization keeps its last administrator.
+    Each change locks the documents of the user and of the administrator. If two administrators take each other's role
+    away at the same time, only one of them succeeds. An organization therefore keeps its last administrator.
     """
 
     def __init__(self, mongo: Mongo, audit: AuditLog, access: AccessChanges, sessions: SessionStore) -> None:
@@ -55,16 +56,16 @@ class UserAdministration:
         self._users: AsyncCollection[UserDocument] = mongo[USERS]
 
     async def list_users(
-        self, organization_id: str, wanted: UserFilter, after_handle: str | None, limit: int
+        self, organization_id: str, user_filter: UserFilter, after_handle: str | None, limit: int
     ) -> list[User]:
         """Returns users ordered by handle: those after `after_handle`, or from the first if it is None."""
         query: Document = {"_id.org": organization_id}
-        if wanted.prefix is not None:
-            query["search"] = {"$elemMatch": prefix_range(wanted.prefix)}
-        if wanted.role is not None:
-            query["roles"] = wanted.role.value
-        if wanted.is_deactivated is not None:
-            query["deactivated_at"] = {"$exists": wanted.is_deactivated}
+        if user_filter.prefix is not None:
+            query["search"] = {"$elemMatch": prefix_range(user_filter.prefix)}
+        if user_filter.role is not None:
+            query["roles"] = user_filter.role.value
+        if user_filter.is_deactivated is not None:
+            query["deactivated_at"] = {"$exists": user_filter.is_deactivated}
         if after_handle is not None:
             query["handle"] = {"$gt": after_handle}
         rows = await self._mongo.find(USERS, query, USER_FIELDS, sort=[("handle", 1)], limit=limit)
@@ -78,14 +79,14 @@ class UserAdministration:
         """
         values = sorted(role.value for role in roles)
 
-        def change(user: UserDocument, at: datetime) -> _Change | None:
+        def plan(user: UserDocument, at: datetime) -> _Change | None:
             if user.get("roles_granted") and sorted(user["roles"]) == values:
                 return None
             details = {"before": ", ".join(sorted(user["roles"])), "after": ", ".join(values)}
             update = {"$set": {"roles": values, "roles_granted": True}}
             return _Change(AuditAction.USER_ROLES_SET, update, details)
 
-        return await self._change(actor, user_id, change)
+        return await self._change(actor, user_id, plan)
 
     async def deactivate(self, actor: Actor, user_id: str, reason: str) -> User:
         """Ends a user's sessions, and access until an administrator reactivates the user. Idempotent.
@@ -94,12 +95,12 @@ class UserAdministration:
         an erased user.
         """
 
-        def change(user: UserDocument, at: datetime) -> _Change | None:
+        def plan(user: UserDocument, at: datetime) -> _Change | None:
             if "deactivated_at" in user:
                 return None
             return _Change(AuditAction.USER_DEACTIVATED, {"$set": {"deactivated_at": at}}, {"reason": reason})
 
-        return await self._change(actor, user_id, change)
+        return await self._change(actor, user_id, plan)
 
     async def reactivate(self, actor: Actor, user_id: str) -> User:
         """Lets a deactivated user sign in again, with the roles from before. Idempotent.
@@ -108,15 +109,43 @@ class UserAdministration:
         an erased user.
         """
 
-        def change(user: UserDocument, at: datetime) -> _Change | None:
+        def plan(user: UserDocument, at: datetime) -> _Change | None:
             if "deactivated_at" not in user:
                 return None
             return _Change(AuditAction.USER_REACTIVATED, {"$unset": {"deactivated_at": ""}}, {})
 
-        return await self._change(actor, user_id, change)
+        return await self._change(actor, user_id, plan)
+
+    async def end_sessions(self, actor: Actor, user_id: str, reason: str, session_id: str | None = None) -> int:
+        """Ends all sessions of a user, or only one. The user keeps access and may sign in again.
+
+        Returns how many sessions have ended; 0 if there were none. Raises: NotFound, also for a session that has ended;
+        Forbidden if the actor is no administrator any more.
+        """
+        key = UserKey(actor.organization_id, user_id)
+
+        async def work(session: Session) -> int:
+            at = await lock_administrator(self._mongo, actor, session)
+            if await self._users.find_one({"_id": user_document_id(*key)}, {"_id": 1}, session=session) is None:
+                raise NotFound("user", user_id)
+            count = await self._end_sessions(session, key, session_id)
+            if count:
+                details = {"sessions": str(count), "reason": reason}
+                entry = audit_document(actor, AuditAction.USER_SESSIONS_ENDED, TargetKind.USER, user_id, at, **details)
+                await self._audit.insert(entry, session)
+                await self._access.record(key, at, session)
+            return count
+
+        return await self._mongo.transact(work)
+
+    async def _end_sessions(self, session: Session, user: UserKey, session_id: str | None) -> int:
+        if session_id is None:
+            return await self._sessions.end_all_in_transaction(session, user)
+        await self._sessions.end_in_transaction(session, user, session_id)
+        return 1
 
     async def _change(
-        self, actor: Actor, user_id: str, change: Callable[[UserDocument, datetime], _Change | None]
+        self, actor: Actor, user_id: str, plan: Callable[[UserDocument, datetime], _Change | None]
     ) -> User:
         organization_id = actor.organization_id
         if actor.user_id == user_id:
@@ -129,16 +158,16 @@ class UserAdministration:
                 raise NotFound("user", user_id)
             if "erasing_at" in user:
                 raise Conflict("The user was erased, or is being erased.")
-            planned = change(user, at)
-            if planned is None:
+            change = plan(user, at)
+            if change is None:
                 return user_record(user)
-            entry = audit_document(actor, planned.action, TargetKind.USER, user_id, at, **planned.details)
+            entry = audit_document(actor, change.action, TargetKind.USER, user_id, at, **change.details)
             await self._audit.insert(entry, session)
             await self._access.record(UserKey(organization_id, user_id), at, session)
-            if planned.action is AuditAction.USER_DEACTIVATED:
-                await self._sessions.end_all_in(session, UserKey(organization_id, user_id))
+            if change.action is AuditAction.USER_DEACTIVATED:
+                await self._sessions.end_all_in_transaction(session, UserKey(organization_id, user_id))
             key = {"_id": user["_id"]}
-            changed: UserDocument = await self._mongo.find_one_and_update(USERS, key, planned.update, session)
-            return user_record(changed)
+            updated: UserDocument = await self._mongo.find_one_and_update(USERS, key, change.update, session)
+            return user_record(updated)
 
         return await self._mongo.transact(work)

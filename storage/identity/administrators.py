@@ -12,8 +12,9 @@ from storage.mongo import Mongo, Session
 async def lock_administrator(mongo: Mongo, actor: Actor, session: Session) -> datetime:
     """Locks the actor's document, and returns the time by the database's clock.
 
-    Of two administrators who take the role from each other, one succeeds. The command line needs no role. Raises:
-    Forbidden if the actor is no administrator now.
+    The lock is a write, so concurrent changes by the actor and of the actor conflict. If two administrators take the
+    role from each other, only one of them succeeds. The command line needs no role. Raises: Forbidden if the actor is
+    no administrator now.
     """
     if actor.is_command_line:
         return await mongo.now()

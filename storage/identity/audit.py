@@ -1,7 +1,7 @@
-"""The audit log: who did what to whom, when and from where.
+"""The audit log: an entry for each administrative change, with its actor, target, time, and the actor's client.
 
-Each administrative change inserts its entry in its own transaction, so there is no change without an entry. Entries
-are never changed. MongoDB deletes them two years later.
+Each administrative change inserts its entry in its own transaction, so there is no change without an entry. Only an
+erasure changes an entry: it removes details, address and client. MongoDB deletes entries after two years.
 """
 
 from collections.abc import Sequence
@@ -13,9 +13,10 @@ from typing import Any
 from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import NotFound
-from storage.identity.documents import AuditDocument
+from storage.identity.documents import AuditEntryDocument
 from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session
+from storage.streams.changes import Batch
 
 AUDIT = "audit"
 COMMAND_LINE = "command-line"
@@ -28,7 +29,17 @@ class AuditAction(Enum):
     USER_ROLES_SET = "USER_ROLES_SET"
     USER_DEACTIVATED = "USER_DEACTIVATED"
     USER_REACTIVATED = "USER_REACTIVATED"
+    USER_SESSIONS_ENDED = "USER_SESSIONS_ENDED"
     USER_ERASED = "USER_ERASED"
+    RETENTION_RULE_SET = "RETENTION_RULE_SET"
+    PRESENCE_SET = "PRESENCE_SET"
+    STAMP_PACK_CREATED = "STAMP_PACK_CREATED"
+    STAMP_PACK_REMOVED = "STAMP_PACK_REMOVED"
+    STAMP_PACK_AVAILABILITY_SET = "STAMP_PACK_AVAILABILITY_SET"
+    STAMP_PACK_GIVEN = "STAMP_PACK_GIVEN"
+    STAMP_PACK_TAKEN_BACK = "STAMP_PACK_TAKEN_BACK"
+    STAMP_ADDED = "STAMP_ADDED"
+    STAMP_REMOVED = "STAMP_REMOVED"
     COMMUNITY_ROLE_SET = "COMMUNITY_ROLE_SET"
     COMMUNITY_MEMBER_KICKED = "COMMUNITY_MEMBER_KICKED"
     COMMUNITY_MEMBER_BANNED = "COMMUNITY_MEMBER_BANNED"
@@ -43,6 +54,9 @@ class AuditAction(Enum):
     MESSAGE_PINNED = "MESSAGE_PINNED"
     MESSAGE_UNPINNED = "MESSAGE_UNPINNED"
     TOPIC_SLOW_MODE_SET = "TOPIC_SLOW_MODE_SET"
+    TOPIC_RENAMED = "TOPIC_RENAMED"
+    TOPIC_ARCHIVED = "TOPIC_ARCHIVED"
+    TOPIC_UNARCHIVED = "TOPIC_UNARCHIVED"
     MESSAGE_DELETED = "MESSAGE_DELETED"
     CONTENT_REPORT_DECIDED = "CONTENT_REPORT_DECIDED"
     FIRST_ADMIN_CREATED = "FIRST_ADMIN_CREATED"
@@ -50,6 +64,24 @@ class AuditAction(Enum):
     INVITATION_REVOKED = "INVITATION_REVOKED"
     INVITATION_ACCEPTED = "INVITATION_ACCEPTED"
     PASSWORD_CHANGED = "PASSWORD_CHANGED"  # noqa: S105 - a kind of change
+    POST_DELETED = "POST_DELETED"
+    ACCOUNT_CONNECTED = "ACCOUNT_CONNECTED"
+    ACCOUNT_DISCONNECTED = "ACCOUNT_DISCONNECTED"
+    SCHEDULED_POST_CANCELLED = "SCHEDULED_POST_CANCELLED"
+    SCHEDULED_POST_RELEASED = "SCHEDULED_POST_RELEASED"
+    PUBLICATION_RESOLVED = "PUBLICATION_RESOLVED"
+    CALL_LIMITS_SET = "CALL_LIMITS_SET"
+    CALL_JOB_LAUNCHED = "CALL_JOB_LAUNCHED"
+    CALL_JOB_PAUSED = "CALL_JOB_PAUSED"
+    CALL_JOB_RESUMED = "CALL_JOB_RESUMED"
+    CALL_JOB_CANCELLED = "CALL_JOB_CANCELLED"
+    DO_NOT_CALL_ADDED = "DO_NOT_CALL_ADDED"
+    DO_NOT_CALL_REMOVED = "DO_NOT_CALL_REMOVED"
+    MAIL_ADDRESS_UNBLOCKED = "MAIL_ADDRESS_UNBLOCKED"
+    MAIL_DOMAIN_SET = "MAIL_DOMAIN_SET"
+    MAIL_SOURCE_REMOVED = "MAIL_SOURCE_REMOVED"
+    PASSKEY_ADDED = "PASSKEY_ADDED"
+    PASSKEY_REMOVED = "PASSKEY_REMOVED"
     SERVICE_KEY_CREATED = "SERVICE_KEY_CREATED"
     SERVICE_KEY_ROTATED = "SERVICE_KEY_ROTATED"
     SERVICE_KEY_REVOKED = "SERVICE_KEY_REVOKED"
@@ -59,9 +91,21 @@ class TargetKind(Enum):
     """Kind of the object that was changed. The value is stored."""
 
     USER = "USER"
+    ORGANIZATION = "ORGANIZATION"
     COMMUNITY = "COMMUNITY"
     INVITATION = "INVITATION"
     SERVICE_KEY = "SERVICE_KEY"
+    RETENTION_RULE = "RETENTION_RULE"
+    STAMP_PACK = "STAMP_PACK"
+    CONNECTED_ACCOUNT = "CONNECTED_ACCOUNT"
+    SCHEDULED_POST = "SCHEDULED_POST"
+    PUBLICATION = "PUBLICATION"
+    CALL_LIMITS = "CALL_LIMITS"
+    CALL_JOB = "CALL_JOB"
+    DO_NOT_CALL_LIST = "DO_NOT_CALL_LIST"
+    MAIL_ADDRESS = "MAIL_ADDRESS"
+    MAIL_DOMAIN = "MAIL_DOMAIN"
+    MAIL_SOURCE = "MAIL_SOURCE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +167,7 @@ class AuditFilter:
 
 def audit_document(
     actor: Actor, action: AuditAction, kind: TargetKind, target_id: str, at: datetime, **details: str
-) -> AuditDocument:
+) -> AuditEntryDocument:
     """Returns the entry to insert in the transaction of the change."""
     return {
         "_id": new_id(),
@@ -139,51 +183,61 @@ def audit_document(
     }
 
 
+def put_entry(
+    batch: Batch, actor: Actor | None, action: AuditAction, kind: TargetKind, target_id: str, **details: str
+) -> None:
+    """Puts the entry of a change that the batch commits. Does nothing without an actor, for changes of workers."""
+    if actor is not None:
+        batch.put(AUDIT, audit_document(actor, action, kind, target_id, batch.at, **details))
+
+
 class AuditLog:
     """Inserts and reads audit entries."""
 
     def __init__(self, mongo: Mongo) -> None:
         self._mongo = mongo
-        self._entries: AsyncCollection[AuditDocument] = mongo[AUDIT]
+        self._entries: AsyncCollection[AuditEntryDocument] = mongo[AUDIT]
 
-    async def insert(self, document: AuditDocument, session: Session) -> None:
+    async def insert(self, document: AuditEntryDocument, session: Session) -> None:
         """Inserts an entry in the transaction of the change that it describes."""
         await self._entries.insert_one(document, session=session)
 
     async def list_entries(
-        self, organization_id: str, wanted: AuditFilter, after: str | None, limit: int
+        self, organization_id: str, entry_filter: AuditFilter, after: str | None, limit: int
     ) -> list[AuditEntry]:
         """Returns entries, the newest first: those after the entry `after`, or from the newest if it is None.
 
         Raises: NotFound if `after` does not exist.
         """
-        query = _query(organization_id, wanted)
+        query = _query(organization_id, entry_filter)
         if after is not None:
             last = await self._find(organization_id, after)
             query["$or"] = [{"at": {"$lt": last["at"]}}, {"at": last["at"], "_id": {"$lt": last["_id"]}}]
-        rows: list[AuditDocument] = await self._mongo.find(AUDIT, query, sort=[("at", -1), ("_id", -1)], limit=limit)
+        rows: list[AuditEntryDocument] = await self._mongo.find(
+            AUDIT, query, sort=[("at", -1), ("_id", -1)], limit=limit
+        )
         return [_entry(row) for row in rows]
 
-    async def _find(self, organization_id: str, id_: str) -> AuditDocument:
+    async def _find(self, organization_id: str, id_: str) -> AuditEntryDocument:
         found = await self._entries.find_one({"_id": id_, "org": organization_id})
         if found is None:
             raise NotFound("audit entry", id_)
         return found
 
 
-def _query(organization_id: str, wanted: AuditFilter) -> Document:
+def _query(organization_id: str, entry_filter: AuditFilter) -> Document:
     values = {
-        "actor": wanted.actor_id,
-        "target": wanted.target_id,
-        "action": wanted.action and wanted.action.value,
+        "actor": entry_filter.actor_id,
+        "target": entry_filter.target_id,
+        "action": entry_filter.action and entry_filter.action.value,
     }
     query: Document = {"org": organization_id} | {key: value for key, value in values.items() if value is not None}
-    between: dict[str, Any] = {"$gte": wanted.since, "$lt": wanted.until}
-    between = {key: value for key, value in between.items() if value is not None}
-    return query | ({"at": between} if between else {})
+    time_range: dict[str, Any] = {"$gte": entry_filter.since, "$lt": entry_filter.until}
+    time_range = {key: value for key, value in time_range.items() if value is not None}
+    return query | ({"at": time_range} if time_range else {})
 
 
-def _entry(row: AuditDocument) -> AuditEntry:
+def _entry(row: AuditEntryDocument) -> AuditEntry:
     return AuditEntry(
         id=row["_id"],
         organization_id=row["org"],

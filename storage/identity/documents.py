@@ -11,18 +11,21 @@ class UserDocumentId(TypedDict):
     """Organization id."""
 
     id: str
-    """The `sub` of the user's tokens; unique within the organization."""
+    """Unique within the organization: the `sub` of the user's tokens, or generated for local and service accounts."""
 
 
 class UserDocument(TypedDict):
-    """A user, in `users`. Created by the first authenticated request, never deleted. An erasure leaves a record."""
+    """A user, in `users`. Never deleted: an erasure leaves a record.
+
+    Created by the first request with a token, by a sign-in at a provider, with a local account, or with a service key.
+    """
 
     _id: UserDocumentId
     handle: str
     """Unique within the organization. Never changes, since texts mention it."""
 
     name: str
-    """Display name from the newest token that had one."""
+    """Display name from the newest token that had one, or as given to the local account or the service key."""
 
     search: list[str]
     """Case-folded strings whose prefixes find the user: handle, name, and the words of the name; at most 8."""
@@ -34,7 +37,10 @@ class UserDocument(TypedDict):
     """True for the service account of a service key."""
 
     roles_granted: NotRequired[bool]
-    """True once a login, an invitation or an administrator has set the roles. Tokens can't change them from then on."""
+    """True once a login, an invitation or an administrator has set the roles. Tokens can't change them from then on.
+
+    True from the start for local accounts and service accounts.
+    """
 
     deactivated_at: NotRequired[datetime]
     """When an administrator deactivated the user, by the database's clock; absent while the user is active."""
@@ -43,20 +49,37 @@ class UserDocument(TypedDict):
     """When the user last changed another user as an administrator, by the database's clock. Writing it locks the
     document in the transaction of the change."""
 
+    muted_at: NotRequired[datetime]
+    """When the user last muted something, by the database's clock. Writing it locks the document in the transaction of
+    the mute."""
+
     role_seen: NotRequired[dict[str, datetime]]
-    """When a token last had each role, by value of `Role` and the database's clock; up to a day before the last token.
-    Absent in documents of earlier versions."""
+    """For each value of `Role`, when a token with this role was last seen, by the database's clock. Written once a day
+    at most, so it may be a day too early. Absent in documents of earlier versions."""
 
     email: NotRequired[str]
-    """Mail address from the newest token that had one; absent before that token."""
+    """Mail address of the local account, or from the newest token that had one; absent without either."""
+
+    email_verified: NotRequired[bool]
+    """True if the person proved the mail address here, or if the token says that it is verified. Absent otherwise, and
+    False after a verified address was followed by another one."""
 
     erasing_at: NotRequired[datetime]
-    """When the erasure of the user was requested, by the database's clock; absent otherwise. The user is deactivated
-    for good, and tokens change nothing any more."""
+    """When the erasure of the user was requested, by the database's clock; absent otherwise. The user then stays
+    deactivated, and tokens no longer change the document."""
 
     erased_at: NotRequired[datetime]
     """When the erasure was completed, by the database's clock. The document then holds ids, times and generated texts
     only."""
+
+    avatar: NotRequired[str]
+    """Id of the file of the avatar; absent without one."""
+
+    bio: NotRequired[str]
+    """Text about the user, as typed; absent without one."""
+
+    presence_hidden: NotRequired[bool]
+    """True if nobody sees whether the user is online or typing; absent by default."""
 
     followers: int
     """Number of users that follow this user."""
@@ -66,6 +89,22 @@ class UserDocument(TypedDict):
 
     at: datetime
     """When the user was created, by the clock of the host."""
+
+
+class OrganizationSettingsDocument(TypedDict):
+    """The settings of an organization that differ from the defaults, in `organization_settings`. Never deleted."""
+
+    _id: str
+    """Organization id."""
+
+    presence_off: bool
+    """Whether nobody sees who is online or typing."""
+
+    by: str
+    """Id of the administrator who changed a setting last."""
+
+    at: datetime
+    """When a setting was changed last, by the database's clock."""
 
 
 class BlockDocument(TypedDict):
@@ -82,6 +121,33 @@ class BlockDocument(TypedDict):
 
     at: datetime
     """When the user blocked the other user, by the clock of the host."""
+
+
+class MuteDocumentId(TypedDict):
+    """The `_id` of a mute. The owner's list of mutes is in the order of these ids."""
+
+    o: str
+    """Organization id."""
+
+    u: str
+    """Id of the user who muted."""
+
+    k: str
+    """Value of `MuteSubject`."""
+
+    s: str
+    """Id of the muted user, topic or community."""
+
+
+class MuteDocument(TypedDict):
+    """A mute, in `mutes`. Deleted when the user ends it. Expires at `until`."""
+
+    _id: MuteDocumentId
+    at: datetime
+    """When the user muted the subject, or last changed the end, by the database's clock."""
+
+    until: NotRequired[datetime]
+    """When the mute ends; absent if only the user ends it."""
 
 
 class FollowDocumentId(TypedDict):
@@ -122,7 +188,7 @@ class FollowChangeDocument(TypedDict):
     """When the follow last changed, by the database's clock."""
 
 
-class AuditDocument(TypedDict):
+class AuditEntryDocument(TypedDict):
     """An entry, in `audit`. Expires two years after `at`."""
 
     _id: str
@@ -135,7 +201,7 @@ class AuditDocument(TypedDict):
     """When the change was made, by the database's clock."""
 
     actor: str
-    """Id of the user who made the change."""
+    """Id of the user who made the change; the value of `COMMAND_LINE` for a change by the command `noroshi`."""
 
     action: str
     """Value of `AuditAction`."""
@@ -157,7 +223,7 @@ class AuditDocument(TypedDict):
 
 
 class AccessChangeDocument(TypedDict):
-    """A user whose access was reduced, in `access_changes`. Expires an hour after `at`."""
+    """A user whose access was changed, in `access_changes`. Expires an hour after `at`."""
 
     _id: str
     """Generated by the process that made the change."""
@@ -224,13 +290,13 @@ class SessionDocument(TypedDict):
 
 
 class ProviderLogoutDocument(TypedDict):
-    """A logout at an identity provider that was done here, in `provider_logouts`. Expires an hour after `at`."""
+    """A logout token of an identity provider that was processed, in `provider_logouts`. Expires an hour after `at`."""
 
     _id: str
     """SHA-256 of the issuer and the id of the logout token, in hexadecimal digits."""
 
     at: datetime
-    """When the logout was done, by the database's clock."""
+    """When the sessions were ended, by the database's clock."""
 
 
 class ReservedHandleDocument(TypedDict):

@@ -16,7 +16,7 @@ RESERVED_HANDLES = "reserved_handles"
 
 
 class ReservedHandles:
-    """Reserves handles, and tells which ones are reserved."""
+    """Reserves handles, and looks up which handles are reserved."""
 
     def __init__(self, mongo: Mongo) -> None:
         self._mongo = mongo
@@ -31,9 +31,9 @@ class ReservedHandles:
 
     async def is_reserved(self, organization_id: str, handle: str) -> bool:
         """Returns whether the handle is reserved."""
-        return bool(await self.among(organization_id, [handle]))
+        return bool(await self.reserved_among(organization_id, [handle]))
 
-    async def among(self, organization_id: str, handles: Sequence[str]) -> set[str]:
+    async def reserved_among(self, organization_id: str, handles: Sequence[str]) -> set[str]:
         """Returns those of the handles that are reserved."""
         handles_by_digest = {await self._digest(organization_id, handle): handle for handle in handles}
         query = {"_id": {"$in": list(handles_by_digest)}}

@@ -1,13 +1,14 @@
-"""Roles that a login brings from an identity provider. They are facts, like those that an administrator sets."""
+"""Grants a person the roles that an identity provider names at a login. They count as if an administrator set them."""
 
 from collections.abc import Collection
 
 from storage.errors import NotFound
-from storage.identity.access_changes import AccessChanges, UserKey
+from storage.identity.access_changes import AccessChanges
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import UserDocument
 from storage.identity.records import user_document_id
 from storage.identity.roles import Role
+from storage.ids import UserKey
 from storage.mongo import Mongo, Session
 from storage.mongo.clock import DatabaseClock
 
@@ -25,13 +26,13 @@ class LoginGrants:
         self._access = access
 
     async def grant(self, person: Actor, roles: Collection[Role]) -> None:
-        """Replaces the roles of a person by those of the login. Raises: NotFound."""
+        """Replaces the roles of a person by the roles of the login. Raises: NotFound."""
         values = sorted(role.value for role in roles)
         key = {"_id": user_document_id(person.organization_id, person.user_id)}
 
         async def work(session: Session) -> None:
             at = await self._clock.now()
-            # The write locks the user. Otherwise an administrator's change could be lost without a trace.
+            # This write locks the user, so that a concurrent change by an administrator conflicts and is not lost.
             user: UserDocument | None = await self._mongo.find_one_and_update(
                 USERS, key, {"$set": {"roles_granted": True}}, session
             )

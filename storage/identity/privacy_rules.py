@@ -8,46 +8,41 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
+from storage.ids import UserKey
 from storage.mongo import Document, Mongo
 
 BATCH = 200
 """Number of documents that an export or an erasure reads at once."""
 
 
-class Person(NamedTuple):
-    """A user of an organization, whose data are exported or erased."""
+class ParentReference(NamedTuple):
+    """The id of a parent document, for documents that have no field for the organization. The parent has one: `org`.
 
-    organization_id: str
-    user_id: str
-
-
-class Scope(NamedTuple):
-    """How the organization of a document is found whose fields don't name it: by an id in the document.
-
-    The same user id may exist in several organizations.
+    The organization is needed because the same user id may exist in several organizations.
     """
 
     path: str
-    """Path of the id."""
+    """Path of the id in the document."""
 
     collection: str
-    """The collection of the document with this id, which has the organization as `org`."""
+    """Collection of the parent."""
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class PersonalDataSelection:
     """Documents of one collection that concern a person. An index finds them in the order of `order`."""
 
-    find: Callable[[Person], Document]
+    find: Callable[[UserKey], Document]
     """Returns the filter."""
 
     order: str = "_id"
     """Path of a field whose values differ among the documents."""
 
-    scope: Scope | None = None
+    parent: ParentReference | None = None
+    """Needed if the filter does not select the organization."""
 
 
-class Erasure(Enum):
+class ErasureMethod(Enum):
     """How a document is erased."""
 
     DELETE = "DELETE"
@@ -64,18 +59,19 @@ class Erasure(Enum):
 class ErasureRule:
     """The treatment of some documents of a collection by an erasure."""
 
-    erasure: Erasure
-    documents: Selection
-    emptied: Mapping[str, Any] | None = None
+    erasure: ErasureMethod
+    documents: PersonalDataSelection
+    new_values: Mapping[str, Any] | None = None
     """The new values of fields, for EMPTY."""
 
 
 @dataclass(frozen=True, slots=True)
-class Export:
-    """Documents that the person's export contains, and how each of them is written: by the names of the API."""
+class ExportedSelection:
+    """Documents that the person's export contains."""
 
-    documents: Selection
+    documents: PersonalDataSelection
     write: Callable[[Any], dict[str, Any]]
+    """Returns the JSON object for a document, with field names of the API."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,51 +83,58 @@ class PersonalData:
     """The data about an erased person that the collection still holds, and why; or why it holds none about people."""
 
     rules: Sequence[ErasureRule] = ()
-    exports: Sequence[Export] = ()
+    exports: Sequence[ExportedSelection] = ()
 
 
-def deleted(find: Callable[[Person], Document], order: str = "_id", scope: Scope | None = None) -> ErasureRule:
+def delete_rule(
+    find: Callable[[UserKey], Document], order: str = "_id", parent: ParentReference | None = None
+) -> ErasureRule:
     """Returns the rule that deletes documents."""
-    return ErasureRule(Erasure.DELETE, Selection(find, order, scope))
+    return ErasureRule(ErasureMethod.DELETE, PersonalDataSelection(find, order, parent))
 
 
-def changed(find: Callable[[Person], Document], order: str = "_id", scope: Scope | None = None) -> ErasureRule:
+def change_rule(
+    find: Callable[[UserKey], Document], order: str = "_id", parent: ParentReference | None = None
+) -> ErasureRule:
     """Returns the rule for documents that a change of their area erases."""
-    return ErasureRule(Erasure.CHANGE, Selection(find, order, scope))
+    return ErasureRule(ErasureMethod.CHANGE, PersonalDataSelection(find, order, parent))
 
 
-def emptied(find: Callable[[Person], Document], scope: Scope | None = None, **values: Any) -> ErasureRule:
-    """Returns the rule that replaces fields. Two underscores in the name of a field stand for a dot."""
+def empty_rule(
+    find: Callable[[UserKey], Document], parent: ParentReference | None = None, **values: Any
+) -> ErasureRule:
+    """Returns the rule that replaces fields. In the names of fields, two underscores mean a dot."""
     fields = {name.replace("__", "."): value for name, value in values.items()}
-    return ErasureRule(Erasure.EMPTY, Selection(find, scope=scope), fields)
+    return ErasureRule(ErasureMethod.EMPTY, PersonalDataSelection(find, parent=parent), fields)
 
 
-def own_range(person: Person, last: str) -> Document:
-    """Returns the filter for documents whose `_id` begins with organization and user, as `o` and `u`, before `last`."""
+def own_range(person: UserKey, last_field: str) -> Document:
+    """Returns the filter for documents whose `_id` has the fields `o` (organization), `u` (user) and `last_field`."""
     owner = {"o": person.organization_id, "u": person.user_id}
-    return {"_id": {"$gte": owner, "$lt": {**owner, last: 2**62}}}
+    return {"_id": {"$gte": owner, "$lt": {**owner, last_field: 2**62}}}
 
 
-async def batches(
-    mongo: Mongo, collection: str, selection: Selection, person: Person, size: int = BATCH
+async def read_batches(
+    mongo: Mongo, collection: str, selection: PersonalDataSelection, person: UserKey, size: int = BATCH
 ) -> AsyncIterator[list[Document]]:
     """Yields the documents of a person, at most `size` at a time. Documents may be erased meanwhile."""
     query = selection.find(person)
     while documents := await mongo.find(collection, query, None, [(selection.order, 1)], size):
-        yield await _of_organization(mongo, documents, selection.scope, person.organization_id)
+        yield await _of_organization(mongo, documents, selection.parent, person.organization_id)
         last = value_at(documents[-1], selection.order)
         query = {"$and": [selection.find(person), {selection.order: {"$gt": last}}]}
 
 
 async def _of_organization(
-    mongo: Mongo, documents: list[Document], scope: Scope | None, organization_id: str
+    mongo: Mongo, documents: list[Document], parent: ParentReference | None, organization_id: str
 ) -> list[Document]:
-    if scope is None:
+    """Returns those of the documents whose parents belong to the organization."""
+    if parent is None:
         return documents
-    ids = {value_at(document, scope.path) for document in documents}
-    owners = await mongo.find(scope.collection, {"_id": {"$in": list(ids)}, "org": organization_id}, {"_id": 1})
-    own_ids = {owner["_id"] for owner in owners}
-    return [document for document in documents if value_at(document, scope.path) in own_ids]
+    ids = {value_at(document, parent.path) for document in documents}
+    own = await mongo.find(parent.collection, {"_id": {"$in": list(ids)}, "org": organization_id}, {"_id": 1})
+    own_ids = {each["_id"] for each in own}
+    return [document for document in documents if value_at(document, parent.path) in own_ids]
 
 
 def value_at(document: Document, path: str) -> Any:
@@ -140,8 +143,3 @@ def value_at(document: Document, path: str) -> Any:
     for name in path.split("."):
         value = value[name]
     return value
-
-
-def seconds(timestamp: int) -> str:
-    """Returns a timestamp in microseconds as the API writes it."""
-    return f"{timestamp // 1_000_000}.{timestamp % 1_000_000:06}"

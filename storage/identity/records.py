@@ -6,13 +6,14 @@ from urllib.parse import quote, unquote
 
 from storage.identity.documents import UserDocument, UserDocumentId
 from storage.identity.roles import Role
+from storage.ids import UserKey
 from storage.streams.log import Stream
 
 
 # Not frozen: a page creates fifty users, and a frozen dataclass takes three times as long to create.
 @dataclass(slots=True)
 class User:
-    """A user of an organization. `id` is the token's `sub` and is unique within the organization only."""
+    """A user of an organization. `id` is unique within the organization only; with tokens it is their `sub`."""
 
     id: str
     handle: str
@@ -23,13 +24,23 @@ class User:
     following_count: int
     email: str | None = None
     has_granted_roles: bool = False
-    """Whether `roles` were granted. Otherwise they are those of the newest token."""
+    """Whether `roles` were granted. Otherwise they come from the newest token."""
 
     is_deactivated: bool = False
     is_erased: bool = False
     """Whether the user's erasure was requested. Once it is completed, handle and name are generated."""
     is_service: bool = False
     """Whether this is the service account of a service key."""
+    avatar_url: str | None = None
+    """Path of the avatar; None without one."""
+    hides_presence: bool = False
+    """Whether nobody sees that the user is online or typing."""
+    bio: str | None = None
+
+    @property
+    def key(self) -> UserKey:
+        """The organization and the id of the user."""
+        return UserKey(self.organization_id, self.id)
 
 
 def user_stream(organization_id: str, user_id: str) -> Stream:
@@ -70,11 +81,22 @@ def user_record(document: UserDocument) -> User:
         "deactivated_at" in document,
         "erasing_at" in document,
         "service" in document,
+        avatar_path(document["avatar"]) if "avatar" in document else None,
+        document.get("presence_hidden", False),
+        document.get("bio"),
     )
 
 
+def avatar_path(file_id: str) -> str:
+    """Returns the path of the avatar with this file, in the size of a thumbnail."""
+    return f"/files/{file_id}/thumbnail"
+
+
 def is_administrator(document: UserDocument) -> bool:
-    """Returns whether the user may administer the organization. Roles that were not granted are the token's matter."""
+    """Returns whether the user may administer the organization, as far as the document says.
+
+    True for a user without granted roles: only the token has that user's roles, and the request was checked for them.
+    """
     if "deactivated_at" in document:
         return False
     return not document.get("roles_granted") or Role.ADMIN.value in document["roles"]

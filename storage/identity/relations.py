@@ -14,7 +14,7 @@ from storage.mongo.batch_loader import BatchLoader
 from storage.mongo.distinct import distinct_values
 
 FEW_BLOCKERS = 100
-"""Number of blockers of a user up to which all of them are read. A query for some users would cost more."""
+"""If a user has at most this many blockers, all of them are read, because a query for some blockers costs more."""
 
 USERS_PER_QUERY = 1000
 
@@ -43,7 +43,10 @@ class RelationStore:
         return frozenset(await distinct_values(self._mongo, "blocks", "user", query))
 
     async def blockers_among(self, organization_id: str, user_id: str, others: Collection[str]) -> frozenset[str]:
-        """Returns those of the others who blocked the user. Reads no more than the others and 100 further blockers."""
+        """Returns those of the others who blocked the user.
+
+        Reads about 100 blockers of the user at most. If the user has more, looks only for the others.
+        """
         if not others:
             return frozenset()
         blockers = await self._few_blockers.get((organization_id, user_id))
@@ -108,7 +111,7 @@ class RelationStore:
         return {user: frozenset(blocked) for user, blocked in blocked_by_user.items()}
 
     async def _load_few_blockers(self, users: Sequence[tuple[str, str]]) -> dict[tuple[str, str], frozenset[str]]:
-        """Returns all blockers of each user. Returns nothing if the users have more than 100 blockers on average."""
+        """Returns all blockers of each user. Returns an empty dict if they have more than 100 blockers on average."""
         blockers_by_user: dict[tuple[str, str], set[str]] = {user: set() for user in users}
         query = [{"org": organization, "blocked": user} for organization, user in users]
         limit = FEW_BLOCKERS * len(users) + 1
@@ -128,7 +131,7 @@ class RelationStore:
         followers_by_followee: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         for organization, follower, followee in pairs:
             followers_by_followee[organization, followee].append(follower)
-        # An event is checked for many followers of its author at once. A branch for each pair would take longer.
+        # An event is checked for many followers of its author at once. A branch of `$or` for each pair would be slower.
         queries = [
             {"org": organization, "followee": followee, "follower": {"$in": followers}}
             for (organization, followee), followers in followers_by_followee.items()

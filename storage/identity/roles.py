@@ -27,6 +27,6 @@ def with_included(roles: frozenset[Role] | tuple[Role, ...]) -> frozenset[Role]:
     return frozenset().union(*(INCLUDED_ROLES[role] for role in roles))
 
 
-def narrowed(granted: tuple[Role, ...], token_roles: frozenset[Role]) -> frozenset[Role]:
-    """Returns the granted roles that a token has too, with all roles that they include. A token widens nothing."""
+def narrow_roles(granted: tuple[Role, ...], token_roles: frozenset[Role]) -> frozenset[Role]:
+    """Returns the granted roles that a token also has, with all roles that they include. A token adds no role."""
     return with_included(granted) & with_included(token_roles)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from storage.identity.access_changes import UserKey
 from storage.identity.documents import ProviderSessionDocument, SessionDocument
 from storage.identity.roles import Role
+from storage.ids import UserKey
 
 
 class SignInMethod(Enum):

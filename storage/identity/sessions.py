@@ -1,25 +1,24 @@
 """Sessions of browsers: begun by a sign-in, found by the token of the cookie, and ended on every process.
 
-Only the SHA-256 of a token is stored. A token has 256 random bits, so the hash needs no salt.
+The id of a session is the digest of its token. The token itself is not stored.
 """
 
-import hashlib
-import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import Conflict, NotFound
-from storage.identity.access_changes import AccessChanges, UserKey
+from storage.identity.access_changes import AccessChanges
 from storage.identity.documents import ProviderLogoutDocument, SessionDocument
 from storage.identity.session_records import NewSession, UserSession, user_session
+from storage.ids import UserKey
 from storage.mongo import Document, Mongo, Session
 from storage.mongo.clock import DatabaseClock
+from storage.secrets.random_tokens import new_token, token_digest
 
 SESSIONS = "sessions"
 LOGOUTS = "provider_logouts"
-TOKEN_BYTES = 32
 MAX_SESSIONS_OF_USER = 50
 """A further sign-in ends the session that was not used for the longest time."""
 
@@ -46,11 +45,6 @@ class SessionLifetimes:
 DEFAULT_LIFETIMES = SessionLifetimes()
 
 
-def token_hash(token: str) -> str:
-    """Returns the id of the session that has this token."""
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 class SessionStore:
     """Begins, finds, lists and ends sessions.
 
@@ -72,22 +66,22 @@ class SessionStore:
         self._logouts: AsyncCollection[ProviderLogoutDocument] = mongo[LOGOUTS]
 
     async def begin(self, new: NewSession) -> str:
-        """Begins a session and returns the token of its cookie, which is shown this once."""
-        token = secrets.token_urlsafe(TOKEN_BYTES)
-        await self._sessions.insert_one(self._document(new, token_hash(token), await self._clock.now()))
+        """Begins a session and returns the token of its cookie, which can't be read from the database later."""
+        token = new_token()
+        await self._sessions.insert_one(self._document(new, token_digest(token), await self._clock.now()))
         await self.end_excess(new.user)
         return token
 
-    async def begin_in(self, session: Session, new: NewSession) -> str:
-        """Begins a session in the transaction of a sign-in. Call `end_excess` after the commit."""
-        token = secrets.token_urlsafe(TOKEN_BYTES)
-        document = self._document(new, token_hash(token), await self._clock.now())
+    async def begin_in_transaction(self, session: Session, new: NewSession) -> str:
+        """Begins a session in a transaction, and returns the token. Call `end_excess` after the commit."""
+        token = new_token()
+        document = self._document(new, token_digest(token), await self._clock.now())
         await self._sessions.insert_one(document, session=session)
         return token
 
     async def find(self, token: str, *, is_use: bool = True) -> UserSession | None:
-        """Returns the session of this token, or None if it has ended. A use defers the end of an idle session."""
-        query = {"_id": token_hash(token), **NOT_EXPIRED}
+        """Returns the session of this token, or None if it has ended. A use prolongs the session."""
+        query = {"_id": token_digest(token), **NOT_EXPIRED}
         rows: list[SessionDocument] = await self._mongo.find(SESSIONS, query, limit=1)
         if not rows:
             return None
@@ -98,9 +92,13 @@ class SessionStore:
             rows[0]["used_at"], rows[0]["until"] = now, until
         return user_session(rows[0])
 
+    async def is_open(self, session_id: str) -> bool:
+        """Returns whether the session has not ended."""
+        return bool(await self._mongo.find(SESSIONS, {"_id": session_id, **NOT_EXPIRED}, {"_id": 1}, limit=1))
+
     async def list_of(self, user: UserKey) -> list[UserSession]:
         """Returns the open sessions of a user, the last used first."""
-        query = {"org": user.organization_id, "user": user.user_id, **NOT_EXPIRED}
+        query = {**_sessions_of(user), **NOT_EXPIRED}
         rows: list[SessionDocument] = await self._mongo.find(
             SESSIONS, query, sort=[("used_at", -1)], limit=MAX_SESSIONS_OF_USER
         )
@@ -115,38 +113,52 @@ class SessionStore:
 
     async def end_token(self, token: str) -> UserSession | None:
         """Ends the session of this token, and returns it; None if it has ended already."""
-        ended = await self._end({"_id": token_hash(token)})
+        ended = await self._end({"_id": token_digest(token)})
         return ended[0] if ended else None
 
     async def end_all(self, user: UserKey, *, except_id: str | None = None) -> int:
         """Ends the sessions of a user, all or all but one. Returns how many sessions have ended."""
         return len(await self._end({**_sessions_of(user), "_id": {"$ne": except_id}}))
 
-    async def end_all_in(self, session: Session, user: UserKey, *, except_id: str | None = None) -> None:
-        """Ends sessions of a user, all or all but one, in a transaction that also records the change of access."""
-        await self._sessions.delete_many({**_sessions_of(user), "_id": {"$ne": except_id}}, session=session)
+    async def end_all_in_transaction(self, session: Session, user: UserKey, *, except_id: str | None = None) -> int:
+        """Ends sessions of a user, all or all but one, in a transaction that also records the change of access.
+
+        Returns how many sessions have ended.
+        """
+        query = {**_sessions_of(user), "_id": {"$ne": except_id}}
+        return (await self._sessions.delete_many(query, session=session)).deleted_count
+
+    async def end_in_transaction(self, session: Session, user: UserKey, session_id: str) -> None:
+        """Ends a session of a user in a transaction that also records the change of access.
+
+        Raises: NotFound if the user has no such open session.
+        """
+        query = {**_sessions_of(user), "_id": session_id}
+        if not (await self._sessions.delete_one(query, session=session)).deleted_count:
+            raise NotFound("session", session_id)
 
     async def log_out(self, issuer: str, logout_id: str, sub: str | None, sid: str | None) -> int:
-        """Ends the sessions that came from a session, or from all sessions of a person, at an identity provider.
+        """Ends the sessions that began at an identity provider: by its session `sid`, or without `sid` by any session.
 
-        Returns how many sessions have ended. Raises: Conflict if this logout was done before.
+        With `sub`, ends sessions of this person only. Returns the number of ended sessions. Raises: Conflict if this
+        logout was processed before.
         """
         provider = {"provider.issuer": issuer, "provider.sub": sub, "provider.sid": sid}
         query = {name: value for name, value in provider.items() if value is not None}
-        key = token_hash(f"{issuer} {logout_id}")
+        key = token_digest(f"{issuer} {logout_id}")
 
         async def work(session: Session) -> int:
             if await self._logouts.find_one({"_id": key}, session=session) is not None:
                 raise Conflict("This logout was done before.")
             await self._logouts.insert_one({"_id": key, "at": await self._clock.now()}, session=session)
-            return len(await self._end_in(session, query))
+            return len(await self._end_in_transaction(session, query))
 
         return await self._mongo.transact(work)
 
     async def _end(self, query: Document) -> list[UserSession]:
-        return await self._mongo.transact(lambda session: self._end_in(session, query))
+        return await self._mongo.transact(lambda session: self._end_in_transaction(session, query))
 
-    async def _end_in(self, session: Session, query: Document) -> list[UserSession]:
+    async def _end_in_transaction(self, session: Session, query: Document) -> list[UserSession]:
         rows = await self._sessions.find(query, session=session).to_list(None)
         await self._sessions.delete_many({"_id": {"$in": [row["_id"] for row in rows]}}, session=session)
         at = await self._clock.now()

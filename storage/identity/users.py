@@ -1,4 +1,4 @@
-"""Users of organizations: created by their first authenticated request, found by id, handle and prefix."""
+"""Users of organizations: created by their first token or with an account, found by id, handle and prefix."""
 
 import re
 import secrets
@@ -14,38 +14,46 @@ from storage.errors import NotFound
 from storage.identity.documents import UserDocument, UserDocumentId
 from storage.identity.handles import ReservedHandles
 from storage.identity.records import User, user_document_id, user_record
-from storage.identity.roles import Role
+from storage.identity.roles import Role, narrow_roles
+from storage.ids import UserKey
 from storage.mongo import Document, Mongo, Session
 from storage.mongo.batch_loader import BatchLoader
 from storage.mongo.clock import DatabaseClock
+from storage.mongo.text_index.names import fold_for_comparison, search_terms
 
 MAX_HANDLE = 30
-MAX_NUMBERED_HANDLES = 50
-MAX_SEARCH_TERMS = 8
+MAX_NUMBERED_HANDLES = 1000
 _LAST_CHARACTER = "\U0010ffff"
 USER_FIELDS = dict.fromkeys(
     (
         *("handle", "name", "roles", "followers", "following", "email"),
-        *("roles_granted", "deactivated_at", "erasing_at", "service"),
+        *("roles_granted", "deactivated_at", "erasing_at", "service", "avatar", "presence_hidden", "bio"),
     ),
     1,
 )
 """Projection to the fields of a `User`."""
 
-ROLES_LAST_DAYS = 90
-"""How long a role outlasts the last token that had it, for work that is done later in the name of the user."""
+ROLE_LIFETIME_DAYS = 90
+"""Days for which a user keeps a role after the last token that had it, for work that is done later for the user."""
 
 ROLE_SEEN_EVERY = timedelta(days=1)
-"""How often at most the time of a role is written."""
+"""The time of a role is written again only if it is older than this."""
 
 
 class UserStore:
     """Creates, updates and reads users."""
 
-    def __init__(self, mongo: Mongo, clock: DatabaseClock, roles_last_days: int = ROLES_LAST_DAYS) -> None:
+    def __init__(
+        self,
+        mongo: Mongo,
+        clock: DatabaseClock,
+        roles_last_days: int = ROLE_LIFETIME_DAYS,
+        has_roles_from_tokens: bool = True,
+    ) -> None:
         self._mongo = mongo
         self._clock = clock
         self.roles_last_days = roles_last_days
+        self._has_roles_from_tokens = has_roles_from_tokens
         self._reserved_handles = ReservedHandles(mongo)
         self._users: AsyncCollection[UserDocument] = mongo["users"]
         self._by_id: BatchLoader[tuple[str, str], User] = BatchLoader(self._load)
@@ -59,59 +67,63 @@ class UserStore:
         name: str | None,
         handle: str | None,
         email: str | None = None,
+        *,
+        is_email_verified: bool = False,
     ) -> User:
         """Returns the user that a token describes. The first token creates the user, and later tokens update it.
 
-        Name and mail address follow the newest token, and so do roles until they are granted. The handle never changes,
-        since texts mention it. `lasting_roles` are those of earlier tokens too.
+        Name and mail address come from the newest token. The roles come from the newest token until roles are granted.
+        If roles don't come from tokens, a user without granted roles is at most a MEMBER. The handle never changes,
+        since texts mention it. `lasting_roles` also counts roles of earlier tokens.
         """
+        roles = self._limited(roles)
         while True:
             stored = await self._users.find_one({"_id": user_document_id(organization_id, id_)})
             if stored is None:
                 stored = await self._create(organization_id, id_, roles, name, handle)
-            user = await self._update(stored, roles, name, email)
+            user = await self._update(stored, roles, name, _email_fields(stored, email, is_email_verified))
             if user is not None:
                 return user
 
     async def _update(
-        self, stored: UserDocument, roles: Sequence[Role], name: str | None, email: str | None
+        self, stored: UserDocument, roles: Sequence[Role], name: str | None, email_fields: Document
     ) -> User | None:
-        """Stores what a token says, unless the user is erased.
+        """Stores the claims of a token, unless an erasure of the user was requested. Returns the user.
 
-        Returns None if roles were granted or the erasure was requested meanwhile, which a token must not undo.
+        Returns None if roles were granted or the erasure was requested since `stored` was read: a token must not undo
+        either.
         """
         if "erasing_at" in stored:
             return user_record(stored)
         changes: Document = {} if stored.get("roles_granted") else {"roles": [role.value for role in roles]}
         if name:
             changes["name"] = name
-        if email:
-            changes["email"] = email
+        changes |= email_fields
         seen_roles = self._roles_to_renew(stored, changes.get("roles", ()), await self._clock.now())
         if not seen_roles and all(stored.get(key) == value for key, value in changes.items()):
             return user_record(stored)
         return await self._change(stored, changes, seen_roles)
 
     @staticmethod
-    def _roles_to_renew(stored: UserDocument, carried: Sequence[str], now: datetime) -> list[str]:
+    def _roles_to_renew(stored: UserDocument, token_roles: Sequence[str], now: datetime) -> list[str]:
         """Returns the roles of a token whose stored time is missing or a day old. Granted roles need no times."""
         if stored.get("roles_granted"):
             return []
         seen = stored.get("role_seen")
         if seen is None:
-            # An earlier version stored no times. The roles that it stored begin to last now.
-            return sorted({*carried, *stored["roles"]})
-        return [role for role in carried if role not in seen or now - seen[role] >= ROLE_SEEN_EVERY]
+            # An earlier version stored no times. The days of the roles that it stored are counted from now.
+            return sorted({*token_roles, *stored["roles"]})
+        return [role for role in token_roles if role not in seen or now - seen[role] >= ROLE_SEEN_EVERY]
 
     async def _create(
         self, organization_id: str, id_: str, roles: Sequence[Role], name: str | None, handle: str | None
     ) -> UserDocument:
-        base, shown = normalize_handle(handle or id_), name or handle or id_
+        base, display_name = normalize_handle(handle or id_), name or handle or id_
         for number in range(1, 1_000_000):
-            suffix = "" if number == 1 else f"-{number}"
-            candidate = base[: MAX_HANDLE - len(suffix)] + suffix
-            document = new_user_document(user_document_id(organization_id, id_), candidate, shown, roles)
-            # An erasure keeps the handle for 30 s after it has reserved it, which is longer than until the insertion.
+            candidate = with_suffix(base, "" if number == 1 else f"-{number}")
+            document = new_user_document(user_document_id(organization_id, id_), candidate, display_name, roles)
+            # An erasure reserves the old handle at least 30 s before it replaces it in the user's document. A process
+            # that read no reservation here has ended the insertion below by then.
             if await self._reserved_handles.is_reserved(organization_id, candidate):
                 continue
             try:
@@ -141,6 +153,26 @@ class UserStore:
         new_document: Any = {**stored, **changes}
         return user_record(new_document)
 
+    def roles_of_request(self, user: User, token_roles: frozenset[Role]) -> frozenset[Role]:
+        """Returns the roles of a request of `user` with a token.
+
+        A token narrows granted roles. A user without granted roles has the token's roles, or at most MEMBER if roles
+        do not come from tokens.
+        """
+        if user.has_granted_roles or not self._has_roles_from_tokens:
+            return narrow_roles(user.roles, token_roles)
+        return token_roles
+
+    def _limited(self, roles: Sequence[Role]) -> Sequence[Role]:
+        """Returns what a user without granted roles gets of the roles of a token."""
+        return roles if self._has_roles_from_tokens else [*narrow_roles((Role.MEMBER,), frozenset(roles))]
+
+    async def set_bio(self, user: UserKey, bio: str | None) -> None:
+        """Replaces or removes the text about a user. Changes nothing once the user's erasure was requested."""
+        query = {"_id": user_document_id(*user), "erasing_at": {"$exists": False}}
+        update: Document = {"$unset": {"bio": ""}} if bio is None else {"$set": {"bio": bio}}
+        await self._users.update_one(query, update)
+
     async def find(self, organization_id: str, id_: str) -> User | None:
         """Returns the user of that id, or None."""
         return await self._by_id.get((organization_id, id_))
@@ -152,12 +184,22 @@ class UserStore:
             raise NotFound("user", id_)
         return user
 
-    async def lasting_roles(self, organization_id: str, id_: str) -> frozenset[Role]:
-        """Returns the user's roles for work without a token, without the roles that they include.
+    async def verified_address(self, user: UserKey) -> str | None:
+        """Returns the user's mail address if it is verified, otherwise None."""
+        query = {"_id": user_document_id(*user)}
+        found: list[UserDocument] = await self._mongo.find("users", query, {"email": 1, "email_verified": 1}, limit=1)
+        return found[0].get("email") if found and found[0].get("email_verified") else None
 
-        These are the granted roles, and none for a deactivated user. Without granted roles, they are the roles that
-        tokens of the user had lately: a role lasts for `roles_last_days` after the last token that had it, or up to a
-        day longer, and a token with fewer roles takes none away. Raises: NotFound.
+    async def last_handle(self, organization_id: str, last_id: str | None) -> str | None:
+        """Returns the handle of the last user of a page, or None before the first page. Raises: NotFound."""
+        return None if last_id is None else (await self.get(organization_id, last_id)).handle
+
+    async def lasting_roles(self, organization_id: str, id_: str) -> frozenset[Role]:
+        """Returns the roles that the user has for work without a token. Roles that they include are not listed.
+
+        A deactivated user has none, and a user with granted roles has these. Any other user has the roles of recent
+        tokens. A role lasts for `roles_last_days` after the last token that had it, or up to a day longer. A later
+        token without the role does not end it. Raises: NotFound.
         """
         roles = await self._lasting_roles.get((organization_id, id_))
         if roles is None:
@@ -174,6 +216,12 @@ class UserStore:
         except KeyError as missing:
             raise NotFound("user", missing.args[0][1]) from None
         return [users[id_] for id_ in ids]
+
+    async def find_or_none(self, organization_id: str, ids: Sequence[str | None]) -> list[User | None]:
+        """Returns the user of each id, in the order of the ids; None for the id None and for an unknown id."""
+        distinct = {id_ for id_ in ids if id_ is not None}
+        users = {user.id: user for user in await self.find_many(organization_id, distinct)}
+        return [None if id_ is None else users.get(id_) for id_ in ids]
 
     async def find_many(self, organization_id: str, ids: Iterable[str]) -> list[User]:
         """Returns the users of these ids that exist, in the order of the ids."""
@@ -223,17 +271,25 @@ class UserStore:
         fields = dict.fromkeys(("roles", "role_seen", "roles_granted", "deactivated_at"), 1)
         users: list[UserDocument] = await self._mongo.find("users", {"_id": {"$in": ids}}, fields)
         since = await self._clock.now() - timedelta(days=self.roles_last_days) - ROLE_SEEN_EVERY
-        return {(user["_id"]["org"], user["_id"]["id"]): _roles_since(user, since) for user in users}
+        return {(user["_id"]["org"], user["_id"]["id"]): self._roles_since(user, since) for user in users}
+
+    def _roles_since(self, user: UserDocument, since: datetime) -> frozenset[Role]:
+        if "deactivated_at" in user:
+            return frozenset()
+        if user.get("roles_granted"):
+            return frozenset(map(Role, user["roles"]))
+        seen = user.get("role_seen")
+        roles = user["roles"] if seen is None else [role for role, at in seen.items() if at > since]
+        return frozenset(self._limited([Role(role) for role in roles]))
 
 
-def _roles_since(user: UserDocument, since: datetime) -> frozenset[Role]:
-    if "deactivated_at" in user:
-        return frozenset()
-    if user.get("roles_granted"):
-        return frozenset(map(Role, user["roles"]))
-    seen = user.get("role_seen")
-    roles = user["roles"] if seen is None else [role for role, at in seen.items() if at > since]
-    return frozenset(map(Role, roles))
+def _email_fields(stored: UserDocument, email: str | None, is_verified: bool) -> Document:
+    """Returns the fields to store for the mail address of a token. A token without an address changes nothing."""
+    if not email:
+        return {}
+    # Users without a verified address have no field, so that their tokens cause no write.
+    has_field = is_verified or "email_verified" in stored
+    return {"email": email, "email_verified": is_verified} if has_field else {"email": email}
 
 
 def normalize_handle(text: str) -> str:
@@ -244,25 +300,24 @@ def normalize_handle(text: str) -> str:
     return re.sub(r"[^a-z0-9_]+", "_", plain).strip("_")[:MAX_HANDLE] or "user"
 
 
-def fold_for_comparison(text: str) -> str:
-    """Returns the form in which searches and sorted lists compare texts: NFKC, case-folded, stripped."""
-    return unicodedata.normalize("NFKC", text).casefold().strip()
-
-
-def search_terms(handle: str, name: str) -> list[str]:
-    """Returns the strings whose prefixes find the user: the handle, the name and its words, at most 8."""
-    folded = fold_for_comparison(name)
-    return list(dict.fromkeys([handle, folded, *folded.split()]))[:MAX_SEARCH_TERMS]
-
-
 async def free_handle(mongo: Mongo, organization_id: str, text: str, session: Session) -> str:
-    """Returns a handle that no user of the organization has: the text as a handle, or with a number."""
+    """Returns a handle that no user of the organization has and that is not reserved.
+
+    This is the text as a handle, if it is free; otherwise the same with the smallest free number up to 999. If all of
+    these are taken, it is the same with random hexadecimal digits.
+    """
     base = normalize_handle(text)
-    numbered = [base, *(f"-{n}" for n in range(2, MAX_NUMBERED_HANDLES)), f"-{secrets.token_hex(6)}"]
-    candidates = [base[: MAX_HANDLE - len(each)] + each if each != base else base for each in numbered]
+    suffixes = ["", *(f"-{number}" for number in range(2, MAX_NUMBERED_HANDLES)), f"-{secrets.token_hex(6)}"]
+    candidates = [with_suffix(base, suffix) for suffix in suffixes]
     query = {"_id.org": organization_id, "handle": {"$in": candidates}}
     taken = {user["handle"] for user in await mongo.find("users", query, {"handle": 1}, session=session)}
+    taken |= await ReservedHandles(mongo).reserved_among(organization_id, candidates)
     return next(each for each in candidates if each not in taken)
+
+
+def with_suffix(handle: str, suffix: str) -> str:
+    """Returns the handle with the suffix, shortened so that both fit."""
+    return handle[: MAX_HANDLE - len(suffix)] + suffix
 
 
 def new_user_document(id_: UserDocumentId, handle: str, name: str, roles: Sequence[Role]) -> UserDocument:

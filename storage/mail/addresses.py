@@ -125,6 +125,11 @@ class AddressKeys:
         self._keys = tuple(keys)
         self._derived: dict[str, tuple[_OrganizationKey, ...]] = {}
 
+    @property
+    def has_keys(self) -> bool:
+        """Whether there is a key."""
+        return bool(self._keys)
+
     def id(self, organization_id: str, address: str) -> bytes:
         """Returns the id of a normalized address by the newest key. Raises: Unavailable without keys."""
         return self._organization_keys(organization_id)[0].id(address.encode())

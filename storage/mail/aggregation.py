@@ -146,7 +146,7 @@ class _LedgerBatch:
         day.hard += counts.hard
 
     async def _save_days(self, lock: Lock) -> None:
-        """Adds the batch to the daily sums of all domains.
+        """Adds the batch to the daily sums of its organizations.
 
         Each partition has documents of its own, so that aggregators never conflict.
         """
@@ -187,7 +187,7 @@ class AddressDocuments:
         self._moved: list[tuple[bytes, bytes]] = []
 
     async def load(self, older_by_newest: dict[bytes, Iterable[bytes]]) -> None:
-        """Reads the documents of addresses. Maps the id under the newest key to the ids under older keys."""
+        """Reads the documents of addresses. The argument has each address's ids under older keys, by its newest id."""
         ids = {id_ for newest, older in older_by_newest.items() for id_ in (newest, *older)}
         documents = await self._read(ids)
         self._forwarded = {each["_id"]: each["moved"] for each in documents if "moved" in each}

@@ -11,15 +11,16 @@ from typing import Any
 
 from pymongo import UpdateOne
 
+from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.mail.addresses import Address, AddressKeys, normalize, normalize_all, normalize_domain
 from storage.mail.aggregation import AddressDocuments, domain_id, save_write
 from storage.mail.counters import new_domain, reset_counters, summarize_domain
-from storage.mail.documents import AddressSummary, AuditDocument, DifferenceDocument, DomainDocument
+from storage.mail.documents import AddressSummary, DifferenceDocument, DomainDocument, MailAuditDocument, ManualSetting
 from storage.mail.epoch_time import epoch_ms
 from storage.mail.records import AddressStanding, DomainStanding
 from storage.mail.standings import address_standing, domain_standing, invalid_address_standing, invalid_domain_standing
 from storage.metrics import MAIL_COMPARISONS
-from storage.mongo import Mongo, Session
+from storage.mongo import Mongo, Session, literals
 
 DOMAIN_TTL_S = 5.0
 """How long the standings of domains are cached, in seconds."""
@@ -44,6 +45,11 @@ class AddressBook:
         self._keys = keys
         self._domains: dict[str, _DomainCache] = {}
 
+    @property
+    def has_keys(self) -> bool:
+        """Whether the operator has set address keys. Without keys, no address can be looked up."""
+        return self._keys.has_keys
+
     async def look_up(self, organization_id: str, written: Sequence[str]) -> list[AddressStanding]:
         """Returns the standing of each address, in order. Raises: Unavailable without address keys."""
         addresses = normalize_all(written)
@@ -66,7 +72,9 @@ class AddressBook:
             for text, name in zip(written, names, strict=True)
         ]
 
-    async def unblock(self, organization_id: str, address: Address, by: str, reason: str) -> AddressStanding:
+    async def unblock(
+        self, organization_id: str, address: Address, by: str, reason: str, actor: Actor | None = None
+    ) -> AddressStanding:
         """Resets an address's counters, and records the operator and the reason. Does not unblock the domain."""
         newest, *older = self._keys.ids(organization_id, address.text)
 
@@ -79,26 +87,57 @@ class AddressBook:
             document["unblocked"]["by"], document["unblocked"]["reason"] = by, reason
             await addresses.save(now)
             await self._audit(organization_id, newest, "unblock", by, reason, session)
+            action, kind = AuditAction.MAIL_ADDRESS_UNBLOCKED, TargetKind.MAIL_ADDRESS
+            await self._record(actor, action, kind, newest.hex(), session, reason=reason)
 
         await self._mongo.transact(work)
         return (await self.look_up(organization_id, [address.text]))[0]
 
+    async def set_unsubscribed(self, organization_id: str, address: Address, is_unsubscribed: bool) -> None:
+        """Records that the owner of an address ended digests by a link, or turned them on again. Idempotent.
+
+        Until the owner turns them on again, the address is blocked. Raises: Unavailable without address keys.
+        """
+        newest, *older = self._keys.ids(organization_id, address.text)
+
+        async def work(session: Session) -> None:
+            addresses = AddressDocuments(self._mongo, session)
+            await addresses.load({newest: older})
+            document = addresses.get(newest, organization_id, address.domain)
+            if ("unsubscribed" in document) == is_unsubscribed:
+                return
+            now = epoch_ms(await self._mongo.now())
+            if is_unsubscribed:
+                document["unsubscribed"] = now
+            else:
+                del document["unsubscribed"]
+            await addresses.save(now)
+
+        await self._mongo.transact(work)
+
     async def set_domain_blocked(
-        self, organization_id: str, domain: str, blocked: bool | None, by: str, reason: str
+        self, organization_id: str, domain: str, blocked: bool | None, by: str, reason: str, actor: Actor | None = None
     ) -> DomainStanding:
-        """Blocks or allows a normalized domain; None lets the rule decide again. Records operator and reason."""
+        """Blocks or allows a normalized domain; None lets the rule decide again. Records operator and reason.
+
+        Idempotent: the same decision for the same reason changes nothing.
+        """
         id_ = domain_id(organization_id, domain)
 
         async def work(session: Session) -> None:
             stored: DomainDocument | None = await self._mongo["mail_domains"].find_one({"_id": id_}, session=session)
             document = stored or new_domain(organization_id, domain)
-            document.pop("hand", None)
+            earlier = document.pop("hand", None)
+            if _is_same_decision(earlier, blocked, reason):
+                return
             if blocked is not None:
                 document["hand"] = {"blocked": blocked, "by": by, "reason": reason, "at": await self._mongo.now()}
             summarize_domain(document)
             await self._mongo["mail_domains"].bulk_write([save_write(document, id_)], session=session)
             action = {True: "block", False: "allow", None: "leave to the rule"}[blocked]
             await self._audit(organization_id, domain, action, by, reason, session)
+            details = {"decision": action, "reason": reason}
+            await self._record(actor, AuditAction.MAIL_DOMAIN_SET, TargetKind.MAIL_DOMAIN, domain, session, **details)
 
         await self._mongo.transact(work)
         self._domains.pop(organization_id, None)
@@ -112,10 +151,11 @@ class AddressBook:
         different = [each for each in compared if each.blocked != blocked_by_legacy[each.address]]
         MAIL_COMPARISONS.labels("same").inc(len(compared) - len(different))
         MAIL_COMPARISONS.labels("different").inc(len(different))
+        org = literals({"org": organization_id})
         writes = [
             UpdateOne(
                 {"_id": self._keys.id(organization_id, str(each.normalized))},
-                [{"$set": {"org": organization_id, "ours": each.blocked, "theirs": not each.blocked, "at": "$$NOW"}}],
+                [{"$set": {**org, "ours": each.blocked, "theirs": not each.blocked, "at": "$$NOW"}}],
                 upsert=True,
             )
             for each in different
@@ -124,18 +164,33 @@ class AddressBook:
             await self._mongo["mail_differences"].bulk_write(writes, ordered=False)
 
     async def differences(self, organization_id: str, addresses: Sequence[str]) -> dict[str, bool]:
-        """Returns whether this book blocked each of the addresses about which the two books differed in a lookup."""
+        """Returns, by address, whether this book blocked it. Leaves out addresses about which the books agreed."""
         ids = {self._keys.id(organization_id, each.text): each.text for each in map(normalize, addresses) if each}
         differences: list[DifferenceDocument] = await self._mongo.find("mail_differences", {"_id": {"$in": list(ids)}})
         return {ids[each["_id"]]: each["ours"] for each in differences}
 
     async def _audit(self, org: str, subject: bytes | str, action: str, by: str, reason: str, session: Session) -> None:
         at = await self._mongo.now()
-        entry: AuditDocument = {"org": org, "subject": subject, "does": action, "by": by, "reason": reason, "at": at}
+        entry: MailAuditDocument = {
+            "org": org,
+            "subject": subject,
+            "does": action,
+            "by": by,
+            "reason": reason,
+            "at": at,
+        }
         await self._mongo["mail_audit"].insert_one(entry, session=session)
 
+    async def _record(
+        self, actor: Actor | None, action: AuditAction, kind: TargetKind, target: str, session: Session, **details: str
+    ) -> None:
+        """Inserts the entry of the organization's audit log, which has no address."""
+        if actor is not None:
+            entry = audit_document(actor, action, kind, target, await self._mongo.now(), **details)
+            await AuditLog(self._mongo).insert(entry, session)
+
     async def _summaries(self, org: str, addresses: Sequence[str]) -> list[AddressSummary | None]:
-        """Returns the summary of each address, in order: the document under the newest key that has one."""
+        """Returns the summary of each address, in order, or None. The summary under the newest key takes precedence."""
         newest, *older = self._keys.all_ids(org, addresses)
         summaries_by_id = await self._read("mail_addresses", [*newest, *chain(*older)])
         summaries: list[AddressSummary | None] = [summaries_by_id.get(id_) for id_ in newest]
@@ -168,3 +223,9 @@ class AddressBook:
         """
         documents = await self._mongo.find(collection, {"_id": {"$in": ids}}, {"told": 1}, hint="told")
         return {each["_id"]: summary for each in documents if (summary := each["told"]) is not None}
+
+
+def _is_same_decision(earlier: ManualSetting | None, blocked: bool | None, reason: str) -> bool:
+    if earlier is None:
+        return blocked is None
+    return earlier["blocked"] == blocked and earlier["reason"] == reason

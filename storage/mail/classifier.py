@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Outcome(StrEnum):
+class DeliveryOutcome(StrEnum):
     """How a delivery event counts."""
 
     DELIVERED = "delivered"
@@ -23,59 +23,59 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """A row of the table. `code` is an RFC 3463 status, an SMTP reply code, or a prefix of either followed by `*`."""
+class ClassifierRule:
+    """A row of the table. `code` is an RFC 3463 status, an SMTP reply code, or a pattern such as `5.7.*` or `5**`."""
 
     code: str
-    outcome: Outcome
+    outcome: DeliveryOutcome
     reason: str
     source: str
 
 
-_DELIVERED, _HARD, _SOFT = Outcome.DELIVERED, Outcome.HARD, Outcome.SOFT
-_DOMAIN, _NOTHING = Outcome.DOMAIN, Outcome.NOTHING
+_DELIVERED, _HARD, _SOFT = DeliveryOutcome.DELIVERED, DeliveryOutcome.HARD, DeliveryOutcome.SOFT
+_DOMAIN, _NOTHING = DeliveryOutcome.DOMAIN, DeliveryOutcome.NOTHING
 
 RULES = (
-    Rule("2.*", _DELIVERED, "delivered", "RFC 3463, 2"),
-    Rule("5.1.1", _HARD, "no such mailbox", "RFC 3463, 3.2"),
-    Rule("5.1.2", _HARD, "no such domain", "RFC 3463, 3.2"),
-    Rule("5.1.3", _HARD, "malformed address", "RFC 3463, 3.2"),
-    Rule("5.1.6", _HARD, "mailbox has moved", "RFC 3463, 3.2"),
-    Rule("5.1.10", _HARD, "the domain accepts no mail", "RFC 7505, 4.2"),
-    Rule("5.2.1", _HARD, "mailbox disabled", "RFC 3463, 3.3"),
-    Rule("5.7.13", _HARD, "account disabled", "RFC 5248; IANA"),
-    Rule("5.7.17", _HARD, "mailbox owner has changed", "RFC 7293, 14"),
-    Rule("5.7.18", _HARD, "domain owner has changed", "RFC 7293, 14"),
-    Rule("4.1.*", _SOFT, "address not accepted for now", "RFC 3463, 3.2"),
-    Rule("4.2.*", _SOFT, "mailbox not available for now", "RFC 3463, 3.3"),
-    Rule("4.3.1", _SOFT, "mail system full", "RFC 3463, 3.4"),
-    Rule("4.4.7", _SOFT, "not delivered in time", "RFC 3463, 3.5"),
-    Rule("5.2.2", _SOFT, "mailbox full", "RFC 3463, 3.3: 'temporary', whatever the class"),
-    Rule("4.4.1", _DOMAIN, "no answer from the host", "RFC 3463, 3.5"),
-    Rule("4.4.2", _DOMAIN, "connection dropped", "RFC 3463, 3.5"),
-    Rule("4.4.3", _DOMAIN, "name server failure", "RFC 3463, 3.5"),
-    Rule("4.4.4", _DOMAIN, "no route to the host", "RFC 3463, 3.5"),
-    Rule("4.4.5", _DOMAIN, "mail system congested", "RFC 3463, 3.5"),
-    Rule("5.1.7", _NOTHING, "bad sender address", "RFC 3463, 3.2"),
-    Rule("5.1.8", _NOTHING, "bad sender domain", "RFC 3463, 3.2"),
-    Rule("5.3.4", _NOTHING, "message too big", "RFC 3463, 3.4"),
-    Rule("5.6.*", _NOTHING, "content refused", "RFC 3463, 3.7"),
-    Rule("5.7.*", _NOTHING, "refused by policy", "RFC 3463, 3.8"),
-    Rule("4.*", _DOMAIN, "temporary failure", "docs/semantics.md: 4xx not listed"),
-    Rule("5.*", _NOTHING, "permanent failure", "docs/semantics.md: 5xx not listed"),
+    ClassifierRule("2.*", _DELIVERED, "delivered", "RFC 3463, 2"),
+    ClassifierRule("5.1.1", _HARD, "no such mailbox", "RFC 3463, 3.2"),
+    ClassifierRule("5.1.2", _HARD, "no such domain", "RFC 3463, 3.2"),
+    ClassifierRule("5.1.3", _HARD, "malformed address", "RFC 3463, 3.2"),
+    ClassifierRule("5.1.6", _HARD, "mailbox has moved", "RFC 3463, 3.2"),
+    ClassifierRule("5.1.10", _HARD, "the domain accepts no mail", "RFC 7505, 4.2"),
+    ClassifierRule("5.2.1", _HARD, "mailbox disabled", "RFC 3463, 3.3"),
+    ClassifierRule("5.7.13", _HARD, "account disabled", "RFC 5248; IANA"),
+    ClassifierRule("5.7.17", _HARD, "mailbox owner has changed", "RFC 7293, 14"),
+    ClassifierRule("5.7.18", _HARD, "domain owner has changed", "RFC 7293, 14"),
+    ClassifierRule("4.1.*", _SOFT, "address not accepted for now", "RFC 3463, 3.2"),
+    ClassifierRule("4.2.*", _SOFT, "mailbox not available for now", "RFC 3463, 3.3"),
+    ClassifierRule("4.3.1", _SOFT, "mail system full", "RFC 3463, 3.4"),
+    ClassifierRule("4.4.7", _SOFT, "not delivered in time", "RFC 3463, 3.5"),
+    ClassifierRule("5.2.2", _SOFT, "mailbox full", "RFC 3463, 3.3: 'temporary', whatever the class"),
+    ClassifierRule("4.4.1", _DOMAIN, "no answer from the host", "RFC 3463, 3.5"),
+    ClassifierRule("4.4.2", _DOMAIN, "connection dropped", "RFC 3463, 3.5"),
+    ClassifierRule("4.4.3", _DOMAIN, "name server failure", "RFC 3463, 3.5"),
+    ClassifierRule("4.4.4", _DOMAIN, "no route to the host", "RFC 3463, 3.5"),
+    ClassifierRule("4.4.5", _DOMAIN, "mail system congested", "RFC 3463, 3.5"),
+    ClassifierRule("5.1.7", _NOTHING, "bad sender address", "RFC 3463, 3.2"),
+    ClassifierRule("5.1.8", _NOTHING, "bad sender domain", "RFC 3463, 3.2"),
+    ClassifierRule("5.3.4", _NOTHING, "message too big", "RFC 3463, 3.4"),
+    ClassifierRule("5.6.*", _NOTHING, "content refused", "RFC 3463, 3.7"),
+    ClassifierRule("5.7.*", _NOTHING, "refused by policy", "RFC 3463, 3.8"),
+    ClassifierRule("4.*", _DOMAIN, "temporary failure", "docs/semantics.md: 4xx not listed"),
+    ClassifierRule("5.*", _NOTHING, "permanent failure", "docs/semantics.md: 5xx not listed"),
     # Reply codes, for answers without a meaningful status.
-    Rule("2**", _DELIVERED, "delivered", "RFC 5321, 4.2.1"),
-    Rule("421", _DOMAIN, "service not available", "RFC 5321, 4.2.3"),
-    Rule("552", _SOFT, "mailbox full", "RFC 5321, 4.2.3: 'exceeded storage allocation'"),
-    Rule("4**", _DOMAIN, "temporary failure", "docs/semantics.md: 4xx not listed"),
-    Rule("5**", _NOTHING, "permanent failure", "docs/semantics.md: 5xx not listed"),
+    ClassifierRule("2**", _DELIVERED, "delivered", "RFC 5321, 4.2.1"),
+    ClassifierRule("421", _DOMAIN, "service not available", "RFC 5321, 4.2.3"),
+    ClassifierRule("552", _SOFT, "mailbox full", "RFC 5321, 4.2.3: 'exceeded storage allocation'"),
+    ClassifierRule("4**", _DOMAIN, "temporary failure", "docs/semantics.md: 4xx not listed"),
+    ClassifierRule("5**", _NOTHING, "permanent failure", "docs/semantics.md: 5xx not listed"),
 )
 
-COMPLAINED = Rule("", Outcome.COMPLAINT, "the recipient complained", "RFC 5965")
-NO_CONNECTION = Rule("", _DOMAIN, "connection failed", "docs/semantics.md: neither code nor status")
-GREYLISTED = Rule("4**", _NOTHING, "greylisted", "RFC 6647; 450 or 451 with 4.7.1")
-UNKNOWN_USER = Rule("55*", _HARD, "no such mailbox", "RFC 5321, 4.2.3, and the answer's text")
-NOT_FINAL = Rule("", _NOTHING, "not a final answer", "RFC 5321, 4.2.1: 1yz and 3yz")
+COMPLAINED = ClassifierRule("", DeliveryOutcome.COMPLAINT, "the recipient complained", "RFC 5965")
+NO_CONNECTION = ClassifierRule("", _DOMAIN, "connection failed", "docs/semantics.md: neither code nor status")
+GREYLISTED = ClassifierRule("4**", _NOTHING, "greylisted", "RFC 6647; 450 or 451 with 4.7.1")
+UNKNOWN_USER = ClassifierRule("55*", _HARD, "no such mailbox", "RFC 5321, 4.2.3, and the answer's text")
+NOT_FINAL = ClassifierRule("", _NOTHING, "not a final answer", "RFC 5321, 4.2.1: 1yz and 3yz")
 
 EXPIRED = "4.4.7"
 """Status of a message that was not delivered in time.
@@ -98,7 +98,7 @@ _UNKNOWN_USER = re.compile(
 _SENDER = re.compile(r"\bsender|\bfrom address|\bhelo", re.IGNORECASE)
 
 
-def classify(smtp_code: int | None, status: str | None, text: str | None) -> Rule:
+def classify(smtp_code: int | None, status: str | None, text: str | None) -> ClassifierRule:
     """Returns the rule for an answer. A listed status overrides the reply code. A status x.0.0 counts as no status.
 
     An answer with neither a code nor a status is a failed connection.
@@ -118,16 +118,18 @@ def classify(smtp_code: int | None, status: str | None, text: str | None) -> Rul
     return _rule_of_reply_code(smtp_code, words) or _rule_of_class(f"{first_digit}.*")
 
 
-def _rule_of_status(status: str) -> Rule | None:
+def _rule_of_status(status: str) -> ClassifierRule | None:
     return _BY_CODE.get(status) or _BY_CODE.get(f"{status.rpartition('.')[0]}.*")
 
 
-def _rule_of_reply_code(smtp_code: int | None, words: str = "") -> Rule | None:
+def _rule_of_reply_code(smtp_code: int | None, words: str = "") -> ClassifierRule | None:
+    if smtp_code is None:
+        return None
     if smtp_code in (550, 551, 553) and _UNKNOWN_USER.search(words) and not _SENDER.search(words):
         return UNKNOWN_USER
-    code = str(smtp_code or "")
+    code = str(smtp_code)
     return _BY_CODE.get(code) or _BY_CODE.get(f"{code[:1]}**")
 
 
-def _rule_of_class(pattern: str) -> Rule:
+def _rule_of_class(pattern: str) -> ClassifierRule:
     return _BY_CODE.get(pattern, NOT_FINAL)

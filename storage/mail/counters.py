@@ -1,14 +1,14 @@
 """Counters of an address and of a domain, separate for each source, and the summary computed from them.
 
-Pure; no I/O. Counters are sums, maxima and sets: the order of events does not matter, and a source can be removed as
-if it had never existed (ADR 25). Instants are milliseconds and days are numbers, both since the Unix epoch.
+Pure; no I/O. Counters are sums, maxima and sets. So the order of events does not matter, and a source can be removed
+as if it had never existed (ADR 25). Instants are milliseconds and days are numbers, both since the Unix epoch.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from storage.mail.classifier import DEAD_DOMAIN_STATUSES, EXPIRED, Outcome
+from storage.mail.classifier import DEAD_DOMAIN_STATUSES, EXPIRED, DeliveryOutcome
 from storage.mail.documents import (
     COUNTS,
     DAILY_SUMS,
@@ -25,7 +25,7 @@ from storage.mail.documents import (
     RecentDay,
 )
 from storage.mail.epoch_time import DAY_MS
-from storage.mail.records import VerdictRule
+from storage.mail.records import IMPORTED_HARD_BOUNCE, VerdictRule
 
 WINDOW_DAYS = 14
 """How long the ledger is kept, in days. Events older than 13 days are rejected."""
@@ -41,7 +41,7 @@ HISTORY_DAYS = 400
 """How many days of a domain are kept one by one."""
 
 RECENT_DAYS = 3
-"""Yesterday and today, and tomorrow, since clocks of mail servers may be ahead."""
+"""How many of a domain's latest days with events `recent` holds: yesterday, today, and tomorrow for clocks ahead."""
 
 MAX_BOUNCES = 10_000
 """How many bounces of an address are kept one by one for each source. Older bounces become daily sums."""
@@ -63,7 +63,7 @@ class LedgerEvent:
     address: bytes
     domain: str
     at: int
-    outcome: Outcome
+    outcome: DeliveryOutcome
     message: bytes
     smtp_code: int | None = None
     status: str | None = None
@@ -78,7 +78,7 @@ class LedgerEvent:
     def domain_answered(self) -> bool:
         """Whether the event shows that the domain's server answered. An expired message or a complaint does not."""
         has_expired = self.smtp_code is None and self.status == EXPIRED
-        return not (self.connection_failed or has_expired or self.outcome is Outcome.COMPLAINT)
+        return not (self.connection_failed or has_expired or self.outcome is DeliveryOutcome.COMPLAINT)
 
     @property
     def code(self) -> str:
@@ -120,19 +120,19 @@ def add_event(document: AddressDocument, event: LedgerEvent) -> OutcomeCounts:
     # Events before the address was unblocked count for the domain only.
     counts_for_address = event.at > _unblocked_at(document)
     match event.outcome:
-        case Outcome.DELIVERED:
+        case DeliveryOutcome.DELIVERED:
             counts.success = 1
             if counts_for_address:
                 entry["success"] = entry.get("success", 0) + 1
                 entry["ok"] = max(entry.get("ok", 0), event.at)
-        case Outcome.HARD:
+        case DeliveryOutcome.HARD:
             counts.hard = 1
             if counts_for_address:
                 entry.setdefault("hards", []).append([event.at, event.code])
-        case Outcome.SOFT | Outcome.DOMAIN:
-            soft_at = event.at if counts_for_address and event.outcome is Outcome.SOFT else 0
+        case DeliveryOutcome.SOFT | DeliveryOutcome.DOMAIN:
+            soft_at = event.at if counts_for_address and event.outcome is DeliveryOutcome.SOFT else 0
             counts.soft = int(_record_message(entry, event, soft_at))
-        case Outcome.COMPLAINT if counts_for_address:
+        case DeliveryOutcome.COMPLAINT if counts_for_address:
             entry["complaint"] = max(entry.get("complaint", 0), event.at)
     return counts
 
@@ -142,9 +142,10 @@ def _unblocked_at(document: AddressDocument) -> int:
 
 
 def _record_message(entry: AddressSourceEntry, event: LedgerEvent, soft_at: int) -> bool:
-    """Records the latest soft bounce of a message on a day. Returns whether it is the message's first event of the day.
+    """Records that a message failed on a day, and its latest soft bounce of the day.
 
-    `soft_at` is the instant of the soft bounce, or 0 if the event does not count for the address.
+    Returns whether this is the first such event of the message on the day. `soft_at` is the instant of the soft bounce,
+    or 0 if the event does not count for the address.
     """
     by_message, key = _by_message(entry), (event.message, event.day)
     recorded = by_message.get(key)
@@ -168,7 +169,7 @@ def _by_message(entry: AddressSourceEntry) -> dict[tuple[bytes, int], MessageBou
 def prune(document: AddressDocument, now: int) -> None:
     """Removes old bounces that a later delivery cleared. Beyond the limit, sums up the oldest bounces by day.
 
-    A bounce is old if it happened before the window, so that no event from before the delivery can still arrive.
+    A bounce is old if it happened before the window, so that no other event of its day can still arrive.
     """
     oldest_day = now // DAY_MS - WINDOW_DAYS - 1
     for entry in document["by"]:
@@ -176,7 +177,8 @@ def prune(document: AddressDocument, now: int) -> None:
         messages: Any = entry.get("messages")
         if messages:
             listed = list(messages.values()) if isinstance(messages, dict) else messages
-            kept = [each for each in listed if each[1] >= oldest_day or each[2] > ok]
+            # The instant is 0 if the message has no soft bounce that counts for the address.
+            kept = [each for each in listed if each[1] >= oldest_day or each[2] >= max(ok, 1)]
             entry["messages"] = _keep_newest(
                 entry, "old_softs", kept, lambda message: (message[1], message[2]), lambda message: message[2:]
             )
@@ -233,7 +235,7 @@ def _without_counters(entry: AddressSourceEntry) -> AddressSourceEntry:
 
 
 def merge(document: AddressDocument, other: AddressDocument) -> None:
-    """Adds the counters of the address's document under another hash. No event may be counted in both documents."""
+    """Adds the counters of `other`, the document of the same address under another hash. They share no events."""
     for added in other["by"]:
         entry = source_entry(document["by"], added["source"])
         for instant in MAXIMA:
@@ -249,6 +251,8 @@ def merge(document: AddressDocument, other: AddressDocument) -> None:
             entry.setdefault("import", added["import"])
     if "unblocked" in other:
         document.setdefault("unblocked", other["unblocked"])
+    if "unsubscribed" in other:
+        document.setdefault("unsubscribed", other["unsubscribed"])
 
 
 def latest_import(document: AddressDocument) -> ImportedCounts | None:
@@ -276,14 +280,15 @@ def summarize(document: AddressDocument) -> None:
         days.add(imported_bounces["at"] // DAY_MS)
     latest_hards = [*hards, *(each[2:] for each in old_hards)]
     if imported_bounces and imported_bounces["hard"]:
-        latest_hards.append([imported_bounces["at"], "an imported hard bounce"])
+        latest_hards.append([imported_bounces["at"], IMPORTED_HARD_BOUNCE])
     complaint = max((entry.get("complaint", 0) for entry in by), default=0)
+    ended = [VerdictRule.UNSUBSCRIBED, document["unsubscribed"], "", 0] if "unsubscribed" in document else None
     document["told"] = _omit_zeros(
         success=sum(entry.get("success", 0) for entry in by) + (imported["success"] if imported else 0),
         soft=len(softs) + sum(each[1] for each in old_softs) + (imported_bounces["soft"] if imported_bounces else 0),
         hard=len(hards) + sum(each[1] for each in old_hards) + (imported_bounces["hard"] if imported_bounces else 0),
         last=max((entry.get("last", 0) for entry in by), default=0),
-        saw=_blocking_reason(complaint, latest_hards, [*softs, *(each[2:] for each in old_softs)], days),
+        saw=_blocking_reason(complaint, latest_hards, [*softs, *(each[2:] for each in old_softs)], days) or ended,
         unblocked=document.get("unblocked"),
     )
 
@@ -325,12 +330,11 @@ def new_domain(organization_id: str, domain: str) -> DomainDocument:
 def add_event_to_domain(document: DomainDocument, event: LedgerEvent, counts: OutcomeCounts) -> None:
     """Adds an event and its counts to its domain."""
     entry = source_entry(document["by"], event.source)
-    if event.status in DEAD_DOMAIN_STATUSES and event.outcome is Outcome.HARD:
+    if event.status in DEAD_DOMAIN_STATUSES and event.outcome is DeliveryOutcome.HARD:
         entry["gone"] = max(entry.get("gone", [0, ""]), [event.at, event.code])
     day = _day_counts(entry, event.day)
-    day[1] += counts.success
-    day[2] += counts.soft
-    day[3] += counts.hard
+    for place, count in enumerate((counts.success, counts.soft, counts.hard), 1):
+        day[place] += count
     if event.domain_answered:
         day[4] = True
     elif event.connection_failed and event.message not in day[5]:
@@ -387,7 +391,7 @@ def _compact(entry: DomainSourceEntry) -> None:
 
 def _unreachable_reason(days: list[DayCounts]) -> list[Any] | None:
     """Returns [instant, code, days, messages] if all connections of the last three days failed, for 20 messages."""
-    # On other days no connection was attempted: messages only expired.
+    # Days without an attempt don't count: they have only expired messages and complaints.
     last_days = sorted({each[0] for each in days if each[4] or each[5]})[-DEAD_DAYS:]
     counts = [each for each in days if each[0] in last_days]
     messages = {bytes(message) for each in counts for message in each[5]}

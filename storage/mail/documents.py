@@ -27,7 +27,7 @@ DayCounts = list[Any]
 
 
 class LedgerDocument(TypedDict):
-    """A delivery event, in `mail_ledger`. Deleted 14 days after it was aggregated."""
+    """A delivery event, in `mail_ledger`. Deleted 14 days after aggregation; a retention rule may empty it earlier."""
 
     _id: bytes
     """Digest of the organization id and the event id."""
@@ -89,7 +89,8 @@ class SourceDocument(TypedDict):
     """A source of events or imported rows, in `mail_sources`. Deleted when the source is removed from the book."""
 
     _id: MailSourceId
-    """Organization and name."""
+    removed_at: NotRequired[datetime]
+    """When an operator began to remove the source, by the database's clock; absent before."""
 
 
 class Unblocking(TypedDict):
@@ -136,7 +137,7 @@ class AddressSourceEntry(_ImportedEntry, total=False):
     """Name of the source."""
 
     success: int
-    """Deliveries since the address was unblocked."""
+    """Deliveries; after an unblocking of the address, those since then."""
 
     ok: int
     """Instant of the latest delivery."""
@@ -176,14 +177,14 @@ class AddressSummary(TypedDict, total=False):
     """Instant of the latest event."""
 
     saw: list[Any]
-    """Why the address is blocked: [`VerdictRule`, instant, code, number of days]. Absent when it is not blocked."""
+    """Why the address is blocked: [`VerdictRule`, instant, code, days with soft bounces]; absent if not blocked."""
 
     unblocked: Unblocking
     """Copy of the document's `unblocked`."""
 
 
 class AddressDocument(TypedDict):
-    """An address, in `mail_addresses`. Deleted when it has no source left and no operator unblocked it.
+    """An address, in `mail_addresses`. Deleted when it has no source, no unblocking and no unsubscription left.
 
     A document under an older key's hash is replaced by `{_id, moved: bytes, moved_at: datetime}` when the address
     moves to the newest key's hash; that document is deleted after 15 days.
@@ -203,6 +204,9 @@ class AddressDocument(TypedDict):
 
     unblocked: NotRequired[Unblocking]
     """The latest unblocking by an operator; absent if there was none."""
+
+    unsubscribed: NotRequired[int]
+    """When the owner ended digests by a mail's link; absent once they are on again."""
 
     told: NotRequired[AddressSummary]
     """The summary that lookups read."""
@@ -225,10 +229,7 @@ class ManualSetting(TypedDict):
 
 
 class DomainSourceEntry(TypedDict, total=False):
-    """The events of one source about a domain.
-
-    The entry of the source "" holds the sums of the latest imported row of each address.
-    """
+    """The events of one source about a domain. Source "": the sums of the latest imported row of each address."""
 
     source: Required[str]
     """Name of the source."""
@@ -262,7 +263,7 @@ class DomainSummary(TypedDict, total=False):
     """Hard bounces."""
 
     dead: list[Any]
-    """Why the rule blocks the domain: [instant, code, number of days, number of messages]; absent if it does not."""
+    """Why the rule blocks the domain: [instant, code, days, messages], with either an empty code or zero numbers."""
 
     hand: ManualSetting
     """Copy of the document's `hand`."""
@@ -297,7 +298,7 @@ class DomainDocument(TypedDict):
     """One entry per source."""
 
     hand: NotRequired[ManualSetting]
-    """An operator's decision, which overrides the rule, while there is one."""
+    """An operator's decision, which overrides the rule; absent if there is none."""
 
     told: NotRequired[DomainSummary]
     """The summary that lookups read."""
@@ -329,7 +330,7 @@ class DayDocument(OutcomeSums):
     """Organization, day, source and partition."""
 
 
-class AuditDocument(TypedDict):
+class MailAuditDocument(TypedDict):
     """A change by an operator, in `mail_audit`. Never deleted."""
 
     org: str

@@ -6,10 +6,18 @@ from dataclasses import dataclass
 from pymongo import DeleteOne
 
 from storage.errors import BadUserInput
+from storage.identity.audit import AuditAction, AuditLog, TargetKind, audit_document, command_line_actor
 from storage.mail.addresses import AddressKeys, normalize
 from storage.mail.aggregation import AddressDocuments, Write, domain_id, save_write
 from storage.mail.counters import latest_import, new_domain, source_entry, summarize, summarize_domain
-from storage.mail.documents import COUNTS, AddressDocument, DomainDocument, ImportedCounts, SourceDocument
+from storage.mail.documents import (
+    COUNTS,
+    AddressDocument,
+    DomainDocument,
+    ImportedCounts,
+    MailSourceId,
+    SourceDocument,
+)
 from storage.mail.epoch_time import epoch_ms
 from storage.mongo import Mongo, Session
 
@@ -84,10 +92,12 @@ class BookImporter:
     async def rebuild(self, organization_id: str, removed_source: str | None, progress: Callable[[int], None]) -> int:
         """Summarizes all addresses and domains again. Removes the source `removed_source` as if it had never existed.
 
-        Also deletes the source's events, so that corrected events can be sent under the same ids. Can be repeated after
-        an interruption. Calls `progress` with the number of addresses so far, and returns the final number.
+        A removal is recorded in the audit log before anything is deleted, with the command line as the actor. It also
+        deletes the source's events, so that corrected events can be sent under the same ids. Can be repeated after an
+        interruption. Calls `progress` with the number of addresses so far, and returns the final number.
         """
         if removed_source is not None:
+            await self._audit_removal({"org": organization_id, "source": removed_source})
             # Events are deleted first, so that no event is aggregated afterwards. MongoDB deletes the events of a
             # running aggregation after its commit. The deletion reads the whole ledger, since an index for this rare
             # operation would slow each insert.
@@ -102,6 +112,23 @@ class BookImporter:
             await self._rebuild_domains(ids, removed_source)
         await self._mongo["mail_sources"].delete_one({"_id": {"org": organization_id, "source": removed_source}})
         return rebuilt
+
+    async def _audit_removal(self, source: MailSourceId) -> None:
+        """Inserts the entry of the audit log, unless an interrupted removal of the source has left one."""
+        query = {"_id": source, "removed_at": {"$exists": False}}
+
+        async def work(session: Session) -> None:
+            update = {"$currentDate": {"removed_at": True}}
+            stored: SourceDocument | None = await self._mongo.find_one_and_update(
+                "mail_sources", query, update, session
+            )
+            if stored is None:
+                return
+            actor, action = command_line_actor(source["org"]), AuditAction.MAIL_SOURCE_REMOVED
+            entry = audit_document(actor, action, TargetKind.MAIL_SOURCE, source["source"], stored["removed_at"])
+            await AuditLog(self._mongo).insert(entry, session)
+
+        await self._mongo.transact(work)
 
     async def _chunks(self, collection: str, org: str, removed_source: str | None) -> AsyncIterator[list[object]]:
         query = {"org": org} if removed_source is None else {"org": org, "by.source": removed_source}
@@ -144,7 +171,7 @@ class BookImporter:
 def _address_write(document: AddressDocument, removed_source: str | None) -> Write:
     """Removes a source from the document. Returns the write that saves the document, or deletes an empty document."""
     document["by"] = [entry for entry in document["by"] if entry["source"] != removed_source]
-    if not document["by"] and "unblocked" not in document:
+    if not document["by"] and "unblocked" not in document and "unsubscribed" not in document:
         return DeleteOne({"_id": document["_id"]})
     summarize(document)
     return save_write(document, document["_id"])

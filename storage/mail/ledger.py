@@ -14,7 +14,7 @@ from pymongo.errors import BulkWriteError
 
 from storage.errors import DomainError
 from storage.mail.addresses import AddressKeys, normalize
-from storage.mail.classifier import COMPLAINED, NO_CONNECTION, Outcome, Rule, classify
+from storage.mail.classifier import COMPLAINED, NO_CONNECTION, ClassifierRule, DeliveryOutcome, classify
 from storage.mail.counters import LedgerEvent
 from storage.mail.documents import LedgerDocument, SourceDocument
 from storage.mail.epoch_time import epoch_ms
@@ -127,7 +127,7 @@ class Ledger:
 _UNREACHED_REASONS = {NO_CONNECTION.reason, *(classify(None, f"4.4.{n}", None).reason for n in (1, 2, 3, 4))}
 
 
-def _rule(event: DeliveryEvent) -> Rule:
+def _rule(event: DeliveryEvent) -> ClassifierRule:
     if event.kind is DeliveryEventKind.COMPLAINT:
         return COMPLAINED
     return classify(event.smtp_code, event.enhanced_status, event.diagnostic)
@@ -166,7 +166,7 @@ def ledger_event(document: LedgerDocument) -> LedgerEvent:
         address=document["address"],
         domain=document["domain"],
         at=epoch_ms(document["at"]),
-        outcome=Outcome(document["outcome"]),
+        outcome=DeliveryOutcome(document["outcome"]),
         message=document["message"],
         smtp_code=document.get("smtp"),
         status=document.get("status"),

@@ -1,10 +1,11 @@
 """Personal data of the bounce address book, which holds addresses as keyed hashes only."""
 
-from storage.identity.privacy_rules import Person, PersonalData, changed
+from storage.identity.privacy_rules import PersonalData, change_rule
+from storage.ids import UserKey
 from storage.mongo import Document
 
 
-def _decisions(person: Person) -> Document:
+def _decisions(person: UserKey) -> Document:
     return {"org": person.organization_id, "by": person.user_id, "reason": {"$ne": ""}}
 
 
@@ -19,7 +20,7 @@ PERSONAL_DATA = (
     PersonalData(
         "mail_audit",
         "Decisions of the person as an operator, by id, without the reason.",
-        rules=[changed(_decisions)],
+        rules=[change_rule(_decisions)],
     ),
     PersonalData("mail_reports", "No document concerns a person."),
     PersonalData("mail_tails", "No document concerns a person."),

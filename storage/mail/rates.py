@@ -1,4 +1,4 @@
-"""Bounce rates by UTC day: the share of messages with an outcome that bounced. A rate of about 2 % harms a sender."""
+"""Bounce rates by UTC day: the share of bounces among messages with an outcome. A rate of about 2 % harms a sender."""
 
 from collections import defaultdict
 from datetime import datetime
@@ -11,7 +11,7 @@ from storage.mongo import Document, Mongo
 MIN_SENT = 50
 """Minimum number of messages for a meaningful rate. With fewer, one bounce would raise an alarm."""
 
-Sums = dict[int, tuple[int, int]]
+DailySums = dict[int, tuple[int, int]]
 """Sent and bounced messages, by day."""
 
 
@@ -29,14 +29,14 @@ class BounceRates:
             sums = await self._sums_of_domain(organization_id, domain)
         return [BounceRate(midnight(day), domain, *sums.get(day, (0, 0))) for day in range(first, last + 1)]
 
-    async def _sums_of_organization(self, org: str, first: int, last: int) -> Sums:
+    async def _sums_of_organization(self, org: str, first: int, last: int) -> DailySums:
         match = {"_id.org": org, "_id.day": {"$gte": first, "$lte": last}}
         total = {name: {"$sum": f"${name}"} for name in ("success", "soft", "hard")}
         pipeline: list[Document] = [{"$match": match}, {"$group": {"_id": "$_id.day", **total}}]
         days = await self._mongo.aggregate("mail_days", pipeline)
         return {day["_id"]: _sums(day["success"], day["soft"] + day["hard"]) for day in days}
 
-    async def _sums_of_domain(self, org: str, domain: str) -> Sums:
+    async def _sums_of_domain(self, org: str, domain: str) -> DailySums:
         document = await self._mongo["mail_domains"].find_one({"_id": domain_id(org, domain)}, {"by.days": 1})
         counts: dict[int, list[int]] = defaultdict(lambda: [0, 0])
         for entry in document["by"] if document else ():
@@ -54,7 +54,7 @@ class BounceRates:
         return {org: BounceRate(midnight(day), None, *each) for org, each in sums.items()}
 
     async def worst_domains(self, organization_id: str, day: int, limit: int = 10) -> list[BounceRate]:
-        """Returns the domains with the most bounces of a day, which is one of the latest three with mail."""
+        """Returns the domains with the most bounces on a day. Covers each domain's latest three days with mail."""
         pipeline: list[Document] = [
             {"$match": {"org": organization_id, "recent.day": day}},
             *_counts_of_day(day),

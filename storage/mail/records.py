@@ -23,10 +23,15 @@ class VerdictRule(StrEnum):
     HARD_BOUNCED = "HARD_BOUNCED"
     SOFT_BOUNCED_REPEATEDLY = "SOFT_BOUNCED_REPEATEDLY"
     COMPLAINED = "COMPLAINED"
+    UNSUBSCRIBED = "UNSUBSCRIBED"
     DOMAIN_DEAD = "DOMAIN_DEAD"
     INVALID_ADDRESS = "INVALID_ADDRESS"
     UNBLOCKED = "UNBLOCKED"
     BY_HAND = "BY_HAND"
+
+
+IMPORTED_HARD_BOUNCE = "an imported hard bounce"
+"""Stands in a summary for the code of a hard bounce that was imported, since imported books have no codes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ CLAIM_S = 600
 """How many seconds a claim lasts. If the report was not sent by then, another worker may claim it."""
 
 
-class ReportStore:
+class MailReportClaims:
     """Stores claims by organization, day and kind."""
 
     def __init__(self, mongo: Mongo) -> None:

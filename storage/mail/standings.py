@@ -6,7 +6,7 @@ from typing import Any
 from storage.mail.classifier import RULES
 from storage.mail.documents import AddressSummary, DomainSummary
 from storage.mail.epoch_time import from_epoch_ms
-from storage.mail.records import AddressStanding, DomainStanding, Verdict, VerdictRule
+from storage.mail.records import IMPORTED_HARD_BOUNCE, AddressStanding, DomainStanding, Verdict, VerdictRule
 
 UNKNOWN = Verdict(VerdictRule.UNKNOWN_ADDRESS, "No mail to this address is known.")
 UNKNOWN_DOMAIN = Verdict(VerdictRule.UNKNOWN_ADDRESS, "No mail to this domain is known.")
@@ -25,7 +25,11 @@ def invalid_address_standing(written: str) -> AddressStanding:
 def address_standing(
     written: str, normalized: str, summary: AddressSummary | None, domain: DomainStanding
 ) -> AddressStanding:
-    """Returns the standing of an address. `summary` is None for an unknown address. A blocked domain blocks it."""
+    """Returns the standing of an address; `summary` is None for an unknown address.
+
+    An address of a blocked domain is blocked. The verdict is the domain's if the address is not blocked itself, or if
+    an operator blocked the domain.
+    """
     if summary is None:
         verdict = domain.verdict if domain.blocked else UNKNOWN
         return AddressStanding(written, normalized, domain.blocked, verdict, 0, 0, 0, domain, None)
@@ -42,6 +46,10 @@ def _blocking_verdict(rule: str, at: int, code: str, days: int) -> Verdict:
     match rule:
         case VerdictRule.COMPLAINED:
             return Verdict(VerdictRule.COMPLAINED, f"The recipient complained at {_minute(at)}.")
+        case VerdictRule.UNSUBSCRIBED:
+            return Verdict(VerdictRule.UNSUBSCRIBED, f"The recipient ended mails by their link at {_minute(at)}.")
+        case VerdictRule.HARD_BOUNCED if code == IMPORTED_HARD_BOUNCE:
+            return Verdict(VerdictRule.HARD_BOUNCED, f"The imported book has a hard bounce at {_minute(at)}.")
         case VerdictRule.HARD_BOUNCED:
             return Verdict(VerdictRule.HARD_BOUNCED, f"Bounced with {_meaning(code)} at {_minute(at)}.")
     detail = f"Bounced softly on {days} days without a delivery, last with {_meaning(code)} at {_minute(at)}."
@@ -66,7 +74,7 @@ def _minute(at: int | datetime) -> str:
 
 
 def _meaning(code: str) -> str:
-    """Returns a code with its meaning: "550 5.1.1 (no such mailbox)"."""
+    """Returns a code with the meaning of its status: "550 5.1.1 (no such mailbox)". "no code" for an empty code."""
     reason = _REASONS.get(code.rpartition(" ")[2])
     return f"{code} ({reason})" if reason else code or "no code"
 
@@ -77,7 +85,10 @@ def invalid_domain_standing(written: str) -> DomainStanding:
 
 
 def domain_standing(domain: str, summary: DomainSummary | None) -> DomainStanding:
-    """Returns the standing of a domain. `summary` is None for an unknown domain. An operator's decision comes first."""
+    """Returns the standing of a domain; `summary` is None for an unknown domain.
+
+    An operator's decision overrides the rule for dead domains.
+    """
     if summary is None:
         return DomainStanding(domain, 0, 0, 0, False, UNKNOWN_DOMAIN)
     blocked, verdict = _domain_verdict(summary)
@@ -95,8 +106,11 @@ def _domain_verdict(summary: DomainSummary) -> tuple[bool, Verdict]:
         return False, DELIVERABLE_DOMAIN
     at, code, days, messages = dead
     if days:
-        until = f"{from_epoch_ms(at):%Y-%m-%d}"
-        detail = f"No connection on the last {days} days of mail, until {until}, for {messages} messages or more."
+        latest = f"{from_epoch_ms(at):%Y-%m-%d}"
+        detail = (
+            f"All connections failed on the last {days} days with connection attempts (the latest was {latest}), for "
+            f"at least {messages} messages."
+        )
     else:
         detail = f"Answered {_meaning(code)} at {_minute(at)}."
     return True, Verdict(VerdictRule.DOMAIN_DEAD, detail)

@@ -15,7 +15,7 @@ class DataVersionDocument(TypedDict):
     """Always "data"."""
 
     version: int
-    """Version of the last completed step. Both versions only grow."""
+    """Version of the last completed step. Like `compatible_version`, it only grows."""
 
     compatible_version: int
     """The oldest DATA_VERSION of code that works with the data. Lower than `version` after steps that only add."""

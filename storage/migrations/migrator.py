@@ -26,7 +26,7 @@ PROGRESS_POLL_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class MigrationProgress:
     """The part of the plan that is carried out at the moment."""
 
     title: str
@@ -35,7 +35,7 @@ class Progress:
     """The number of documents or keys to process; 0 while it is unknown."""
 
 
-ShowProgress = Callable[[Progress], None]
+ShowProgress = Callable[[MigrationProgress], None]
 
 
 async def migrate(mongo: Mongo, locks: Locks, holder: str, show: ShowProgress) -> None:
@@ -53,7 +53,7 @@ async def migrate(mongo: Mongo, locks: Locks, holder: str, show: ShowProgress) -
         for changes in plan.indexes:
             await _change_indexes(mongo, changes, show)
         for step in plan.steps:
-            show(Progress(f"step {step.version}: {step.title}"))
+            show(MigrationProgress(f"step {step.version}: {step.title}"))
             await step.work(mongo)
             await record_data_version(mongo, step.version, step.compatible_version)
 
@@ -78,7 +78,7 @@ async def _held_migration_lock(locks: Locks, holder: str, show: ShowProgress) ->
             if lock:
                 yield
                 return
-        show(Progress("wait for another migration, or for its lease to end"))
+        show(MigrationProgress("wait for another migration, or for its lease to end"))
         await asyncio.sleep(LOCK_POLL_S)
 
 
@@ -87,7 +87,7 @@ async def _change_indexes(mongo: Mongo, changes: IndexChanges, show: ShowProgres
     for name in changes.blocking:
         await collection.drop_index(name)
     if changes.missing:
-        show(Progress(_build_title(changes)))
+        show(MigrationProgress(_build_title(changes)))
         watch = asyncio.create_task(_watch_build(mongo, changes, show))
         try:
             # If this process is killed, MongoDB goes on building. The next run waits for the same build.
@@ -114,4 +114,8 @@ async def _watch_build(mongo: Mongo, changes: IndexChanges, show: ShowProgress) 
             await asyncio.sleep(PROGRESS_POLL_S)
             cursor = await awaited(mongo.client.admin.aggregate(pipeline, maxTimeMS=MAX_TIME_MS))
             for operation in await cursor.to_list(None):
-                show(Progress(_build_title(changes), operation["progress"]["done"], operation["progress"]["total"]))
+                show(
+                    MigrationProgress(
+                        _build_title(changes), operation["progress"]["done"], operation["progress"]["total"]
+                    )
+                )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from storage.indexes import INDEXES
 from storage.migrations.data_version import DataVersionDocument, read_data_version
 from storage.migrations.index_changes import IndexChanges, index_changes
-from storage.migrations.steps import DATA_VERSION, STEPS, Step
+from storage.migrations.steps import DATA_VERSION, STEPS, MigrationStep
 from storage.mongo import Mongo
 
 
@@ -23,7 +23,7 @@ class MigrationPlan:
 
     collections: list[str]
     indexes: list[IndexChanges]
-    steps: list[Step]
+    steps: list[MigrationStep]
 
     def __bool__(self) -> bool:
         return bool(self.collections or self.indexes or self.steps)

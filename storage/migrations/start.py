@@ -1,4 +1,7 @@
-"""Prepares a database when a process starts: makes changes that take no time, and refuses to start before others."""
+"""Prepares a database when a process starts: makes the changes that take no time.
+
+If the database needs other changes, the process does not start.
+"""
 
 import asyncio
 from collections.abc import Iterable
@@ -17,7 +20,7 @@ NAMESPACE_EXISTS = 48
 async def prepare_database(mongo: Mongo) -> None:
     """Creates missing collections, and indexes of collections without documents: all of them in an empty database.
 
-    Raises: DataMismatch for data of another release, which only `noroshi migrate` changes.
+    Raises: DataMismatch if the data need `noroshi migrate`, or belong to a newer release.
     """
     plan = await read_plan(mongo)
     if plan:
@@ -30,7 +33,8 @@ async def create_collections(mongo: Mongo, names: Iterable[str]) -> None:
 
 
 async def _prepare(mongo: Mongo, plan: MigrationPlan) -> None:
-    # Collections without indexes are not checked. They hold keys and locks, which exist earlier, or belong to others.
+    # Collections without indexes are not checked. Those of keys and locks have documents before the database is
+    # prepared; the others have documents only if a collection with indexes has some.
     indexed = [name for name, models in INDEXES.items() if models]
     to_check = indexed if plan.steps else [changes.collection for changes in plan.indexes]
     has_old_indexes = any(each.blocking or each.obsolete for each in plan.indexes)
@@ -39,8 +43,8 @@ async def _prepare(mongo: Mongo, plan: MigrationPlan) -> None:
         plan = await read_plan(mongo)
         if plan.steps or plan.indexes:
             raise DataMismatch(
-                f"The database {mongo.database.name} does not fit this release ({plan}): run `noroshi migrate`, while "
-                "processes of the release before may go on."
+                f"The database {mongo.database.name} does not fit this release ({plan}): run `noroshi migrate`. "
+                "Processes of the previous release may keep running meanwhile."
             )
     await create_collections(mongo, plan.collections)
     await asyncio.gather(*(mongo[each.collection].create_indexes(each.missing) for each in plan.indexes))

@@ -5,28 +5,30 @@ from dataclasses import dataclass
 
 from pymongo.errors import OperationFailure
 
-from storage.mongo import Mongo
+from storage.migrations.search_terms import add_name_ends, add_search_terms, add_topic_terms
+from storage.mongo import Document, Mongo
 
+BATCH = 1000
 INDEX_NOT_FOUND = 27
 NAMESPACE_NOT_FOUND = 26
 
-Work = Callable[[Mongo], Awaitable[None]]
+StepWork = Callable[[Mongo], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One change of the data. It is idempotent, and may run while processes of the last release serve."""
+class MigrationStep:
+    """One change of the data. It is idempotent, and may run while processes of the previous release serve."""
 
     version: int
     """Version of the data after the step."""
 
     title: str
-    work: Work
+    work: StepWork
     compatible_version: int = 0
     """The oldest DATA_VERSION of code that works with the data after the step."""
 
 
-def drop_indexes(collection: str, *names: str) -> Work:
+def drop_indexes(collection: str, *names: str) -> StepWork:
     """Returns a function that drops indexes which no release uses any more."""
 
     async def work(mongo: Mongo) -> None:
@@ -41,7 +43,7 @@ def drop_indexes(collection: str, *names: str) -> Work:
 
 
 async def appoint_owners(mongo: Mongo) -> None:
-    """Makes the earliest member of each community without an owner its owner, one community at a time."""
+    """Gives each community without an owner one: its earliest member. Handles one community at a time."""
     async for community in mongo["communities"].find({}, {"_id": 1}):
         members = {"community": community["_id"]}
         if await mongo["memberships"].find_one({**members, "role": "OWNER"}, {"_id": 1}) is None:
@@ -50,9 +52,26 @@ async def appoint_owners(mongo: Mongo) -> None:
                 await mongo["memberships"].update_one(earliest, {"$set": {"role": "OWNER"}})
 
 
+async def name_communities_of_notifications(mongo: Mongo) -> None:
+    """Adds the community's id to each notification of a message, so that muting the community hides it."""
+    missing: Document = {"topic": {"$ne": None}, "community": {"$exists": False}}
+    after_batch: Document = {}
+    while batch := await mongo.find("notifications", {**after_batch, **missing}, {"topic": 1}, [("_id", 1)], BATCH):
+        topics = await mongo.find("topics", {"_id": {"$in": [each["topic"] for each in batch]}}, {"community": 1})
+        communities = {topic["_id"]: topic["community"] for topic in topics}
+        for topic_id, community_id in communities.items():
+            ids = [each["_id"] for each in batch if each["topic"] == topic_id]
+            await mongo["notifications"].update_many({"_id": {"$in": ids}}, {"$set": {"community": community_id}})
+        after_batch = {"_id": {"$gt": batch[-1]["_id"]}}
+
+
 STEPS = (
-    Step(1, "drop the unused index org_1 of mail_domains", drop_indexes("mail_domains", "org_1")),
-    Step(2, "make the earliest member of each community its owner", appoint_owners),
+    MigrationStep(1, "drop the unused index org_1 of mail_domains", drop_indexes("mail_domains", "org_1")),
+    MigrationStep(2, "make the earliest member of each community its owner", appoint_owners),
+    MigrationStep(3, "write the community into notifications of messages", name_communities_of_notifications),
+    MigrationStep(4, "write the terms by which messages and posts are found", add_search_terms),
+    MigrationStep(5, "write the terms by which topics are found", add_topic_terms),
+    MigrationStep(6, "write the characters by which names in scripts without spaces are found", add_name_ends),
 )
 DATA_VERSION = STEPS[-1].version
 """Version of the data that this code writes."""

@@ -9,10 +9,13 @@ from storage.mongo.client import (
     Update,
     Write,
     connect,
+    due_filter,
+    literals,
     older_than,
+    seconds_from_now,
 )
 from storage.mongo.errors import DUPLICATE_KEY, is_duplicate, unavailable
-from storage.mongo.reads import Document, Sort
+from storage.mongo.reads import Document, SortOrder
 from storage.mongo.transactions import APP_NAME, MAJORITY, TRANSACTION_DEADLINE_S, Session
 
 backport_wait_for()
@@ -28,11 +31,14 @@ __all__ = [
     "Driver",
     "Mongo",
     "Session",
-    "Sort",
+    "SortOrder",
     "Update",
     "Write",
     "connect",
+    "due_filter",
     "is_duplicate",
+    "literals",
     "older_than",
+    "seconds_from_now",
     "unavailable",
 ]

@@ -13,7 +13,7 @@ from storage.metrics import REFUSED_LOOKUPS
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
-Load = Callable[[Sequence[Key]], Awaitable[Mapping[Key, Value]]]
+LoadValues = Callable[[Sequence[Key]], Awaitable[Mapping[Key, Value]]]
 
 MAX_KEYS = 1000
 MAX_ID_CHARS = 1000
@@ -21,7 +21,8 @@ MAX_ID_CHARS = 1000
 MongoDB's limit of 16 MB, and would then fail for all callers."""
 
 MAX_WAITING_KEYS = 100_000
-"""Maximum number of keys that one loader looks up, or that wait for a lookup. Callers with further keys are refused."""
+"""Maximum number of keys in one loader: those that are being looked up, and those that wait for a lookup. While a
+loader has so many, it refuses callers."""
 
 MAX_WAIT_S = 0.02
 """How long a batch waits at most for the lookup in progress."""
@@ -53,7 +54,7 @@ class _Batch(Generic[Key, Value]):
 class BatchLoader(Generic[Key, Value]):
     """Combines concurrent lookups by key into few queries. A process needs one loader for each kind of lookup."""
 
-    def __init__(self, load: Load[Key, Value], max_keys: int = MAX_KEYS) -> None:
+    def __init__(self, load: LoadValues[Key, Value], max_keys: int = MAX_KEYS) -> None:
         """`load` receives at most `max_keys` distinct keys and returns the values of the keys that exist."""
         self._load = load
         self._max_keys = max_keys
@@ -71,23 +72,26 @@ class BatchLoader(Generic[Key, Value]):
         return [value for value in map(values.get, keys) if value is not None]
 
     async def find(self, keys: Iterable[Key]) -> Mapping[Key, Value]:
-        """Returns the values of the keys that exist, by key. The mapping may also hold keys of other callers.
+        """Returns the values of those keys that exist, by key.
 
-        Raises: RateLimited if too many keys wait.
+        The lookup is shared, and the result is not: it never holds the keys of other callers, who may have other
+        rights. Raises: RateLimited if too many keys wait.
         """
+        own_keys = list(keys)
         loop = asyncio.get_running_loop()
         if self._waiting_keys >= MAX_WAITING_KEYS:
             REFUSED_LOOKUPS.inc()
-            raise RateLimited("The server looks up too many objects at the moment.", 1000)
+            raise RateLimited("The server looks up too many objects at the moment. Try again later.", 1000)
         if self._batch is None:
             start = loop.call_later(MAX_WAIT_S, self._start) if self._lookups else loop.call_soon(self._start)
             self._batch = _Batch(start)
         answer: asyncio.Future[Mapping[Key, Value]] = loop.create_future()
         key_count_before = len(self._batch.keys)
-        self._batch.keys.update(key for key in keys if not _has_long_id(key))
+        self._batch.keys.update(key for key in own_keys if not _has_long_id(key))
         self._waiting_keys += len(self._batch.keys) - key_count_before
         self._batch.callers.append(answer)
-        return await answer
+        values = await answer
+        return {key: values[key] for key in own_keys if key in values}
 
     def _start(self) -> None:
         batch, self._batch = self._batch, None

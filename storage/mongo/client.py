@@ -4,7 +4,7 @@ Motor and PyMongo Async share one API except for a few calls, which this package
 asynchronous classes (docs/adr/0002-two-mongodb-drivers-and-single-round-trip-reads.md).
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, TypeVar, cast
@@ -17,7 +17,7 @@ from pymongo.read_concern import ReadConcern
 
 from storage.mongo import transactions
 from storage.mongo.elections import HEARTBEAT_S, SettledPrimaries
-from storage.mongo.reads import MAX_BATCH, Document, SingleRoundTripReads, Sort
+from storage.mongo.reads import MAX_BATCH, Document, SingleRoundTripReads, SortOrder
 from storage.mongo.time_limits import COMMAND_TIMEOUT_S, time_limited
 from storage.mongo.transactions import APP_NAME, MAJORITY, TRANSACTION_DEADLINE_S, Session, awaited
 
@@ -54,7 +54,7 @@ class Mongo:
         collection: str,
         query: Document,
         projection: Document | None = None,
-        sort: Sort = (),
+        sort: SortOrder = (),
         limit: int = 0,
         session: Session | None = None,
         hint: str | None = None,
@@ -122,8 +122,23 @@ class Mongo:
 
 
 def older_than(field: str, age_s: float) -> Document:
-    """Returns a filter for documents whose `field` is more than `age_s` seconds ago by the database's clock."""
-    return {"$expr": {"$lt": [f"${field}", {"$subtract": ["$$NOW", int(age_s * 1000)]}]}}
+    """Returns a filter for documents whose `field` is at least `age_s` seconds ago by the database's clock."""
+    return {"$expr": {"$lte": [f"${field}", {"$subtract": ["$$NOW", int(age_s * 1000)]}]}}
+
+
+def due_filter(field: str) -> Document:
+    """Returns a filter for documents whose time `field` has come. `$exists` lets MongoDB use the partial index."""
+    return {field: {"$exists": True}, "$expr": {"$lte": [f"${field}", "$$NOW"]}}
+
+
+def seconds_from_now(seconds: float) -> Document:
+    """Returns an expression for the time in `seconds` seconds by the database's clock."""
+    return {"$add": ["$$NOW", int(seconds * 1000)]}
+
+
+def literals(fields: Mapping[str, Any]) -> Document:
+    """Returns the fields for a stage of an update pipeline, in which a text such as "$x" would be an expression."""
+    return {name: {"$literal": value} for name, value in fields.items()}
 
 
 def connect(
@@ -131,8 +146,8 @@ def connect(
 ) -> Mongo:
     """Creates a client, which connects with its first command. Must be called inside the running event loop.
 
-    `command_timeout_s` limits the wait for each answer; None waits for ever, as for an index that is built. Reads have
-    their own limit.
+    `command_timeout_s` limits the wait for each answer. None sets no limit, since the build of an index may take hours.
+    Reads have their own limit.
     """
     client = _client(driver, uri, command_timeout_s)
     options: CodecOptions[Document] = CodecOptions(tz_aware=True)

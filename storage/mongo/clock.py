@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from storage.mongo import Mongo
 
 CACHED_S = 30.0
-"""How many seconds a measured difference of the clocks is used. Clocks drift apart by less than a millisecond then."""
+"""How many seconds a measured difference of the clocks is used. Clocks drift less than a millisecond in this time."""
 
 SAMPLES = 3
 """Number of measurements, of which the smallest is used."""

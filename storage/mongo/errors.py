@@ -6,6 +6,12 @@ from storage.errors import Unavailable
 
 DUPLICATE_KEY = 11000
 
+NOT_PRIMARY = frozenset({91, 189, 10058, 10107, 11600, 11602, 13435, 13436})
+"""Codes of a member that is not primary or shuts down, by the specification of server discovery and monitoring.
+
+PyMongo turns such an answer into a ConnectionFailure. Within the errors of a bulk write it does not.
+"""
+
 
 def is_duplicate(error: PyMongoError) -> bool:
     """Returns whether a unique index refused the write."""
@@ -25,13 +31,14 @@ def unavailable(error: BaseException) -> Unavailable | None:
     An election that interrupts a write's wait for the majority is no answer either: it may undo the write.
     """
     is_late = isinstance(error, PyMongoError) and error.timeout
-    if isinstance(error, ConnectionFailure | WriteConcernError) or is_late or _lacks_majority(error):
+    if isinstance(error, ConnectionFailure | WriteConcernError) or is_late or _is_interrupted(error):
         return Unavailable("The database does not answer. Try again.")
     return None
 
 
-def _lacks_majority(error: BaseException) -> bool:
-    """Returns whether the majority did not confirm a bulk write whose other errors are duplicates at most."""
-    if not isinstance(error, BulkWriteError) or not error.details.get("writeConcernErrors"):
+def _is_interrupted(error: BaseException) -> bool:
+    """Returns whether an election interrupted a bulk write, whose other errors are duplicates at most."""
+    if not isinstance(error, BulkWriteError):
         return False
-    return all(each["code"] == DUPLICATE_KEY for each in error.details.get("writeErrors", ()))
+    codes = {each["code"] for each in error.details.get("writeErrors", ())} - {DUPLICATE_KEY}
+    return codes <= NOT_PRIMARY and bool(codes or error.details.get("writeConcernErrors"))

@@ -1,7 +1,7 @@
 """Pooled connections that the driver wrongly refuses to use for sessions.
 
-PyMongo asks a server once for each connection whether sessions may be used. A connection that was opened while the
-member could not be read, as after a rollback, keeps the answer "no" until it is closed, even if the member becomes
+PyMongo asks a server once for each connection whether sessions may be used. The answer is "no" while the member
+cannot be read, as after a rollback. The connection keeps this answer until it is closed, even if the member becomes
 primary.
 """
 

@@ -1,6 +1,7 @@
 """Finds by one command and one answer on a connection of PyMongo Async's pool, without a cursor or a session.
 
-Only this module uses private names of PyMongo (docs/adr/0002-two-mongodb-drivers-and-single-round-trip-reads.md).
+Only this module and storage/mongo/pools.py use private names of PyMongo
+(docs/adr/0002-two-mongodb-drivers-and-single-round-trip-reads.md).
 tests/storage/mongo/test_reads.py fails when PyMongo changes one of these names:
 
 - `_get_topology`, `_select_server`: select the primary once per topology description, not for each find.
@@ -30,7 +31,7 @@ from pymongo.topology_description import TopologyDescription
 from storage.mongo.time_limits import MAX_TIME_MS
 
 Document = dict[str, Any]
-Sort = Sequence[tuple[str, int]]
+SortOrder = Sequence[tuple[str, int]]
 
 MAX_BATCH = 100_000
 """Maximum number of documents per answer. MongoDB also ends an answer at 16 MB."""
@@ -48,11 +49,18 @@ class SingleRoundTripReads:
         self._primary: Server | None = None
 
     async def find(
-        self, collection: str, query: Document, projection: Document | None, sort: Sort, limit: int, hint: str | None
+        self,
+        collection: str,
+        query: Document,
+        projection: Document | None,
+        sort: SortOrder,
+        limit: int,
+        hint: str | None,
     ) -> list[Document]:
-        """Returns the documents. On failure, repeats the read through the driver, which raises the precise error.
+        """Returns the documents. Raises: PyMongoError.
 
-        A cancelled read closes its connection, as in the driver. Raises: PyMongoError.
+        After a failure other than a timeout, repeats the read through the driver, which raises the precise error. A
+        cancelled read closes its connection, as in the driver.
         """
         # Outside of `try`: after a failed selection, the driver would wait for a primary a second time.
         server = await self._select_primary()
@@ -123,7 +131,7 @@ class SingleRoundTripReads:
 
 
 def _find_command(
-    collection: str, query: Document, projection: Document | None, sort: Sort, limit: int, hint: str | None
+    collection: str, query: Document, projection: Document | None, sort: SortOrder, limit: int, hint: str | None
 ) -> Document:
     # MongoDB takes the first key as the command's name.
     command: Document = {"find": collection, "filter": query, "batchSize": limit or MAX_BATCH}

@@ -88,7 +88,8 @@ async def write_past_orphans(client: Client, write: Callable[[], Awaitable[Resul
             if not error.timeout:
                 raise
         await end_orphans(client)
-    # By now every transaction that was open at the start is ended or orphaned, so a slow server is the cause.
+    # By now, every transaction that was open at the start has ended, or was ended as an orphan. If the write is still
+    # blocked, the server is slow.
     return await write()
 
 

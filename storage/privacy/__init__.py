@@ -1,1 +1,1 @@
-"""Personal data: the registry of all collections, and the erasure of people (docs/privacy.md)."""
+"""Personal data: the registry of all collections, and the export and the erasure of a person (docs/privacy.md)."""

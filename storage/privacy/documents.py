@@ -1,4 +1,4 @@
-"""Stored documents of erasures. Instants are aware UTC datetimes by the database's clock."""
+"""Stored documents of erasures, exports and retention rules. Instants are aware UTC datetimes of the database."""
 
 from datetime import datetime
 from typing import NotRequired, TypedDict
@@ -6,6 +6,37 @@ from typing import NotRequired, TypedDict
 from storage.identity.documents import UserDocumentId
 
 ERASURES = "erasures"
+
+
+class RetentionRuleDocumentId(TypedDict):
+    """The `_id` of a retention rule."""
+
+    org: str
+    """Organization id."""
+
+    data: str
+    """Value of `RetainedData`."""
+
+
+class RetentionRuleDocument(TypedDict):
+    """How long an organization keeps a kind of data, in `retention_rules`. Deleted when the default is set again."""
+
+    _id: RetentionRuleDocumentId
+    days: int
+    """Lifetime in days."""
+
+    by: str
+    """Id of the administrator who set the lifetime."""
+
+    at: datetime
+    """When the lifetime was set."""
+
+    due: datetime
+    """When a worker applies the rule next. While a worker applies the rule: the end of the worker's claim."""
+
+    done_until: NotRequired[datetime]
+    """The instant before which the rule was applied to all events (MAIL_LEDGER) or messages (DIRECT_MESSAGES); absent
+    before the first ones, and for other data. An event's time is that of its aggregation."""
 
 
 class ErasureDocument(TypedDict):
@@ -27,11 +58,11 @@ class ErasureDocument(TypedDict):
     """Number of objects that were deleted, emptied or changed so far."""
 
     due: NotRequired[datetime]
-    """When a worker may continue: after the user's requests have ended, and at the end of a worker's claim. Absent once
-    the erasure is completed."""
+    """When a worker may begin or continue: at first when requests of the user have ended, then the end of the current
+    worker's claim. Absent once the erasure is completed."""
 
     completed_at: NotRequired[datetime]
-    """When the last step ended; absent until then."""
+    """When the last step was completed; absent until then."""
 
 
 class ExportDocument(TypedDict):
@@ -41,13 +72,13 @@ class ExportDocument(TypedDict):
     """Organization and user, so that a user has only one export."""
 
     key: str
-    """Public id. A new request has another one."""
+    """Public id. A new export gets a new id."""
 
     at: datetime
     """When the export was requested."""
 
     fence: int
-    """Number of attempts to write the file. An attempt with a lower number can't write any more."""
+    """Number of attempts to write the archive. An attempt with a lower number can't write any more."""
 
     files_done: int
     """Number of files in the archive so far."""
@@ -56,20 +87,21 @@ class ExportDocument(TypedDict):
     """Number of parts of the archive that the current attempt has stored."""
 
     bytes: int
-    """Size of these parts together."""
+    """Total size of these parts."""
 
     due: NotRequired[datetime]
-    """When a worker may begin: at once, and at the end of a worker's claim. Absent once the export has ended."""
+    """When a worker may begin: at first the time of the request, then the end of the current worker's claim. Absent
+    once the export has ended."""
 
     completed_at: NotRequired[datetime]
-    """When the archive was complete; absent until then."""
+    """When the archive was completed; absent until then."""
 
     failure: NotRequired[str]
     """Value of `ExportFailure`; absent unless the export failed."""
 
 
 class ExportChunkDocumentId(TypedDict):
-    """The `_id` of a part of an archive; its order is that of the file."""
+    """The `_id` of a part of an archive. The parts of a file are in the order of these ids."""
 
     e: str
     """Key of the export."""

@@ -8,27 +8,27 @@ from pymongo import ReturnDocument
 from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import BadUserInput, Forbidden, NotFound
-from storage.identity.access_changes import AccessChanges, UserKey
+from storage.identity.access_changes import AccessChanges
 from storage.identity.administration import USERS
 from storage.identity.administrators import lock_administrator
-from storage.identity.audit import AUDIT, Actor, AuditAction, TargetKind, audit_document
+from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import UserDocument
 from storage.identity.handles import ReservedHandles
-from storage.identity.privacy_rules import Person
 from storage.identity.records import user_document_id
 from storage.identity.roles import Role
 from storage.identity.sessions import SessionStore
-from storage.mongo import Document, Mongo, Session, older_than
+from storage.ids import UserKey
+from storage.mongo import Document, Mongo, Session, due_filter, literals, seconds_from_now
 from storage.privacy.documents import ERASURES, ErasureDocument
 
 BEGIN_AFTER_S = 30
-"""How long an erasure waits, so that requests and jobs that began before it have ended."""
+"""An erasure begins this long after its request. Requests and jobs that began earlier have ended by then."""
 
 CLAIMED_S = 15
 """How long a worker's claim lasts. Each batch of documents renews it."""
 
-WAIT_S = 1
-"""How long an erasure waits for other work, such as the removal of posts from feeds."""
+POSTPONED_S = 1
+"""An erasure that waits for other work, such as the removal of posts from feeds, tries again after this time."""
 
 
 class ErasureState(Enum):
@@ -53,13 +53,13 @@ class UserErasure:
     completed_at: datetime | None
 
     @property
-    def person(self) -> Person:
+    def person(self) -> UserKey:
         """The person to erase."""
-        return Person(self.organization_id, self.user_id)
+        return UserKey(self.organization_id, self.user_id)
 
 
 class ErasureStore:
-    """Stores requests, and hands them out to workers."""
+    """Stores requests and their progress. Workers claim requests."""
 
     def __init__(self, mongo: Mongo, access: AccessChanges, sessions: SessionStore) -> None:
         self._mongo = mongo
@@ -69,10 +69,10 @@ class ErasureStore:
         self._erasures: AsyncCollection[ErasureDocument] = mongo[ERASURES]
 
     async def request(self, actor: Actor, user_id: str, handle: str) -> UserErasure:
-        """Ends the user's access for good, and has everything about the user erased. Idempotent.
+        """Ends the user's access for good, and stores a request to erase everything about the user. Idempotent.
 
         Raises: NotFound; BadUserInput if the handle is not the user's; Forbidden if the actor is neither the user nor
-        an administrator, or is an administrator and the user.
+        an administrator, and for administrators who request the erasure of themselves.
         """
         key = user_document_id(actor.organization_id, user_id)
 
@@ -91,17 +91,16 @@ class ErasureStore:
         return _record(await self._mongo.transact(work))
 
     async def _begin(self, actor: Actor, user: UserDocument, session: Session) -> ErasureDocument:
-        end = [{"$set": {"erasing_at": "$$NOW", "deactivated_at": {"$ifNull": ["$deactivated_at", "$$NOW"]}}}]
-        erasing = await self._mongo.find_one_and_update(USERS, {"_id": user["_id"]}, end, session)
-        at, key = erasing["erasing_at"], UserKey(*user["_id"].values())  # type: ignore[arg-type]
+        deactivate = [{"$set": {"erasing_at": "$$NOW", "deactivated_at": {"$ifNull": ["$deactivated_at", "$$NOW"]}}}]
+        deactivated = await self._mongo.find_one_and_update(USERS, {"_id": user["_id"]}, deactivate, session)
+        at, key = deactivated["erasing_at"], UserKey(*user["_id"].values())  # type: ignore[arg-type]
         entry = audit_document(actor, AuditAction.USER_ERASED, TargetKind.USER, key.user_id, at)
-        await self._mongo[AUDIT].insert_one(entry, session=session)
+        await AuditLog(self._mongo).insert(entry, session)
         await self._access.record(key, at, session)
-        await self._sessions.end_all_in(session, key)
+        await self._sessions.end_all_in_transaction(session, key)
         await self._handles.reserve(key.organization_id, user["handle"], session)
-        fields = {"requested_by": actor.user_id, "at": "$$NOW", "steps_done": 0, "changed": 0}
-        due = {"due": {"$add": ["$$NOW", BEGIN_AFTER_S * 1000]}}
-        update = [{"$set": {**fields, **due}}]
+        fields = {"at": "$$NOW", **literals({"requested_by": actor.user_id, "steps_done": 0, "changed": 0})}
+        update = [{"$set": {**fields, "due": seconds_from_now(BEGIN_AFTER_S)}}]
         erasure: ErasureDocument = await self._mongo.find_one_and_update(
             ERASURES, {"_id": user["_id"]}, update, session, upsert=True
         )
@@ -113,7 +112,7 @@ class ErasureStore:
         return None if document is None else _record(document)
 
     async def list_erasures(self, organization_id: str, after: str | None, limit: int) -> list[UserErasure]:
-        """Returns erasures, the newest first: those before that of the user `after`, or from the newest.
+        """Returns a page of erasures, the newest first. It follows the erasure of the user `after`, if given.
 
         Raises: NotFound if `after` has no erasure.
         """
@@ -122,15 +121,21 @@ class ErasureStore:
             last = await self.find(organization_id, after)
             if last is None:
                 raise NotFound("erasure of the user", after)
-            query["at"] = {"$lt": last.requested_at}
-        rows: list[ErasureDocument] = await self._mongo.find(ERASURES, query, sort=[("at", -1)], limit=limit)
+            query["$or"] = [
+                {"at": {"$lt": last.requested_at}},
+                {"at": last.requested_at, "_id.id": {"$lt": last.user_id}},
+            ]
+        order = [("at", -1), ("_id.id", -1)]
+        rows: list[ErasureDocument] = await self._mongo.find(ERASURES, query, sort=order, limit=limit)
         return [_record(row) for row in rows]
 
     async def claim(self) -> UserErasure | None:
         """Claims an erasure that is due, or returns None."""
-        query = {"due": {"$exists": True}, **older_than("due", 0)}
-        document = await self._erasures.find_one_and_update(
-            query, _due_in(CLAIMED_S), sort=[("due", 1)], return_document=ReturnDocument.AFTER
+        query = due_filter("due")
+        document = await self._mongo.write_past_orphans(
+            lambda: self._erasures.find_one_and_update(
+                query, _due_in(CLAIMED_S), sort=[("due", 1)], return_document=ReturnDocument.AFTER
+            )
         )
         return None if document is None else _record(document)
 
@@ -139,21 +144,25 @@ class ErasureStore:
         await self._continue(erasure, {"changed": {"$add": ["$changed", changed]}})
 
     async def finish_step(self, erasure: UserErasure, step: int) -> None:
-        """Stores that a step is done, counted from 0, and renews the claim."""
+        """Stores that a step is completed, and renews the claim. Steps are counted from 0."""
         await self._continue(erasure, {"steps_done": {"$max": ["$steps_done", step + 1]}})
 
     async def postpone(self, erasure: UserErasure) -> None:
-        """Ends the claim, and continues a second later."""
-        await self._erasures.update_one({**_key(erasure), "due": {"$exists": True}}, _due_in(WAIT_S))
+        """Ends the claim. The erasure is due again a second later."""
+        await self._update({**_key(erasure), "due": {"$exists": True}}, _due_in(POSTPONED_S))
 
     async def complete(self, erasure: UserErasure) -> None:
         """Stores that all steps are done."""
         change: list[Document] = [{"$set": {"completed_at": "$$NOW"}}, {"$unset": "due"}]
-        await self._erasures.update_one({**_key(erasure), "completed_at": {"$exists": False}}, change)
+        await self._update({**_key(erasure), "completed_at": {"$exists": False}}, change)
 
     async def _continue(self, erasure: UserErasure, fields: Document) -> None:
         query = {**_key(erasure), "due": {"$exists": True}}
-        await self._erasures.update_one(query, [{"$set": fields}, *_due_in(CLAIMED_S)])
+        await self._update(query, [{"$set": fields}, *_due_in(CLAIMED_S)])
+
+    async def _update(self, query: Document, update: list[Document]) -> None:
+        """Updates an erasure. A process that was killed in a transaction may have left a lock on it."""
+        await self._mongo.write_past_orphans(lambda: self._erasures.update_one(query, update))
 
 
 def _check(actor: Actor, user: UserDocument, handle: str) -> None:
@@ -168,7 +177,7 @@ def _key(erasure: UserErasure) -> Document:
 
 
 def _due_in(delay_s: int) -> list[Document]:
-    return [{"$set": {"due": {"$add": ["$$NOW", delay_s * 1000]}}}]
+    return [{"$set": {"due": seconds_from_now(delay_s)}}]
 
 
 def _record(document: ErasureDocument) -> UserErasure:

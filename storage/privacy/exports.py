@@ -1,7 +1,7 @@
 """Exports of a person's data: requests, progress, and the parts of the archive, which are stored in MongoDB.
 
-Every process reads and writes the same parts. A part is stored in a transaction that checks that the export still
-exists and that no later attempt has begun, so nothing is stored after an erasure.
+Every process reads and writes the same parts. The transaction that stores a part checks that the export
+exists and that no later attempt has begun. So nothing is stored after an erasure.
 """
 
 from collections.abc import AsyncIterator
@@ -13,11 +13,10 @@ from typing import Any
 from pymongo import ReturnDocument
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.identity.privacy_rules import Person
 from storage.identity.records import user_document_id
-from storage.ids import new_id
-from storage.indexes import EXPORTS_KEPT_S
-from storage.mongo import Document, Mongo, Session, older_than
+from storage.ids import UserKey, new_id
+from storage.indexes.lifetimes import EXPORTS_KEPT_S
+from storage.mongo import Document, Mongo, Session, due_filter, literals, seconds_from_now
 from storage.privacy.documents import ExportChunkDocument, ExportDocument
 from storage.streams.log import jobs_stream
 from storage.streams.outbox import Outbox, add_rows
@@ -29,8 +28,8 @@ CHUNK_BYTES = 1024 * 1024
 MAX_BYTES = 256 * 1024 * 1024
 """Maximum size of an archive."""
 
-AGAIN_AFTER_S = 3600
-"""How long a request returns the earlier export instead of beginning a new one."""
+REUSED_S = 3600
+"""A request within this time after the previous request returns the previous export, unless that export has failed."""
 
 CLAIMED_S = 15
 """How long a worker's claim lasts. Each part and each file renew it."""
@@ -52,7 +51,7 @@ class ExportFailure(Enum):
 
 
 class ExportLost(Exception):
-    """The export was erased, has expired, or is continued by another worker."""
+    """The export was erased or has expired, or another worker has claimed it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ class DataExport:
     """An export as read from the database."""
 
     id: str
-    person: Person
+    person: UserKey
     state: ExportState
     requested_at: datetime
     files_done: int
@@ -81,7 +80,7 @@ class DataExport:
 
 
 class ExportStore:
-    """Stores requests and archives, and hands the requests out to workers."""
+    """Stores requests and archives. Workers claim requests."""
 
     def __init__(self, mongo: Mongo, outbox: Outbox) -> None:
         self._mongo = mongo
@@ -89,11 +88,14 @@ class ExportStore:
         self._exports: AsyncCollection[ExportDocument] = mongo[EXPORTS]
         self._chunks: AsyncCollection[ExportChunkDocument] = mongo[CHUNKS]
 
-    async def request(self, person: Person) -> DataExport:
-        """Requests an export. Returns the earlier one while it runs, or for an hour after its request."""
+    async def request(self, person: UserKey) -> DataExport:
+        """Requests an export, and returns it. Returns the earlier export instead while that is pending or running.
+
+        The earlier export is also returned for an hour after its request, unless it has failed.
+        """
         key = {"_id": user_document_id(*person)}
         new = {"key": new_id(), "at": "$$NOW", "fence": 0, "files_done": 0, "chunks": 0, "bytes": 0, "due": "$$NOW"}
-        is_recent = {"$gt": ["$at", {"$subtract": ["$$NOW", AGAIN_AFTER_S * 1000]}]}
+        is_recent = {"$gt": ["$at", {"$subtract": ["$$NOW", REUSED_S * 1000]}]}
         is_running = {"$ne": [{"$type": "$due"}, "missing"]}
         has_failed = {"$ne": [{"$type": "$failure"}, "missing"]}
         is_kept = {"$or": [is_running, {"$and": [is_recent, {"$not": [has_failed]}]}]}
@@ -110,7 +112,7 @@ class ExportStore:
         self._outbox.nudge(jobs_stream(person.organization_id).name)
         return export
 
-    async def find(self, person: Person) -> DataExport | None:
+    async def find(self, person: UserKey) -> DataExport | None:
         """Returns the person's latest export, or None."""
         document = await self._exports.find_one({"_id": user_document_id(*person)})
         return None if document is None else _record(document)
@@ -121,17 +123,20 @@ class ExportStore:
         return None if document is None else _record(document)
 
     async def by_user_id(self, organization_id: str, user_ids: Any) -> dict[str, DataExport]:
-        """Returns exports by the ids of their users. Events refer to exports by these ids."""
+        """Returns exports by user id, which is also the `ref` of their events."""
         ids = [user_document_id(organization_id, user_id) for user_id in user_ids]
         rows: list[ExportDocument] = await self._mongo.find(EXPORTS, {"_id": {"$in": ids}})
         return {row["_id"]["id"]: _record(row) for row in rows}
 
     async def claim(self) -> DataExport | None:
-        """Claims an export that is due, which begins from its start, or returns None."""
-        query = {"due": {"$exists": True}, **older_than("due", 0)}
+        """Claims an export that is due, and sets its progress back to the beginning; returns None if none is due."""
+        query = due_filter("due")
         begin = {"fence": {"$add": ["$fence", 1]}, "files_done": 0, "chunks": 0, "bytes": 0, "due": _CLAIM_END}
-        document = await self._exports.find_one_and_update(
-            query, [{"$set": begin}], sort=[("due", 1)], return_document=ReturnDocument.AFTER
+        # A worker that was killed may have left a transaction that locks the export.
+        document = await self._mongo.write_past_orphans(
+            lambda: self._exports.find_one_and_update(
+                query, [{"$set": begin}], sort=[("due", 1)], return_document=ReturnDocument.AFTER
+            )
         )
         return None if document is None else _record(document)
 
@@ -140,7 +145,7 @@ class ExportStore:
         person = export.person
         id_ = {"e": export.id, "f": export.fence, "n": number}
         fields = {"org": person.organization_id, "user": person.user_id, "data": data}
-        insert = [{"$set": {"at": "$$NOW", **{name: {"$literal": value} for name, value in fields.items()}}}]
+        insert = [{"$set": {"at": "$$NOW", **literals(fields)}}]
 
         async def work(session: Session) -> int:
             counted = {"chunks": number + 1, "bytes": {"$add": ["$bytes", len(data)]}}
@@ -193,16 +198,17 @@ class ExportStore:
             raise ExportLost
         return stored
 
-    async def _emit(self, person: Person, session: Session) -> None:
+    async def _emit(self, person: UserKey, session: Session) -> None:
         stream = jobs_stream(person.organization_id)
         await add_rows(self._mongo, stream, "DataExportChanged", [person.user_id], session)
 
     async def _delete_chunks(self, export: DataExport, fence: Document) -> None:
         owner = {"org": export.person.organization_id, "user": export.person.user_id}
-        await self._chunks.delete_many({**owner, "_id.e": export.id, "_id.f": fence})
+        query = {**owner, "_id.e": export.id, "_id.f": fence}
+        await self._mongo.write_past_orphans(lambda: self._chunks.delete_many(query))
 
 
-_CLAIM_END = {"$add": ["$$NOW", CLAIMED_S * 1000]}
+_CLAIM_END = seconds_from_now(CLAIMED_S)
 
 
 def _record(document: ExportDocument) -> DataExport:
@@ -214,7 +220,7 @@ def _record(document: ExportDocument) -> DataExport:
         state = ExportState.FAILED
     return DataExport(
         id=document["key"],
-        person=Person(*document["_id"].values()),  # type: ignore[arg-type]
+        person=UserKey(*document["_id"].values()),  # type: ignore[arg-type]
         state=state,
         requested_at=document["at"],
         files_done=document["files_done"],

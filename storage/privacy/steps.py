@@ -1,4 +1,4 @@
-"""The steps of an erasure, in order. Each step is idempotent: it may be repeated after a crash, from its beginning."""
+"""The steps of an erasure. After a crash, a step is repeated from its beginning, so each step is idempotent."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -6,26 +6,32 @@ from dataclasses import dataclass
 from typing import Any
 
 from storage.chat.communities import CommunityStore
+from storage.chat.conversations.rules import conversations_stream
+from storage.chat.conversations.store import ConversationStore
 from storage.chat.memberships import RemoveErasedMember, community_stream
 from storage.chat.messages import MessageStore
+from storage.chat.threads.changes import UnfollowThread
 from storage.errors import NotFound
 from storage.feed.follows import FollowPair, FollowStore
 from storage.feed.posts import PostStore
+from storage.feed.reactions import PostReactionStore
 from storage.feed.records import home_stream
+from storage.files.deletion import FileDeletion
 from storage.identity.administration import USERS
-from storage.identity.privacy_rules import Erasure, ErasureRule, Person, batches
+from storage.identity.privacy_rules import ErasureMethod, ErasureRule, read_batches
 from storage.identity.records import user_document_id, user_stream
-from storage.ids import MessageKey, PostKey, new_id
+from storage.ids import MessageKey, PostKey, UserKey, new_id
 from storage.mongo import Document, Mongo, Session
+from storage.privacy.addresses import erase_addresses
 from storage.privacy.registry import PERSONAL_DATA
-from storage.publishing.accounts import AccountStore
+from storage.publishing.accounts import ConnectedAccountStore
 from storage.publishing.erasing import EraseScheduledPost
-from storage.streams.log import jobs_stream, reset_stream
+from storage.streams.log import Stream, jobs_stream, reset_stream
 from storage.streams.sequencer import Sequencer
 
 ERASED_NAME = "Deleted user"
 
-Progress = Callable[[int], Awaitable[None]]
+RecordErasureProgress = Callable[[int], Awaitable[None]]
 """Called after each batch with the number of objects that it changed."""
 
 
@@ -41,15 +47,18 @@ class Eraser:
     sequencer: Sequencer
     messages: MessageStore
     posts: PostStore
+    post_reactions: PostReactionStore
     follows: FollowStore
     communities: CommunityStore
-    accounts: AccountStore
+    conversations: ConversationStore
+    accounts: ConnectedAccountStore
+    files: FileDeletion
 
-    async def run(self, step: int, person: Person, progress: Progress) -> None:
+    async def run(self, step: int, person: UserKey, progress: RecordErasureProgress) -> None:
         """Carries out one step. Raises: StepDelayed."""
         await STEPS[step](self, person, progress)
 
-    async def delete_messages(self, person: Person, progress: Progress) -> None:
+    async def delete_messages(self, person: UserKey, progress: RecordErasureProgress) -> None:
         """Replaces messages by tombstones, with events, so that open clients drop them."""
 
         async def erase(message: Document) -> None:
@@ -58,7 +67,7 @@ class Eraser:
 
         await self._change_each("messages", person, erase, progress)
 
-    async def delete_posts(self, person: Person, progress: Progress) -> None:
+    async def delete_posts(self, person: UserKey, progress: RecordErasureProgress) -> None:
         """Replaces posts by tombstones. Their fan-outs then remove them from feeds."""
 
         async def erase(post: Document) -> None:
@@ -67,24 +76,29 @@ class Eraser:
 
         await self._change_each("posts", person, erase, progress)
 
-    async def erase_documents(self, person: Person, progress: Progress) -> None:
+    async def erase_documents(self, person: UserKey, progress: RecordErasureProgress) -> None:
         """Deletes and empties all documents for which no change of their area is needed."""
         for entry in PERSONAL_DATA.values():
             for rule in entry.rules:
-                if rule.erasure is not Erasure.CHANGE:
+                if rule.erasure is not ErasureMethod.CHANGE:
                     await self._erase(entry.collection, rule, person, progress)
 
-    async def remove_reactions(self, person: Person, progress: Progress) -> None:
-        """Removes reactions to other people's messages, and corrects their counts."""
+    async def remove_reactions(self, person: UserKey, progress: RecordErasureProgress) -> None:
+        """Removes reactions to other people's messages and posts, and corrects the counts of reactions."""
 
         async def erase(reaction: Document) -> None:
             id_ = reaction["_id"]
             message = MessageKey(id_["t"], id_["ts"])
             await self.messages.remove_reaction(person.organization_id, message, person.user_id, id_["e"])
 
-        await self._change_each("reactions", person, erase, progress)
+        async def erase_of_post(reaction: Document) -> None:
+            id_ = reaction["_id"]
+            await self.post_reactions.remove(PostKey(id_["o"], id_["ts"]), person.user_id, id_["e"])
 
-    async def end_follows(self, person: Person, progress: Progress) -> None:
+        await self._change_each("reactions", person, erase, progress)
+        await self._change_each("post_reactions", person, erase_of_post, progress)
+
+    async def end_follows(self, person: UserKey, progress: RecordErasureProgress) -> None:
         """Ends follows in both directions, after posts were removed from the followers' feeds."""
         fan_outs = {"open": True, "_id.o": person.organization_id, "author": person.user_id}
         if await self.mongo.find("fan_outs", fan_outs, {"_id": 1}, limit=1):
@@ -95,8 +109,8 @@ class Eraser:
 
         await self._change_each("follows", person, erase, progress)
 
-    async def erase_scheduled_posts(self, person: Person, progress: Progress) -> None:
-        """Empties scheduled posts, cancels what is not published, and deletes posts of the sandbox."""
+    async def erase_scheduled_posts(self, person: UserKey, progress: RecordErasureProgress) -> None:
+        """Empties scheduled posts, cancels their unpublished publications, and deletes posts of the sandbox."""
 
         async def erase(post: Document) -> None:
             await self._delete_sandbox_posts(post["_id"])
@@ -110,21 +124,35 @@ class Eraser:
         keys = [{"account": each["target"]["id"], "key": each["_id"]} for each in publications]
         await self.mongo["sandbox_posts"].delete_many({"_id": {"$in": keys}})
 
-    async def disconnect_accounts(self, person: Person, progress: Progress) -> None:
+    async def delete_files(self, person: UserKey, progress: RecordErasureProgress) -> None:
+        """Deletes all files that the person uploaded, after the messages and posts that they are attached to."""
+        await self._change_each("files", person, lambda file: self.files.erase(file["_id"]), progress)
+
+    async def disconnect_accounts(self, person: UserKey, progress: RecordErasureProgress) -> None:
         """Disconnects accounts that the person connected. Publications that wait for them fail."""
         await self._change_each("accounts", person, lambda account: self.accounts.erase(account["_id"]), progress)
 
-    async def end_memberships(self, person: Person, progress: Progress) -> None:
-        """Ends memberships of communities, also those of last owners, and requests to join."""
+    async def end_memberships(self, person: UserKey, progress: RecordErasureProgress) -> None:
+        """Ends memberships and follows of threads, and withdraws requests to join. Last owners leave, too."""
+
+        async def unfollow(thread: Document) -> None:
+            await self.sequencer.commit(Stream("topic", thread["_id"]), UnfollowThread(person.user_id))
 
         async def erase(community_id: str) -> None:
             change = RemoveErasedMember(community_id, person.user_id)
             await self.sequencer.commit(community_stream(community_id), change)
 
-        await self._change_each("memberships", person, lambda each: erase(each["community"]), progress)
+        async def erase_membership(membership: Document) -> None:
+            if "conversation" in membership:
+                await self.conversations.leave(person.organization_id, person.user_id, membership["community"])
+            else:
+                await erase(membership["community"])
+
+        await self._change_each("topics", person, unfollow, progress)
+        await self._change_each("memberships", person, erase_membership, progress)
         await self._change_each("join_requests", person, lambda each: erase(each["_id"]["c"]), progress)
 
-    async def remove_operator_reasons(self, person: Person, progress: Progress) -> None:
+    async def remove_operator_reasons(self, person: UserKey, progress: RecordErasureProgress) -> None:
         """Removes the reasons that the person gave for decisions about mail addresses and domains."""
 
         async def erase(decision: Document) -> None:
@@ -141,24 +169,15 @@ class Eraser:
 
         await self._change_each("mail_audit", person, erase, progress)
 
-    async def delete_local_account(self, person: Person, progress: Progress) -> None:
-        """Deletes the local account, with links and mails to its address. Invitations lose the address."""
-        key = {"_id": user_document_id(*person)}
-        user = await self.mongo[USERS].find_one(key, {"email": 1}) or {}
-        account = await self.mongo["local_accounts"].find_one(key, {"address": 1}) or {}
-        addresses = [each for each in (user.get("email"), account.get("address")) if each]
-        if addresses:
-            query = {"org": person.organization_id, "address": {"$in": addresses}}
-            await self.mongo["account_tokens"].delete_many(query)
-            await self.mongo["account_mails"].delete_many(query)
-            # An empty address is nobody's, so that nobody else can accept the invitation.
-            await self.mongo["invitations"].update_many(query, {"$set": {"address": ""}})
-        deleted = await self.mongo["local_accounts"].delete_one(key)
+    async def delete_local_account(self, person: UserKey, progress: RecordErasureProgress) -> None:
+        """Deletes the local account, with links and mails to its address. Ends invitations that are for the address."""
+        await erase_addresses(self.mongo, person)
+        deleted = await self.mongo["local_accounts"].delete_one({"_id": user_document_id(*person)})
         await progress(deleted.deleted_count)
 
-    async def delete_events(self, person: Person, progress: Progress) -> None:
+    async def delete_events(self, person: UserKey, progress: RecordErasureProgress) -> None:
         """Deletes the events of the person's own streams. No cursor of these streams can be resumed any more."""
-        for stream in (user_stream(*person), home_stream(*person)):
+        for stream in (user_stream(*person), home_stream(*person), conversations_stream(*person)):
 
             async def reset(session: Session, stream: Any = stream) -> None:
                 await reset_stream(self.mongo, stream, session)
@@ -167,7 +186,7 @@ class Eraser:
         for rule in PERSONAL_DATA["events"].rules:
             await self._delete("events", rule, person, progress)
 
-    async def reduce_user(self, person: Person, progress: Progress) -> None:
+    async def reduce_user(self, person: UserKey, progress: RecordErasureProgress) -> None:
         """Reduces the user's document to a record to which references resolve."""
         record = {
             "handle": f"deleted_{new_id()[-12:]}",
@@ -185,9 +204,13 @@ class Eraser:
         await progress(reduced.modified_count)
 
     async def _change_each(
-        self, collection: str, person: Person, change: Callable[[Document], Awaitable[None]], progress: Progress
+        self,
+        collection: str,
+        person: UserKey,
+        change: Callable[[Document], Awaitable[None]],
+        progress: RecordErasureProgress,
     ) -> None:
-        """Applies `change` to each of the collection's documents that a change erases, a batch at a time."""
+        """Applies `change` to the person's documents that the collection's CHANGE rules select, a batch at a time."""
 
         async def change_if_it_exists(document: Document) -> None:
             try:
@@ -196,36 +219,48 @@ class Eraser:
                 return
 
         for rule in PERSONAL_DATA[collection].rules:
-            if rule.erasure is Erasure.CHANGE:
-                async for documents in batches(self.mongo, collection, rule.documents, person, CHANGES_AT_ONCE):
+            if rule.erasure is ErasureMethod.CHANGE:
+                async for documents in read_batches(self.mongo, collection, rule.documents, person, CHANGES_AT_ONCE):
                     await asyncio.gather(*map(change_if_it_exists, documents))
                     await progress(len(documents))
 
-    async def _erase(self, collection: str, rule: ErasureRule, person: Person, progress: Progress) -> None:
-        if rule.erasure is Erasure.DELETE:
+    async def _erase(
+        self, collection: str, rule: ErasureRule, person: UserKey, progress: RecordErasureProgress
+    ) -> None:
+        if rule.erasure is ErasureMethod.DELETE:
             await self._delete(collection, rule, person, progress)
             return
-        async for documents in batches(self.mongo, collection, rule.documents, person):
-            ids = {"_id": {"$in": [document["_id"] for document in documents]}}
-            await self.mongo[collection].update_many(ids, {"$set": dict(rule.emptied or {})})
+        async for documents in read_batches(self.mongo, collection, rule.documents, person):
+            await self._empty(collection, rule, [document["_id"] for document in documents])
             await progress(len(documents))
 
-    async def _delete(self, collection: str, rule: ErasureRule, person: Person, progress: Progress) -> None:
-        async for documents in batches(self.mongo, collection, rule.documents, person):
-            await self.mongo[collection].delete_many({"_id": {"$in": [document["_id"] for document in documents]}})
+    async def _empty(self, collection: str, rule: ErasureRule, ids: list[Any]) -> None:
+        query, update = {"_id": {"$in": ids}}, {"$set": dict(rule.new_values or {})}
+        await self.mongo.write_past_orphans(lambda: self.mongo[collection].update_many(query, update))
+
+    async def _delete(
+        self, collection: str, rule: ErasureRule, person: UserKey, progress: RecordErasureProgress
+    ) -> None:
+        async for documents in read_batches(self.mongo, collection, rule.documents, person):
+            await self._delete_ids(collection, [document["_id"] for document in documents])
             await progress(len(documents))
+
+    async def _delete_ids(self, collection: str, ids: list[Any]) -> None:
+        query = {"_id": {"$in": ids}}
+        await self.mongo.write_past_orphans(lambda: self.mongo[collection].delete_many(query))
 
 
 CHANGES_AT_ONCE = 50
 """Number of changes that an erasure commits at once. Streams take up to a hundred changes in one commit."""
 
-STEPS: Sequence[Callable[[Eraser, Person, Progress], Awaitable[None]]] = (
+STEPS: Sequence[Callable[[Eraser, UserKey, RecordErasureProgress], Awaitable[None]]] = (
     Eraser.delete_messages,
     Eraser.delete_posts,
     Eraser.erase_documents,
     Eraser.remove_reactions,
     Eraser.end_follows,
     Eraser.erase_scheduled_posts,
+    Eraser.delete_files,
     Eraser.disconnect_accounts,
     Eraser.end_memberships,
     Eraser.remove_operator_reasons,
@@ -233,4 +268,4 @@ STEPS: Sequence[Callable[[Eraser, Person, Progress], Awaitable[None]]] = (
     Eraser.delete_events,
     Eraser.reduce_user,
 )
-"""The user's document comes last, since the steps before need its handle to stay reserved."""
+"""The steps in their order. The user's document is reduced last, because earlier steps read it."""

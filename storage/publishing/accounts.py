@@ -8,6 +8,7 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key
+from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session
 from storage.mongo.batch_loader import BatchLoader
@@ -21,7 +22,7 @@ ERASED_NAME = "Deleted account"
 
 
 @dataclass(frozen=True, slots=True)
-class NewAccount:
+class AccountToConnect:
     """A validated account to connect, without its credentials."""
 
     organization_id: str
@@ -32,17 +33,20 @@ class NewAccount:
     """Id of the user who connects the account."""
 
 
-class AccountStore:
+class ConnectedAccountStore:
     """Reads, connects and disconnects accounts."""
 
     def __init__(self, mongo: Mongo, credentials: CredentialCipher) -> None:
         self._mongo = mongo
+        self._audit = AuditLog(mongo)
         self._accounts: AsyncCollection[AccountDocument] = mongo["accounts"]
         self._credentials = credentials
         self._by_id: BatchLoader[str, ConnectedAccount] = BatchLoader(self._load)
         self._encrypted: BatchLoader[str, SealedSecret] = BatchLoader(self._load_encrypted)
 
-    async def connect(self, new: NewAccount, secret: str, key: IdempotencyKey | None) -> ConnectedAccount:
+    async def connect(
+        self, new: AccountToConnect, secret: str, key: IdempotencyKey | None, actor: Actor | None = None
+    ) -> ConnectedAccount:
         """Connects an account with `secret` as its credentials. A repeated key returns the same account.
 
         Raises: Conflict for a key reused with other arguments, Unavailable without encryption keys.
@@ -66,6 +70,8 @@ class AccountStore:
             except DuplicateRequest as duplicate:
                 return duplicate.result_id
             await self._accounts.insert_one(document, session=session)
+            details = {"network": new.network.value, "name": new.name}
+            await self._record(actor, AuditAction.ACCOUNT_CONNECTED, id_, session, **details)
             return id_
 
         return await self.get(new.organization_id, await self._mongo.transact(work))
@@ -98,17 +104,31 @@ class AccountStore:
             raise CredentialsLost("The account is disconnected.")
         return self._credentials.open(encrypted, account.id)
 
-    async def disconnect(self, account: ConnectedAccount) -> ConnectedAccount:
+    async def disconnect(self, account: ConnectedAccount, actor: Actor | None = None) -> ConnectedAccount:
         """Disconnects the account and deletes its credentials. Idempotent.
 
         The caller then fails the publications that wait for the account, and calls `mark_cleared`.
         """
         change: list[Document] = [{"$set": {"disconnected_at": "$$NOW", "failing": True}}, {"$unset": "credentials"}]
-        await self._accounts.update_one({"_id": account.id, "disconnected_at": None}, change)
+        connected = {"_id": account.id, "disconnected_at": None}
+
+        async def work(session: Session) -> None:
+            if (await self._accounts.update_one(connected, change, session=session)).modified_count:
+                await self._record(actor, AuditAction.ACCOUNT_DISCONNECTED, account.id, session)
+
+        await self._mongo.transact(work)
         return await self.get(account.organization_id, account.id)
 
+    async def _record(
+        self, actor: Actor | None, action: AuditAction, id_: str, session: Session, **details: str
+    ) -> None:
+        """Inserts the entry of the audit log, without credentials."""
+        if actor is not None:
+            at, kind = await self._mongo.now(), TargetKind.CONNECTED_ACCOUNT
+            await self._audit.insert(audit_document(actor, action, kind, id_, at, **details), session)
+
     async def erase(self, account_id: str) -> None:
-        """Disconnects the account of an erased user, and removes its name and address. Idempotent."""
+        """Disconnects an account that an erased user connected, and removes its name and address. Idempotent."""
         erased = {
             "name": ERASED_NAME,
             "base_url": None,

@@ -1,35 +1,31 @@
 """Claims: leases on publications that need work by a worker. All times are by the database's clock.
 
-`wake_at` is when a publication needs work next: five seconds before the due moment, when a lease expires, or when an
-unknown outcome is to be reconciled. A sweep reads an index of `wake_at`, so waiting publications do not slow it down.
+`wake_at` is when a publication needs work next. That is five seconds before the due moment, when a lease expires, at
+the next try, or when an unknown outcome is to be reconciled. A sweep reads an index of `wake_at`, so waiting
+publications do not slow it down.
 """
 
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
-from pymongo import ReturnDocument
 from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.results import UpdateResult
 
-from storage.mongo import Document, Mongo
+from storage.mongo import Document, Mongo, due_filter
 from storage.publishing.documents import PUBLICATIONS, PublicationDocument
 from storage.publishing.records import MediaState, Publication, PublicationState, publication_record
 from storage.publishing.transitions import LEASE_S
 
-Write = Callable[..., Awaitable[UpdateResult]]
+UpdateClaims = Callable[..., Awaitable[UpdateResult]]
 
 UPLOAD_LEASE_S = 30.0
 MAIL_RETRY_S = 120.0
 _MS = 1000
 
 
-def due_filter(field: str) -> Document:
-    """Returns a filter for documents whose time `field` has come. `$exists` lets MongoDB use the partial index."""
-    return {field: {"$exists": True}, "$expr": {"$lte": [f"${field}", "$$NOW"]}}
-
-
-class ClaimStore:
+class PublicationClaims:
     """Claims publications. If several workers claim at the same time, each publication goes to one of them."""
 
     def __init__(self, mongo: Mongo) -> None:
@@ -39,7 +35,7 @@ class ClaimStore:
     async def claim(self, limit: int) -> list[Publication]:
         """Claims publications whose `wake_at` has come, in the order of due moments, each under a new fence.
 
-        The time of a lease counts from now, or from the due moment if that is later.
+        The lease lasts `LEASE_S` from now, or from the due moment if that is later.
         """
         ids = await self._ids("wake_at", limit)
         if not ids:
@@ -87,9 +83,8 @@ class ClaimStore:
         claimed: list[Publication] = []
         for id_ in ids:
             retry = {"$set": {"mail_at": {"$add": ["$$NOW", int(MAIL_RETRY_S * _MS)]}}}
-            document = await self._publications.find_one_and_update(
-                {"_id": id_, **due_filter("mail_at")}, [retry], return_document=ReturnDocument.AFTER
-            )
+            claim = partial(self._publications.find_one_and_update, {"_id": id_, **due_filter("mail_at")}, [retry])
+            document = await self._mongo.write_past_orphans(claim)
             claimed += [] if document is None else [publication_record(document)]
         return claimed
 
@@ -97,7 +92,7 @@ class ClaimStore:
         """Stores that the mail was sent, or can never be sent."""
         await self._write(self._publications.update_one, {"_id": publication.id}, {"$unset": {"mail_at": ""}})
 
-    async def _write(self, write: Write, query: Document, update: Any) -> UpdateResult:
+    async def _write(self, write: UpdateClaims, query: Document, update: Any) -> UpdateResult:
         """Executes the write. Ends a dead worker's transaction if it still locks one of the documents."""
         return await self._mongo.write_past_orphans(lambda: write(query, update))
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NotRequired, TypedDict
 
+from storage.files.documents import AttachmentDocument
 from storage.secrets.credentials import SealedSecret
 
 SCHEDULED_POSTS = "scheduled_posts"
@@ -53,6 +54,8 @@ class ScheduledPostDocument(TypedDict):
     """Timestamp on the organization's timeline: unique microseconds since the Unix epoch, at or after `due`."""
     text: str
     media: list[MediaDocument]
+    attachments: NotRequired[list[AttachmentDocument]]
+    """Uploaded files in their order, at most 10; absent without one."""
     due: datetime
     zone: str
     """IANA time zone of the author."""
@@ -133,8 +136,10 @@ class PublicationDocument(TypedDict):
     """Position among the post's targets, from 0."""
     state: str
     """`PublicationState` value."""
+    attachments: NotRequired[list[AttachmentDocument]]
+    """The post's files, which this publication keeps until it is finished; absent afterwards, and without files."""
     fence: int
-    """Grows with every claim, update, cancel and resolution. A change under an older fence is rejected."""
+    """Grows with every claim, and with every change by a person. A worker's change under an older fence is rejected."""
     ts: int
     """The post's `ts`, so that one index yields publications in the order of due times."""
     due: datetime
@@ -142,9 +147,14 @@ class PublicationDocument(TypedDict):
     """`due` plus the post's `max_lateness_s`: publishing may not begin later."""
     attempts: Sequence[AttemptDocument]
     wake_at: NotRequired[datetime]
-    """When the publication needs work next: 5 s before `due`, at a lease's end or at a try. Absent if finished."""
+    """When the publication needs work next: 5 s before `due`, when a lease expires, at the next try or reconciliation.
+
+    Absent if the publication is finished or held, and if only a person can find its outcome.
+    """
     claim: NotRequired[str]
     """Random token of the last claim."""
+    held_at: NotRequired[datetime]
+    """When the publication began to wait for an administrator, because its author is deactivated. Absent otherwise."""
     media_state: str
     """`MediaState` value."""
     upload: NotRequired[UploadDocument]
@@ -163,7 +173,7 @@ class PublicationDocument(TypedDict):
     """When to send the failure mail next. Absent once it is sent or refused."""
     published_at: NotRequired[datetime]
     external_id: NotRequired[str | None]
-    """Id of the message or post, or the network's id."""
+    """Internal target: id of the message or post. ACCOUNT: the network's id of the post, None if it reports none."""
     url: NotRequired[str | None]
     """Public address, if the network reports one."""
 
@@ -178,7 +188,7 @@ class SandboxPostId(TypedDict):
 
 
 class SandboxPostDocument(TypedDict):
-    """`sandbox_posts`: posts that the built-in sandbox network has published. Never deleted."""
+    """`sandbox_posts`: posts that the built-in sandbox network has published. Deleted by an erasure of the author."""
 
     _id: SandboxPostId
     id: str

@@ -1,4 +1,4 @@
-"""Erasure of a scheduled post: its text, its media and what networks answered go, its publications end."""
+"""Erasure of a scheduled post: removes its text, its media and the answers of networks, and ends its publications."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ from storage.publishing.records import PublicationState
 from storage.publishing.scheduling import ScheduledPostChange, drop_upload, put_finished
 from storage.streams.changes import Batch
 
-MESSAGE = "The author's account was erased."
-_OPEN = (PublicationState.PUBLISHING.value, PublicationState.UNKNOWN.value)
+ERASED_MESSAGE = "The author's account was erased."
+_WITHOUT_OUTCOME = (PublicationState.PUBLISHING.value, PublicationState.UNKNOWN.value)
 
 
 @dataclass(slots=True)
@@ -19,6 +19,7 @@ class EraseScheduledPost(ScheduledPostChange):
         """Empties the post and its publications. Idempotent. Raises: NotFound."""
         post, publications = self.read(batch)
         if not is_erased(post):
+            post.pop("attachments", None)
             batch.put(SCHEDULED_POSTS, {**post, "text": "", "media": [], "revision": post["revision"] + 1})
             for publication in publications:
                 _erase(batch, publication)
@@ -26,17 +27,20 @@ class EraseScheduledPost(ScheduledPostChange):
 
 
 def is_erased(post: ScheduledPostDocument) -> bool:
-    """Returns whether the post was erased. Every other post has a text or media."""
-    return not post["text"] and not post["media"]
+    """Returns whether the post was erased. Every other post has a text, media or files."""
+    return not (post["text"] or post["media"] or "attachments" in post)
 
 
 def _erase(batch: Batch, publication: PublicationDocument) -> None:
     if publication["state"] == PublicationState.SCHEDULED.value:
         publication["state"] = PublicationState.CANCELLED.value
-    elif publication["state"] in _OPEN:
-        publication |= {"state": PublicationState.FAILED.value, "error": {"code": "FORBIDDEN", "message": MESSAGE}}
+    elif publication["state"] in _WITHOUT_OUTCOME:
+        publication |= {
+            "state": PublicationState.FAILED.value,
+            "error": {"code": "FORBIDDEN", "message": ERASED_MESSAGE},
+        }
     elif "error" in publication:
-        publication["error"] = {"code": publication["error"]["code"], "message": MESSAGE}
+        publication["error"] = {"code": publication["error"]["code"], "message": ERASED_MESSAGE}
     publication["attempts"] = [{**attempt, "detail": None} for attempt in publication["attempts"]]
     # A worker that still holds a claim of the publication can't continue.
     publication |= {"external_id": None, "url": None, "fence": publication["fence"] + 1}

@@ -6,13 +6,16 @@ safeguard. Publications that are due for one topic at the same moment share a gr
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from storage.chat.changes import NewMessage, PostMessage
+from storage.chat.changes import MESSAGES, NewMessage, PostMessage, message_place
 from storage.chat.restrictions import WriterChange
-from storage.feed.changes import PostPlan
+from storage.feed.changes import POSTS, PostPlan, post_place
+from storage.files.attachments import move_files
+from storage.files.uploads import FILES
 from storage.publishing.documents import PUBLICATIONS, PublicationDocument
 from storage.publishing.records import Publication, PublicationState, publication_record
-from storage.publishing.scheduling import put_finished
+from storage.publishing.scheduling import publication_place, put_finished
 from storage.publishing.transitions import DeadlinePassed, add_attempt, check_due, claimed_publication, is_too_late
 from storage.streams.changes import Batch, Change, DocumentKey
 
@@ -36,13 +39,14 @@ class PublishMessage(WriterChange[Publication]):
         return self.new.author_id
 
     def needs(self) -> Sequence[DocumentKey]:
-        """Returns the publication."""
-        return [(PUBLICATIONS, self.publication.id)]
+        """Returns the publication and its files."""
+        return [(PUBLICATIONS, self.publication.id), *_file_keys(self.publication)]
 
     def plan(self, batch: Batch) -> Publication:
         """Posts the message. Raises: ClaimLost, NotYetDue, DeadlinePassed, Forbidden."""
         document = due_publication(batch, self.publication)
         message = PostMessage(self.new).plan(batch)
+        _move_files(batch, document, MESSAGES, message.key.document_id, message_place(message.key))
         return put_published(batch, document, message.id)
 
 
@@ -55,13 +59,15 @@ class PublishPost(Change[Publication]):
     post: PostPlan
 
     def needs(self) -> Sequence[DocumentKey]:
-        """Returns the publication, and the documents that the post needs."""
-        return [(PUBLICATIONS, self.publication.id), *self.post.needs()]
+        """Returns the publication, its files, and the documents that the post needs."""
+        return [(PUBLICATIONS, self.publication.id), *_file_keys(self.publication), *self.post.needs()]
 
     def plan(self, batch: Batch) -> Publication:
         """Creates the post. Raises: ClaimLost, NotYetDue, DeadlinePassed."""
         document = due_publication(batch, self.publication)
-        return put_published(batch, document, self.post.put(batch).id)
+        post = self.post.put(batch)
+        _move_files(batch, document, POSTS, post.key.document_id, post_place(post.key))
+        return put_published(batch, document, post.id)
 
 
 def due_publication(batch: Batch, publication: Publication) -> PublicationDocument:
@@ -79,3 +85,15 @@ def put_published(batch: Batch, document: PublicationDocument, external_id: str)
     add_attempt(document, batch.at, "PUBLISHED")
     put_finished(batch, document)
     return publication_record(document)
+
+
+def _file_keys(publication: Publication) -> list[DocumentKey]:
+    return [(FILES, id_) for id_ in publication.file_ids]
+
+
+def _move_files(batch: Batch, publication: PublicationDocument, collection: str, subject_id: Any, place: str) -> None:
+    """Moves the files of a publication to the message or post that it has put."""
+    attachments = publication.pop("attachments", None)
+    if attachments:
+        moved = move_files(batch, attachments, publication_place(publication["_id"]), place)
+        batch.put(collection, {**batch.get(collection, subject_id), "attachments": moved})

@@ -83,7 +83,10 @@ def _mastodon_length(text: str) -> int:
 
 
 def _x_length(text: str) -> int:
-    """Returns the length as X counts it: a link counts 23, and graphemes outside Latin and punctuation count 2."""
+    """Returns the length as X counts it: a link counts 23; emoji, and characters from U+1100 on, count 2.
+
+    Of the characters from U+1100 on, spaces and common punctuation count 1.
+    """
     return sum(_x_weight(each) for each in graphemes(_URL.sub("x" * 23, text)))
 
 
@@ -95,7 +98,10 @@ def _x_weight(cluster: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PostLimits:
-    """Limits of a target. Each of the `combinations` holds kinds of media that may be mixed, with maximum counts."""
+    """Limits of a target. A post's media must fit one of the `combinations`, which have a maximum count for each kind.
+
+    `max_media` limits the number of all media.
+    """
 
     max_text_length: int
     combinations: Sequence[dict[MediaKind, int]]
@@ -112,13 +118,16 @@ class NetworkBehaviour:
 
     reconciliation_method: ReconciliationMethod
     retention_s: float | None = None
-    """How long the network remembers a key, or answers queries about a call, in seconds; None: for ever."""
+    """For how many seconds after the first call the outcome can be found; None: without a limit.
+
+    REPEAT: the network remembers the key. QUERY: it answers queries about the call. MANUAL: None, and not used.
+    """
 
     upload_lead_s: float | None = None
-    """How long before the due moment media are uploaded, in seconds; None: media are sent with the post."""
+    """How many seconds before the due moment the upload of media begins; None: nothing is uploaded before the post."""
 
     video_lead_s: float | None = None
-    """The value of `upload_lead_s` for videos, if their processing takes longer; None: `upload_lead_s`."""
+    """Replaces `upload_lead_s` for posts with a video or a reel, if processing takes longer; None: `upload_lead_s`."""
 
     own_address: str | None = None
     """The network's address; None: each account has its own."""
@@ -131,7 +140,8 @@ BEHAVIOURS = {
     Network.MASTODON: NetworkBehaviour(ReconciliationMethod.REPEAT, retention_s=3600, upload_lead_s=600),
     Network.INSTAGRAM: NetworkBehaviour(
         ReconciliationMethod.QUERY,
-        # Containers expire after a day; until then their status can be queried.
+        # Containers expire after 24 h. Queries continue for 2 h, since the status EXPIRED shows that the post was not
+        # published.
         retention_s=26 * 3600,
         upload_lead_s=600,
         own_address="https://graph.instagram.com",
@@ -176,16 +186,17 @@ def limit_violation(limits: PostLimits, text: str, media: Sequence[MediaKind]) -
 
 def _allows(combination: dict[MediaKind, int], media: Sequence[MediaKind]) -> bool:
     # A carousel mixes kinds and needs at least two media.
-    if len(combination) > 1 and len(media) == 1 and {IMAGE, VIDEO} == combination.keys():
-        return False
-    return all(count <= combination.get(kind, 0) for kind, count in Counter(media).items())
+    is_single_in_carousel = len(media) == 1 and {IMAGE, VIDEO} == combination.keys()
+    fits = all(count <= combination.get(kind, 0) for kind, count in Counter(media).items())
+    return fits and not is_single_in_carousel
 
 
 def _expected_media(limits: PostLimits) -> str:
-    choices = [
-        " and ".join(f"{count} {kind.value}" for kind, count in combination.items())
-        for combination in limits.combinations
-    ]
-    return (
-        f"at most {limits.max_media} media: {', or '.join(choices)}" if choices else "no media: only text is accepted"
-    )
+    choices = ", or ".join(_choice(each) for each in limits.combinations)
+    return f"at most {limits.max_media} media: {choices}" if choices else "no media: only text is accepted"
+
+
+def _choice(combination: dict[MediaKind, int]) -> str:
+    if len(combination) > 1:
+        return f"{' and '.join(kind.value for kind in combination)} together"
+    return ", ".join(f"up to {count} {kind.value}" for kind, count in combination.items())

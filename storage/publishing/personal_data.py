@@ -1,15 +1,17 @@
 """Personal data of connected accounts and scheduled posts."""
 
-from storage.identity.privacy_rules import Export, Person, PersonalData, Selection, changed
+from storage.files.attachments import export_attachments
+from storage.identity.privacy_rules import ExportedSelection, PersonalData, PersonalDataSelection, change_rule
+from storage.ids import UserKey
 from storage.mongo import Document
 from storage.publishing.documents import AccountDocument, ScheduledPostDocument
 
 
-def _accounts(person: Person) -> Document:
+def _accounts(person: UserKey) -> Document:
     return {"org": person.organization_id, "connected_by": person.user_id}
 
 
-def _scheduled_posts(person: Person) -> Document:
+def _scheduled_posts(person: UserKey) -> Document:
     return {"org": person.organization_id, "author": person.user_id}
 
 
@@ -30,6 +32,7 @@ def _export_scheduled_post(post: ScheduledPostDocument) -> Document:
         "id": post["_id"],
         "text": post["text"],
         "media": media,
+        "attachments": export_attachments(post.get("attachments", ())),
         "dueAt": post["due"],
         "timeZone": post["zone"],
         "createdAt": post["at"],
@@ -40,15 +43,15 @@ PERSONAL_DATA = (
     PersonalData(
         "accounts",
         "Network, id and times of accounts that the person connected, without credentials, name and address.",
-        rules=[changed(_accounts)],
-        exports=[Export(Selection(_accounts), _export_account)],
+        rules=[change_rule(_accounts)],
+        exports=[ExportedSelection(PersonalDataSelection(_accounts), _export_account)],
     ),
     PersonalData(
         "scheduled_posts",
         "Ids, times and the number of targets, without text and media.",
-        rules=[changed(_scheduled_posts, "ts")],
-        exports=[Export(Selection(_scheduled_posts, "ts"), _export_scheduled_post)],
+        rules=[change_rule(_scheduled_posts, "ts")],
+        exports=[ExportedSelection(PersonalDataSelection(_scheduled_posts, "ts"), _export_scheduled_post)],
     ),
-    PersonalData("publications", "Ids, state and times. Texts go with the scheduled post."),
-    PersonalData("sandbox_posts", "Nothing: posts of the built-in sandbox go with the scheduled post."),
+    PersonalData("publications", "Ids, state and times. Texts are removed with those of the scheduled post."),
+    PersonalData("sandbox_posts", "Nothing: posts of the built-in sandbox are deleted with the scheduled post."),
 )

@@ -13,6 +13,7 @@ from storage.feed.changes import NewPost
 from storage.feed.posts import PostStore
 from storage.feed.records import author_stream
 from storage.idempotency import DuplicateRequest, IdempotencyKey
+from storage.identity.audit import Actor
 from storage.mongo import Document, Mongo
 from storage.mongo.batch_loader import BatchLoader
 from storage.publishing.documents import PUBLICATIONS, SCHEDULED_POSTS, PublicationDocument, ScheduledPostDocument
@@ -28,6 +29,7 @@ from storage.publishing.records import (
     publication_record,
     publication_states_to_search,
 )
+from storage.publishing.resolution import ResolveUnknown
 from storage.publishing.scheduling import (
     CancelScheduledPost,
     NewScheduledPost,
@@ -35,10 +37,10 @@ from storage.publishing.scheduling import (
     SchedulePost,
     UpdateScheduledPost,
 )
-from storage.publishing.transitions import ClaimLost, MarkFailed, PublicationChange, ResolveUnknown
+from storage.publishing.transitions import ClaimLost, MarkFailed, PublicationChange
 from storage.streams.log import Stream, jobs_stream
 from storage.streams.sequencer import Sequencer
-from storage.timeline import Page, Range, read_page
+from storage.timeline import TimelinePage, TimelineRange, read_page
 
 FAIL_BATCH_SIZE = 100
 MIN_CHUNK_SIZE = 100
@@ -81,14 +83,16 @@ class ScheduledPostStore:
         await self._sequencer.commit(jobs_stream(organization_id), UpdateScheduledPost(organization_id, id_, edit))
         return await self.get(organization_id, id_)
 
-    async def cancel(self, organization_id: str, id_: str) -> ScheduledPost:
+    async def cancel(self, organization_id: str, id_: str, actor: Actor | None = None) -> ScheduledPost:
         """Cancels the publications that have not started. Raises: NotFound, Conflict if all have started."""
-        await self._sequencer.commit(jobs_stream(organization_id), CancelScheduledPost(organization_id, id_))
+        await self._sequencer.commit(jobs_stream(organization_id), CancelScheduledPost(organization_id, id_, actor))
         return await self.get(organization_id, id_)
 
-    async def resolve(self, publication: Publication, is_published: bool, external_id: str | None) -> Publication:
+    async def resolve(
+        self, publication: Publication, is_published: bool, external_id: str | None, actor: Actor | None = None
+    ) -> Publication:
         """Stores the outcome that a person has found. Raises: NotFound, Conflict if the publication is not UNKNOWN."""
-        change = ResolveUnknown(publication.organization_id, publication.id, is_published, external_id)
+        change = ResolveUnknown(publication.organization_id, publication.id, is_published, external_id, actor)
         return await self._sequencer.commit(jobs_stream(publication.organization_id), change)
 
     async def apply(self, change: PublicationChange) -> Publication:
@@ -99,19 +103,25 @@ class ScheduledPostStore:
         return await self._sequencer.commit(jobs_stream(change.publication.organization_id), change)
 
     async def publish_message(self, publication: Publication, new: NewMessage) -> Publication:
-        """Publishes to a topic in one transaction. Raises: ClaimLost, NotYetDue, DeadlinePassed, Unavailable."""
+        """Publishes to a topic in one transaction.
+
+        Raises: ClaimLost, NotYetDue, DeadlinePassed, Unavailable; Forbidden if the author may not post to the topic.
+        """
         change = PublishMessage(publication, replace(new, source=publication_source(publication.id)))
         return await self._sequencer.commit(Stream("topic", new.topic_id), change)
 
     async def publish_post(self, publication: Publication, new: NewPost) -> Publication:
-        """Publishes to the author's home feed in one transaction. Raises like publish_message."""
+        """Publishes to the author's home feed in one transaction.
+
+        Raises: ClaimLost, NotYetDue, DeadlinePassed, Unavailable.
+        """
         change = PublishPost(
             publication, self._feed_posts.plan(replace(new, source=publication_source(publication.id)))
         )
         return await self._sequencer.commit(author_stream(new.organization_id, new.author_id), change)
 
-    async def fail_waiting(self, account: ConnectedAccount) -> int:
-        """Fails the SCHEDULED publications to a disconnected account. Returns how many."""
+    async def fail_scheduled(self, account: ConnectedAccount) -> int:
+        """Fails the SCHEDULED publications to a disconnected account. Returns their number."""
         query = {"target.id": account.id, "state": PublicationState.SCHEDULED.value}
         failed = 0
         while publications := await self._publications.find(query).limit(FAIL_BATCH_SIZE).to_list(None):
@@ -139,6 +149,10 @@ class ScheduledPostStore:
             raise NotFound("scheduled post", id_)
         return post
 
+    async def get_many(self, ids: Sequence[str]) -> list[ScheduledPost]:
+        """Returns the posts of these ids that exist, in the order of the ids."""
+        return await self._by_id.get_many(ids)
+
     async def publication(self, organization_id: str, id_: str) -> Publication:
         """Returns the organization's publication of that id. Raises: NotFound."""
         publication = await self._publication_by_id.get(id_)
@@ -154,9 +168,9 @@ class ScheduledPostStore:
         self,
         organization_id: str,
         author_id: str | None,
-        range_: Range,
+        range_: TimelineRange,
         states: Collection[ScheduledPostState] | None = None,
-    ) -> Page[ScheduledPost]:
+    ) -> TimelinePage[ScheduledPost]:
         """Returns a page of posts by due time. None for `author_id` or `states` means all."""
         query = {"org": organization_id} | ({} if author_id is None else {"author": author_id})
 
@@ -193,7 +207,7 @@ class ScheduledPostStore:
     async def _load_in_states(self, timestamps: dict[str, int], states: set[ScheduledPostState]) -> list[ScheduledPost]:
         """Returns the posts that are in the states, in the order of `timestamps`, which holds timestamps by post id.
 
-        Leaves out posts that have another timestamp by now.
+        Leaves out posts whose timestamp has changed since the candidates were read.
         """
         posts, publications = await asyncio.gather(
             self._load(list(timestamps)), self._load_publications_by_post(list(timestamps))
@@ -202,8 +216,9 @@ class ScheduledPostStore:
         return [post for post in current if post_state([each.state for each in publications[post.id]]) in states]
 
     async def publications_by_id(self, organization_id: str, ids: Sequence[str]) -> dict[str, Publication]:
-        """Returns publications as they are now, by id, with one read. Events refer to publications by id."""
-        return await self._load_publications(ids)
+        """Returns the organization's publications as they are now, by id, with one read. Events refer to them by id."""
+        publications = await self._load_publications(ids)
+        return {id_: each for id_, each in publications.items() if each.organization_id == organization_id}
 
     async def _load(self, ids: Sequence[str]) -> dict[str, ScheduledPost]:
         cursor = self._scheduled_posts.find({"_id": {"$in": list(ids)}})

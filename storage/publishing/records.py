@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
+from storage.files.attachments import Attachment, attachment_record
 from storage.publishing.documents import (
     AccountDocument,
     MediaDocument,
@@ -123,6 +124,7 @@ class ScheduledPost:
     max_lateness_s: int
     created_at: datetime
     revision: int
+    attachments: Sequence[Attachment] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,7 @@ class PublicationAttempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Upload:
+class StoredMediaUpload:
     """The network's references to uploaded media. `expires_at` None: they do not expire."""
 
     references: Sequence[Any]
@@ -180,17 +182,22 @@ class Publication:
     due_at: datetime
     late_at: datetime
     media_state: MediaState
-    upload: Upload | None
+    upload: StoredMediaUpload | None
     progress: PublishingProgress | None
     published_at: datetime | None
     external_id: str | None
     url: str | None
     error: PublicationError | None
     attempts: Sequence[PublicationAttempt]
+    held_at: datetime | None = None
+    """When the publication began to wait for an administrator; None if it does not wait."""
+
+    file_ids: Sequence[str] = ()
+    """Ids of the files that the publication keeps until it is finished."""
 
     @property
     def lateness_ms(self) -> int | None:
-        """How late it was published, in milliseconds; None unless PUBLISHED."""
+        """How late the post was published, in milliseconds; None unless PUBLISHED."""
         if self.published_at is None:
             return None
         return max(0, round((self.published_at - self.due_at).total_seconds() * 1000))
@@ -213,7 +220,8 @@ _STATES_TO_SEARCH: dict[ScheduledPostState, set[PublicationState]] = {
     _S.SCHEDULED: {_P.SCHEDULED},
     _S.PUBLISHING: {_P.PUBLISHING, _P.SCHEDULED},
     _S.PUBLISHED: {_P.PUBLISHED},
-    # A PARTIAL post has at least two of the states PUBLISHED, FAILED and CANCELLED, hence one of these two.
+    # The publications of a PARTIAL post have at least two of the states PUBLISHED, FAILED and CANCELLED. At least one
+    # publication is therefore FAILED or CANCELLED.
     _S.PARTIAL: {_P.FAILED, _P.CANCELLED},
     _S.FAILED: {_P.FAILED},
     _S.UNKNOWN: {_P.UNKNOWN},
@@ -256,6 +264,7 @@ def post_record(document: ScheduledPostDocument) -> ScheduledPost:
         max_lateness_s=document["max_lateness_s"],
         created_at=document["at"],
         revision=document["revision"],
+        attachments=tuple(attachment_record(each) for each in document.get("attachments", ())),
     )
 
 
@@ -273,13 +282,15 @@ def publication_record(document: PublicationDocument) -> Publication:
         due_at=document["due"],
         late_at=document["late_at"],
         media_state=MediaState(document["media_state"]),
-        upload=None if upload is None else Upload(upload["references"], upload.get("expires_at")),
+        upload=None if upload is None else StoredMediaUpload(upload["references"], upload.get("expires_at")),
         progress=None if step is None else _progress(step),
         published_at=document.get("published_at"),
         external_id=document.get("external_id"),
         url=document.get("url"),
         error=None if error is None else PublicationError(error["code"], error["message"]),
         attempts=[PublicationAttempt(a["at"], a["outcome"], a.get("detail")) for a in document.get("attempts", ())],
+        held_at=document.get("held_at"),
+        file_ids=tuple(each["id"] for each in document.get("attachments", ())),
     )
 
 

@@ -9,8 +9,19 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from storage.errors import BadUserInput, Conflict, NotFound
+from storage.files.attachments import (
+    NewAttachment,
+    attach_files,
+    check_attachable,
+    file_keys,
+    move_files,
+    remove_files,
+    replace_files,
+)
+from storage.files.uploads import FILES
 from storage.idempotency import IdempotencyKey
-from storage.ids import new_id
+from storage.identity.audit import Actor, AuditAction, TargetKind, put_entry
+from storage.ids import UserKey, new_id
 from storage.mongo import Mongo, Session
 from storage.publishing.documents import (
     PUBLICATIONS,
@@ -48,6 +59,7 @@ class NewScheduledPost:
     due_at: datetime
     time_zone: str
     max_lateness_s: int
+    attachments: Sequence[NewAttachment] = ()
 
 
 @dataclass(slots=True)
@@ -63,14 +75,23 @@ class SchedulePost(Change[str]):
         """Creates the publications' ids, which stay the same when the change is planned again."""
         self.publication_ids = [new_id() for _ in self.new.targets]
 
+    def needs(self) -> Sequence[DocumentKey]:
+        """Returns the files to attach."""
+        return file_keys(self.new.attachments)
+
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
         """Finds a free timestamp."""
         await free_timestamps(batch).search(mongo, session, self.new.organization_id, self.new.due_at)
 
     def plan(self, batch: Batch) -> str:
-        """Puts the post and its publications. Raises: BadUserInput for a due moment too far in the past."""
+        """Puts the post and its publications, each of which keeps the files until it is finished.
+
+        Raises: BadUserInput for a due moment too far in the past; NotFound, Conflict and BadUserInput for files that
+        cannot be attached.
+        """
         new = self.new
         check_not_too_late(new.due_at, new.max_lateness_s, batch.at)
+        check_attachable(batch, UserKey(new.organization_id, new.author_id), new.attachments)
         post: ScheduledPostDocument = {
             "_id": self.id,
             "org": new.organization_id,
@@ -85,6 +106,9 @@ class SchedulePost(Change[str]):
             "at": batch.at,
             "revision": 1,
         }
+        if new.attachments:
+            places = [publication_place(id_) for id_ in self.publication_ids]
+            post["attachments"] = attach_files(batch, places, new.attachments)
         batch.put(SCHEDULED_POSTS, post)
         for place, (id_, target) in enumerate(zip(self.publication_ids, new.targets, strict=True)):
             put_scheduled(batch, _publication(post, id_, target), post, place)
@@ -103,8 +127,13 @@ def check_not_too_late(due_at: datetime, max_lateness_s: int, now: datetime) -> 
         raise BadUserInput("dueAt", f"a time in {allowed}", f"dueAt must be in {allowed} (it was {late_s} s ago).")
 
 
+def publication_place(publication_id: str) -> str:
+    """Returns the place of the files of a publication that is not finished."""
+    return f"publication:{publication_id}"
+
+
 def _publication(post: ScheduledPostDocument, id_: str, target: Target) -> PublicationDocument:
-    return {
+    publication: PublicationDocument = {
         "_id": id_,
         "org": post["org"],
         "post": post["_id"],
@@ -118,14 +147,16 @@ def _publication(post: ScheduledPostDocument, id_: str, target: Target) -> Publi
         "due": post["due"],
         "late_at": post["due"],
     }
+    if "attachments" in post:
+        publication["attachments"] = post["attachments"]
+    return publication
 
 
 def put_scheduled(batch: Batch, publication: PublicationDocument, post: ScheduledPostDocument, place: int) -> None:
-    """Puts a publication as SCHEDULED under a new fence, with the times of its claim and its upload."""
+    """Puts a SCHEDULED publication under a new fence, with the times of its claim and its upload."""
     due = post["due"]
     publication |= {
         "place": place,
-        "state": PublicationState.SCHEDULED.value,
         "fence": publication["fence"] + 1,
         "ts": post["ts"],
         "due": due,
@@ -182,6 +213,9 @@ class ScheduledPostEdit:
     due_at: datetime | None = None
     time_zone: str | None = None
     max_lateness_s: int | None = None
+    attachments: Sequence[NewAttachment] | None = None
+    """All files of the edited post. Present files stay if they are named."""
+
     revision: int | None = None
     """The revision that the client edited; None: any."""
 
@@ -213,7 +247,7 @@ class ScheduledPostChange(Change[str]):
 
 @dataclass(slots=True)
 class UpdateScheduledPost(ScheduledPostChange):
-    """Changes a post none of whose publications has started. Targets that stay keep their publications."""
+    """Changes a post before any of its publications has started. Targets that stay keep their publications."""
 
     edit: ScheduledPostEdit
     new_ids: list[str] = field(default_factory=list)
@@ -222,28 +256,44 @@ class UpdateScheduledPost(ScheduledPostChange):
         """Creates ids for new publications, which stay the same when the change is planned again."""
         self.new_ids = [new_id() for _ in self.edit.targets or ()]
 
+    def needs(self) -> Sequence[DocumentKey]:
+        """Returns the post and the files of the edit."""
+        return [(SCHEDULED_POSTS, self.id), *file_keys(self.edit.attachments or ())]
+
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads the publications and, for a new due moment, a free timestamp."""
+        """Reads the publications and the files and, for a new due moment, a free timestamp."""
         # Not super(), which fails here: dataclass(slots=True) creates a new class.
         await ScheduledPostChange.load(self, mongo, session, batch)
+        post: ScheduledPostDocument | None = batch.get(SCHEDULED_POSTS, self.id)
+        if post is not None and "attachments" in post:
+            file_ids = [each["id"] for each in post["attachments"]]
+            for file in await mongo.find(FILES, {"_id": {"$in": file_ids}}, session=session):
+                batch.add_loaded(FILES, file)
         if self.edit.due_at is not None:
             await free_timestamps(batch).search(mongo, session, self.organization_id, self.edit.due_at)
 
     def plan(self, batch: Batch) -> str:
-        """Updates the post. Raises: NotFound, BadUserInput; Conflict for an old revision or a started publication."""
+        """Updates the post.
+
+        Raises: NotFound, BadUserInput; Conflict for an old revision, a started publication, or an attached file.
+        """
         post, publications = self.read(batch)
         edit = self.edit
         if edit.revision is not None and edit.revision != post["revision"]:
             raise Conflict(f"The scheduled post has changed: its newest revision is {post['revision']}.")
+        if any("held_at" in each for each in publications):
+            raise Conflict("The scheduled post waits for the decision of an administrator.")
         if any(each["state"] != PublicationState.SCHEDULED.value for each in publications):
             raise Conflict("The scheduled post can no longer be changed: publishing has started.")
         new_post = self._edit_post(batch, post)
         check_not_too_late(new_post["due"], new_post["max_lateness_s"], batch.at)
+        self._check_files(batch, post)
         new_publications = self._change_targets(batch, new_post, publications)
+        self._replace_files(batch, new_post, new_publications)
         batch.put(SCHEDULED_POSTS, new_post)
         has_new_content = new_post["text"] != post["text"] or new_post["media"] != post["media"]
         for place, publication in enumerate(new_publications):
-            _invalidate_upload(publication, new_post, has_new_content)
+            invalidate_upload(publication, new_post, has_new_content)
             put_scheduled(batch, publication, new_post, place)
         return self.id
 
@@ -272,19 +322,41 @@ class UpdateScheduledPost(ScheduledPostChange):
         new_publications: list[PublicationDocument] = []
         for id_, target in zip(self.new_ids, self.edit.targets, strict=True):
             key = _target_key(target_document(target))
-            new_publications.append(by_target.pop(key) if key in by_target else _publication(post, id_, target))
+            if key in by_target:
+                new_publications.append(by_target.pop(key))
+            else:
+                move_files(batch, post.get("attachments", ()), None, publication_place(id_))
+                new_publications.append(_publication(post, id_, target))
         for dropped in by_target.values():
+            remove_files(batch, publication_place(dropped["_id"]), dropped.get("attachments", ()))
             batch.remove(PUBLICATIONS, dropped["_id"])
         post["publications"] = [each["_id"] for each in new_publications]
         return new_publications
+
+    def _check_files(self, batch: Batch, post: ScheduledPostDocument) -> None:
+        kept = {each["id"] for each in post.get("attachments", ())}
+        check_attachable(batch, UserKey(post["org"], post["author"]), self.edit.attachments or (), kept)
+
+    def _replace_files(
+        self, batch: Batch, post: ScheduledPostDocument, publications: Sequence[PublicationDocument]
+    ) -> None:
+        if self.edit.attachments is None:
+            return
+        places = [publication_place(each["_id"]) for each in publications]
+        attachments = replace_files(batch, places, post.get("attachments", ()), self.edit.attachments)
+        documents: list[ScheduledPostDocument | PublicationDocument] = [post, *publications]
+        for document in documents:
+            document.pop("attachments", None)
+            if attachments:
+                document["attachments"] = attachments
 
 
 def _target_key(target: TargetDocument) -> tuple[str, str]:
     return target["kind"], target["id"]
 
 
-def _invalidate_upload(publication: PublicationDocument, post: ScheduledPostDocument, has_new_content: bool) -> None:
-    """Marks an upload STALE if the content has changed, or if it expires before the due moment."""
+def invalidate_upload(publication: PublicationDocument, post: ScheduledPostDocument, has_new_content: bool) -> None:
+    """Marks an upload STALE if the content has changed, if it is still running, or if it expires by the due moment."""
     upload = publication.get("upload")
     if upload is None and publication["media_state"] != MediaState.UPLOADING.value:
         return
@@ -297,6 +369,9 @@ def _invalidate_upload(publication: PublicationDocument, post: ScheduledPostDocu
 class CancelScheduledPost(ScheduledPostChange):
     """Cancels the publications that have not started."""
 
+    actor: Actor | None = None
+    """The person who cancels. The audit log records cancellations of other people's posts."""
+
     def plan(self, batch: Batch) -> str:
         """Cancels the publications. Raises: NotFound; Conflict if every publication has started or is finished."""
         post, publications = self.read(batch)
@@ -308,12 +383,17 @@ class CancelScheduledPost(ScheduledPostChange):
         for publication in scheduled:
             publication |= {"state": PublicationState.CANCELLED.value, "fence": publication["fence"] + 1}
             put_finished(batch, publication)
+        if self.actor is not None and self.actor.user_id != post["author"]:
+            action, kind = AuditAction.SCHEDULED_POST_CANCELLED, TargetKind.SCHEDULED_POST
+            put_entry(batch, self.actor, action, kind, self.id, author=post["author"])
         return self.id
 
 
 def put_finished(batch: Batch, publication: PublicationDocument) -> None:
-    """Puts a publication that needs no more work, and emits its change."""
+    """Puts a publication that needs no more work, and emits its change. It no longer keeps the post's files."""
+    remove_files(batch, publication_place(publication["_id"]), publication.pop("attachments", ()))
     publication.pop("wake_at", None)
+    publication.pop("held_at", None)
     publication.pop("claim", None)
     release_upload(publication)
     batch.put(PUBLICATIONS, publication)

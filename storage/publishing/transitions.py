@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from storage.errors import Conflict, NotFound
+from storage.errors import Conflict
 from storage.publishing.documents import (
     PUBLICATIONS,
     AttemptDocument,
@@ -36,7 +36,7 @@ NOTIFY_WITHIN_S = 60.0
 """Maximum seconds after `late_at` until the author is notified that an outcome is still unknown."""
 
 RETENTION_MARGIN_S = 30.0
-"""A key is not sent again in the last seconds before the network forgets it. Covers a call and clock differences."""
+"""For how many seconds before the network forgets a key the key is not sent again. A call takes time, clocks differ."""
 
 TOO_LATE = "TOO_LATE"
 NOT_PUBLISHED = "NOT_PUBLISHED"
@@ -252,7 +252,10 @@ class MarkUnknown(PublicationChange):
     policy: ReconciliationPolicy
 
     def plan(self, batch: Batch) -> Publication:
-        """Notifies the author if only a person can find the outcome. Raises: ClaimLost."""
+        """Stores the state. Notifies the author if only a person can find the outcome, or if it is too late to publish.
+
+        Raises: ClaimLost.
+        """
         document = claimed_publication(batch, self.publication, PublicationState.PUBLISHING, PublicationState.UNKNOWN)
         document |= {"state": PublicationState.UNKNOWN.value, "error": {"code": "UNKNOWN", "message": self.message}}
         add_attempt(document, batch.at, "UNKNOWN", self.message)
@@ -264,7 +267,7 @@ class MarkUnknown(PublicationChange):
         return self.put(batch, document)
 
     def _next_at(self, document: PublicationDocument, delay_s: float, now: datetime) -> datetime:
-        """Returns when to reconcile. Until the author is notified, this is at most a minute after `late_at`."""
+        """Returns when to reconcile. Until the author is notified, that is at most a minute after `late_at`."""
         latest: datetime = max(document["late_at"], now + timedelta(seconds=NOTIFY_WITHIN_S))
         at = now + timedelta(seconds=delay_s)
         return at if document.get("told") else min(at, latest)
@@ -305,42 +308,7 @@ class BeginReconciliation(PublicationChange):
 
 
 @dataclass(slots=True)
-class ResolveUnknown(Change[Publication]):
-    """Stores the outcome that a person has found on the account."""
-
-    organization_id: str
-    id: str
-    is_published: bool
-    external_id: str | None
-
-    def needs(self) -> Sequence[DocumentKey]:
-        """Returns the publication."""
-        return [(PUBLICATIONS, self.id)]
-
-    def plan(self, batch: Batch) -> Publication:
-        """Stores the outcome. Raises: NotFound; Conflict if the publication is not UNKNOWN."""
-        stored: PublicationDocument | None = batch.get(PUBLICATIONS, self.id)
-        if stored is None or stored["org"] != self.organization_id:
-            raise NotFound("publication", self.id)
-        if stored["state"] != PublicationState.UNKNOWN.value:
-            raise Conflict(f"Only an UNKNOWN publication can be resolved; this one is {stored['state']}.")
-        document = stored.copy()
-        document["fence"] += 1
-        progress = document.pop("step")
-        document.pop("error", None)
-        if self.is_published:
-            document |= {"state": PublicationState.PUBLISHED.value, "published_at": progress["at"]}
-            document["external_id"] = self.external_id
-        else:
-            message = "A person looked at the account and found that the post was not published."
-            document |= {"state": PublicationState.FAILED.value, "error": {"code": NOT_PUBLISHED, "message": message}}
-        add_attempt(document, batch.at, document["state"], "resolved by a person")
-        put_finished(batch, document)
-        return publication_record(document)
-
-
-@dataclass(slots=True)
-class StoreUpload(PublicationChange):
+class StoreUploadResult(PublicationChange):
     """Stores the result of an upload ahead of the due moment, under the token of its claim."""
 
     token: str
@@ -379,7 +347,7 @@ def upload_document(references: Sequence[Any], expires_in_s: float | None, now: 
 
 
 @dataclass(slots=True)
-class StoreUploadAndBegin(PublicationChange):
+class StoreUploadResultAndBegin(PublicationChange):
     """Stores the result of an upload at the due moment, and begins the call."""
 
     references: Sequence[Any]

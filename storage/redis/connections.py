@@ -1,8 +1,8 @@
 """Connects to Redis: to one server, or to the master that a group of Sentinels names.
 
 Addresses: `redis://user:password@host:port/number`, `rediss://` with TLS, `unix://path`, and
-`redis+sentinel://user:password@host:port,host:port/master/number`. Its hosts are the Sentinels, and its user and
-password are for the master. `rediss+sentinel://` uses TLS for both. A query adds options of redis-py, such as
+`redis+sentinel://user:password@host:port,host:port/master/number`. The hosts of the last form are the Sentinels; user
+and password are for the master. `rediss+sentinel://` uses TLS for both. A query adds options of redis-py, such as
 `?ssl_ca_certs=/etc/ca.pem`.
 """
 
@@ -23,6 +23,9 @@ CONNECT_TIMEOUT_S = 2.0
 SILENCE_S = 3.0
 """Seconds without a message after which a ping is sent on a pub/sub connection. Without an answer in the same time, the
 connection is closed."""
+
+MIN_RECONNECT_S, MAX_RECONNECT_S = 0.05, 2.0
+"""Pauses before a subscriber of pub/sub connects again. The pause doubles after each failure."""
 
 SENTINEL_PORT = 26379
 

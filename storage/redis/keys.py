@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class RedisKeys:
     """Redis names under one prefix, the database's name, so that several databases can share one Redis."""
 
     prefix: str
@@ -23,7 +23,7 @@ class Keys:
     def hot_page(self, topic_id: str) -> list[str]:
         """Returns the keys of a hash, a sorted set and another hash, which together hold a topic's hot page.
 
-        They expire one minute after the last use. Owner: storage/chat/hot_pages.py.
+        They expire one minute after the last use. Owner: storage/chat/hot_pages/__init__.py.
         """
         return [f"{self.prefix}:pool:{topic_id}:{part}" for part in ("meta", "items", "pending")]
 
@@ -37,3 +37,17 @@ class Keys:
         Owner: storage/calls/wake_ups.py.
         """
         return f"{self.prefix}:calls"
+
+    def online(self, organization_id: str) -> str:
+        """Returns the key of a sorted set: the ids of an organization's people who are online, by when they expire.
+
+        Expires 15 s after the last renewal. Owner: storage/identity/presence/online.py.
+        """
+        return f"{self.prefix}:online:{organization_id}"
+
+    def typing(self, topic_id: str) -> str:
+        """Returns the key of a sorted set: the ids of people who are typing in a topic, by when they expire.
+
+        Expires 6 s after the last signal. Owner: storage/identity/presence/typing_hub.py.
+        """
+        return f"{self.prefix}:typing:{topic_id}"

@@ -13,12 +13,13 @@ from arq.connections import ArqRedis
 from redis.exceptions import RedisError
 
 from storage.redis.connections import redis_client
-from storage.redis.keys import Keys
+from storage.redis.keys import RedisKeys
 
 PREVIEWS = "previews"
 PUBLISHING = "publishing"
 FAN_OUT = "fan_out"
-QUEUES = (PREVIEWS, PUBLISHING, FAN_OUT)
+FILES = "files"
+QUEUES = (PREVIEWS, PUBLISHING, FAN_OUT, FILES)
 ANSWER_TIMEOUT_S = 2.0
 EXPIRES_MS = 7 * 86_400_000
 
@@ -49,7 +50,7 @@ async def arq_client(redis_url: str) -> AsyncIterator[ArqRedis]:
 class JobQueue:
     """Enqueues jobs by name. A failure is logged and not raised, since it costs latency only."""
 
-    def __init__(self, arq: ArqRedis, keys: Keys) -> None:
+    def __init__(self, arq: ArqRedis, keys: RedisKeys) -> None:
         self._arq = arq
         self._keys = keys
 

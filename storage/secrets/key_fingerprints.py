@@ -38,7 +38,8 @@ class KeyMismatch(Exception):
 async def agree_on_keys(mongo: Mongo, setting: str, keys: Mapping[str, bytes]) -> None:
     """Records the fingerprints of new versions. `keys` are by version and may be empty.
 
-    Raises: KeyMismatch if a version has another key than the recorded key, or if `keys` has no recorded version.
+    Raises: KeyMismatch if the key of a version differs from the recorded key, or if `keys` has none of the recorded
+    versions.
     """
     own_keys: list[KeyFingerprint] = [
         {"version": version, "fingerprint": hmac.digest(key, _LABEL, "sha256").hex()} for version, key in keys.items()
@@ -68,7 +69,7 @@ def _new_keys(own: list[KeyFingerprint], recorded: list[KeyFingerprint]) -> list
     new_keys = [each for each in own if each["version"] not in recorded_by_version]
     differing = [each["version"] for each in own if each not in new_keys and each not in recorded]
     if differing:
-        raise KeyMismatch(f"version {', '.join(differing)} is another key")
+        raise KeyMismatch(f"another key has the version {', '.join(differing)}")
     if len(new_keys) == len(own):
-        raise KeyMismatch(f"version {', '.join(recorded_by_version)} is missing")
+        raise KeyMismatch(f"none of the versions {', '.join(recorded_by_version)} is set")
     return new_keys

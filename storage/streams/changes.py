@@ -23,13 +23,19 @@ DocumentKey = tuple[str, Any]
 """Collection and _id of a document."""
 
 
-def require_outbox_target(stream: Stream) -> None:
-    """Raises ValueError for a topic, which cannot take outbox rows.
+TOPIC_ROWS = frozenset({"ThreadActivity"})
+"""Kinds of outbox rows that topics take. Their relays take no timestamps."""
 
-    A relay reserves timestamps. In a topic, each reserved timestamp would count as a message in the topic's heat.
+
+def require_outbox_target(stream: Stream, kind: str) -> None:
+    """Raises ValueError for a topic, unless it takes rows of the kind.
+
+    Most relays take timestamps. In a topic, each timestamp would count as a message in the topic's heat.
     """
-    if stream.kind == "topic":
-        raise ValueError(f"{stream.name} takes no outbox rows; emit the event in a change of the topic instead.")
+    if stream.kind == "topic" and kind not in TOPIC_ROWS:
+        raise ValueError(
+            f"{stream.name} takes no outbox rows of the kind {kind}; emit the event in a change of the topic instead."
+        )
 
 
 def document_key(collection: str, id_: Any) -> DocumentKey:
@@ -69,7 +75,7 @@ class Batch:
     """Fields of the head that were changed, with their new values."""
 
     changes: Sequence["Change[Any]"] = ()
-    """The changes of all members, so that the first one can read documents for all."""
+    """All changes of the batch, so that the first change to load can read documents for the other changes too."""
 
     shared: dict[str, Any] = field(default_factory=dict)
     """Other data that changes load and share, by a name that their area chooses."""
@@ -86,7 +92,7 @@ class Batch:
 
     @property
     def last_n(self) -> int:
-        """The number of the last event that was emitted, or of the last event before this batch."""
+        """Number of the stream's last event so far. Before the batch emits an event, it is of an earlier batch."""
         return self.next_n - 1
 
     @property
@@ -112,9 +118,9 @@ class Batch:
     def add_outbox_row(self, stream: Stream, kind: str, ref: Any) -> None:
         """Adds a row for another stream. A later commit of that stream relays it. Equal rows are added once.
 
-        Raises: ValueError for a topic.
+        Raises: ValueError for a topic that does not take the kind.
         """
-        require_outbox_target(stream)
+        require_outbox_target(stream, kind)
         key = (stream.name, *document_key(kind, ref))
         if key in self._outbox_keys:
             return
@@ -141,7 +147,7 @@ class Batch:
         self.written[key] = document["_id"]
 
     def remove(self, collection: str, id_: Any) -> None:
-        """Deletes a loaded document."""
+        """Deletes a loaded document, or drops a document that the batch has put."""
         key = document_key(collection, id_)
         self._documents[key] = None
         self.written[key] = id_
@@ -171,8 +177,8 @@ class Change(ABC, Generic[Result]):
     usual_events: ClassVar[int] = 1
     """Usual number of events that the change emits.
 
-    The head is advanced by this number before the change is planned. If the batch emits another number of events, one
-    more write corrects the head.
+    The head is advanced by the sum of these numbers before the batch is planned. If the batch then emits more or fewer
+    events, one more write corrects the head.
     """
 
     idempotency: IdempotencyKey | None = None

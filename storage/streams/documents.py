@@ -1,4 +1,4 @@
-"""Stored documents of event streams. Instants are aware UTC datetimes by the database's clock."""
+"""Stored documents of event streams and notifications. Instants are aware UTC datetimes by the database's clock."""
 
 from datetime import datetime
 from typing import Any, NotRequired, TypedDict
@@ -28,23 +28,29 @@ class HeadFields(TypedDict):
     """Number of the last event that was pruned; absent until events were pruned."""
 
     epoch: str
-    """Random identifier of this incarnation. A stream that is created again has another one, so old cursors expire."""
+    """Random identifier of this incarnation. A stream that is created again gets a new epoch, so old cursors expire."""
 
     last: NotRequired[int]
     """Last allocated timestamp, in microseconds since the Unix epoch; absent until a timestamp was allocated."""
 
     committed_at: NotRequired[datetime]
-    """When the last batch was allocated; absent until the first batch."""
+    """When the numbers of the last batch were allocated; absent until the first batch."""
 
     before: NotRequired[PreviousHead]
     """The values that are restored if no change of the batch takes a timestamp."""
 
 
 class StreamDocument(HeadFields):
-    """The head of a stream, in `streams`. Created with the first event or subscription, never deleted."""
+    """The head of a stream, in `streams`. Created with the first event or subscription, and kept for good.
+
+    Heads with `subscribed_at` expire 72 h after it: the last event was added at most 27 h after it, and was kept 24 h.
+    """
 
     _id: str
     """Name of the stream: its kind, a colon, its id."""
+
+    subscribed_at: NotRequired[datetime]
+    """When somebody was last subscribed, to the hour. Only the streams of the local feed and of hashtags have it."""
 
 
 class EventDocumentId(TypedDict):
@@ -65,7 +71,7 @@ class EventDocument(TypedDict):
     """Also the name of the event's GraphQL type."""
 
     ref: Any
-    """Refers to the changed object: an id or a timestamp, depending on the kind of the stream."""
+    """Refers to the changed object: an id or a timestamp, depending on the kind of the event."""
 
     at: datetime
     """When the event was committed."""
@@ -91,8 +97,11 @@ class OutboxDocument(TypedDict):
     """When to relay a row that has to wait; absent until its relay has deferred it."""
 
 
-class NotificationRef(TypedDict):
-    """Content of a notification, and the `ref` of its outbox row. Fields that its kind does not have are None."""
+class NotificationContent(TypedDict):
+    """The content of a notification. Its outbox row has it as `ref`, before the notification is stored.
+
+    Fields that its kind does not use are None or absent.
+    """
 
     kind: str
     """Value of `NotificationKind`."""
@@ -112,8 +121,29 @@ class NotificationRef(TypedDict):
     publication: str | None
     """Id of the publication."""
 
+    emoji: NotRequired[str]
+    """The emoji of a reaction, or the name of a stamp between colons. Absent for other kinds, and in documents of
+    earlier releases."""
+
     report: NotRequired[str]
     """Id of the content report; absent for other kinds."""
+
+    community: NotRequired[str | None]
+    """Id of the message's community, or of the community that the notified user was added to.
+
+    None for other notifications, and in decisions and warnings about a topic that the notified user can't read. An
+    outbox row has it only for an added member. Documents of earlier releases lack it; a migration adds it to documents
+    about messages.
+    """
+
+    membership: NotRequired[str]
+    """Id of the membership that the notified user was given; absent for other kinds."""
+
+    pack: NotRequired[str]
+    """Id of the pack of stamps that the notified user earned or was given; absent for other kinds."""
+
+    parent_topic: NotRequired[str]
+    """Id of the topic of the parent, if the message is in a thread; absent otherwise, and in outbox rows."""
 
 
 class NotificationDocumentId(TypedDict):
@@ -129,8 +159,8 @@ class NotificationDocumentId(TypedDict):
     """Timestamp in the owner's stream, in microseconds."""
 
 
-class NotificationDocument(NotificationRef):
-    """A notification, in `notifications`. Never deleted, except together with a reaction that it is about."""
+class NotificationDocument(NotificationContent):
+    """A notification, in `notifications`. Deleted with the reaction that it is about, or by an erasure of its owner."""
 
     _id: NotificationDocumentId
     about: str
@@ -138,7 +168,7 @@ class NotificationDocument(NotificationRef):
 
 
 class NotificationMarkDocument(TypedDict):
-    """A user's read mark, in `notification_marks`. Never deleted. Its `_id` has the keys `o` and `u`."""
+    """A user's read mark, in `notification_marks`. Deleted by an erasure. Its `_id` has the keys `o` and `u`."""
 
     ts: int
     """Timestamp of the last notification that was read, in microseconds."""

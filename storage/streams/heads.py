@@ -23,8 +23,9 @@ _NOW_TAU: Document = {"$divide": [_NOW_MS, HEAT_TAU_S * 1000]}
 def timestamp_offset_us(stream: Stream) -> int:
     """Returns how many microseconds after the clock's millisecond the timestamps of a batch begin.
 
-    The offset is random for authors and topics. Timelines that merge their streams then rarely contain two posts, or
-    two last messages, of the same microsecond. Other streams are never merged, so their offset is 0.
+    The offset is random for authors and topics. A timeline that merges posts of several authors, or the last messages
+    of several topics, then rarely has two items of the same microsecond. No timeline merges other streams: their
+    offset is 0.
     """
     return secrets.randbelow(1000) if stream.kind in ("author", "topic") else 0
 
@@ -54,7 +55,7 @@ def head_update(
 
 
 def head_correction(stream: Stream, head: HeadFields, n: int, last: int, taken: int) -> Document:
-    """Returns the update that reduces an allocated head to the numbers and timestamps that its batch used.
+    """Returns the update that corrects an allocated head to the numbers and timestamps that its batch used.
 
     The batch ended at event `n` and took `taken` timestamps, of which `last` is the greatest. If it took none, `last`
     and `heat` are restored: a topic without new posts has no new activity.

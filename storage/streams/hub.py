@@ -8,9 +8,9 @@ the heads of all streams that have subscribers, so lost messages only delay even
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 from redis.asyncio import Redis
@@ -18,9 +18,9 @@ from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
 
 from storage.metrics import EVENTS_RECEIVED, REDIS_DISCONNECTS, SUBSCRIBER_OVERFLOWS, SUBSCRIBERS
-from storage.redis.connections import messages
-from storage.redis.keys import Keys
-from storage.streams.log import Event, EventLog, Head, Position, Stream
+from storage.redis.connections import MAX_RECONNECT_S, MIN_RECONNECT_S, messages
+from storage.redis.keys import RedisKeys
+from storage.streams.log import Event, EventLog, Stream, StreamHead, StreamPosition
 from storage.streams.publisher import decode
 
 COMPARE_EVERY_S = 10.0
@@ -28,7 +28,6 @@ CONFIRM_TIMEOUT_S = 2.0
 ATTACH_TIMEOUT_S = 5.0
 MAX_QUEUE = 256
 MAX_RECEIVED = 2000
-RECONNECT_S = (0.05, 2.0)
 
 log = structlog.get_logger(__name__)
 
@@ -41,7 +40,7 @@ class HydratedEvent:
     subject: Any
 
 
-Hydrate = Callable[[Stream, Sequence[Event]], Awaitable[Mapping[int, Any]]]
+HydrateEvents = Callable[[Stream, Sequence[Event]], Awaitable[Mapping[int, Any]]]
 """Reads the current subjects of events, by event number. Deleted subjects are left out."""
 
 
@@ -49,7 +48,7 @@ class PositionExpired(Exception):
     """The log no longer has all events after the position."""
 
 
-def is_resumable(position: Position, head: Head) -> bool:
+def is_resumable(position: StreamPosition, head: StreamHead) -> bool:
     """Returns whether the log still has all events after the position."""
     return position.epoch == head.epoch and head.floor <= position.n <= head.n
 
@@ -76,6 +75,19 @@ class Subscriber:
         self.has_overflowed = True
         self.ready.set()
         SUBSCRIBER_OVERFLOWS.inc()
+
+
+class EventHub(Protocol):
+    """Delivers the events of streams to subscribers of this process."""
+
+    def subscribe(self, stream: Stream) -> AbstractAsyncContextManager[Subscriber]:
+        """Returns a context manager with a new subscriber, which gets every later event."""
+
+    async def head(self, stream: Stream) -> StreamHead:
+        """Returns the stream's head."""
+
+    async def replay(self, stream: Stream, position: StreamPosition) -> list[HydratedEvent]:
+        """Returns the next events after the position. Raises: PositionExpired."""
 
 
 @dataclass(slots=True, eq=False)
@@ -113,9 +125,9 @@ class Hub:
     def __init__(
         self,
         redis: Redis,
-        keys: Keys,
+        keys: RedisKeys,
         event_log: EventLog,
-        hydrate: Hydrate,
+        hydrate: HydrateEvents,
         compare_every_s: float | None = None,
     ) -> None:
         self._compare_every_s = COMPARE_EVERY_S if compare_every_s is None else compare_every_s
@@ -164,11 +176,11 @@ class Hub:
                 del self._states[stream.name]
                 await self._send_unsubscribe(state)
 
-    async def head(self, stream: Stream) -> Head:
+    async def head(self, stream: Stream) -> StreamHead:
         """Returns the stream's head in the log."""
         return await self._log.head(stream)
 
-    async def replay(self, stream: Stream, position: Position) -> list[HydratedEvent]:
+    async def replay(self, stream: Stream, position: StreamPosition) -> list[HydratedEvent]:
         """Returns the next events after the position, at most as many as one read of the log returns.
 
         Raises: PositionExpired if the log no longer has all events after the position.
@@ -207,13 +219,13 @@ class Hub:
                 await self._pubsub.unsubscribe(self._keys.channel(state.stream.name))
 
     async def _listen(self) -> None:
-        delay_s = RECONNECT_S[0]
+        delay_s = MIN_RECONNECT_S
         while True:
             try:
                 async with self._redis.pubsub() as pubsub:
                     async with asyncio.timeout(ATTACH_TIMEOUT_S):
                         await self._attach(pubsub)
-                    delay_s = RECONNECT_S[0]
+                    delay_s = MIN_RECONNECT_S
                     async for message in messages(pubsub):
                         self._receive(message)
             except Exception as error:
@@ -223,7 +235,7 @@ class Hub:
             finally:
                 self._detach()
             await asyncio.sleep(delay_s)
-            delay_s = min(delay_s * 2, RECONNECT_S[1])
+            delay_s = min(delay_s * 2, MAX_RECONNECT_S)
 
     async def _attach(self, pubsub: PubSub) -> None:
         """Subscribes to all streams on a new connection. When Redis confirms a stream, the stream catches up."""
@@ -271,7 +283,8 @@ class Hub:
                     for subscriber in state.subscribers:
                         subscriber.push(event)
                 if not events and state.pull_calls == calls:
-                    # The target can be beyond the end of the log. A call during the read could mean a new event.
+                    # The log ends before the target. If `_pull` was called during the read, an event may be new, so the
+                    # log is read again.
                     state.target_n = state.last_n
         except Exception as error:
             # Nothing awaits this task. The next message or comparison starts another task.
@@ -290,7 +303,7 @@ class Hub:
             return await self._hydrated(state.stream, published)
         state.received.clear()
         try:
-            events = await self.replay(state.stream, Position(state.epoch, state.last_n))
+            events = await self.replay(state.stream, StreamPosition(state.epoch, state.last_n))
             EVENTS_RECEIVED.labels("log").inc(len(events))
             return events
         except PositionExpired:

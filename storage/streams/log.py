@@ -69,7 +69,7 @@ def parse_stream_name(name: str) -> Stream:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class StreamHead:
     """State of a stream: its last event number, the last pruned number (floor), and its incarnation (epoch)."""
 
     n: int
@@ -88,33 +88,43 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class StreamPosition:
     """A point in one incarnation of a stream. Clients see it as a Cursor."""
 
     epoch: str
     n: int
 
 
-def format_cursor(stream: Stream, position: Position) -> Cursor:
+def format_cursor(stream: Stream, position: StreamPosition) -> Cursor:
     """Returns the opaque string of a position."""
-    text = f"{_digest(stream)}.{position.epoch}.{position.n}"
-    return Cursor(base64.urlsafe_b64encode(text.encode()).decode().rstrip("="))
+    return encode_cursor(f"{stream_digest(stream)}.{position.epoch}.{position.n}")
 
 
-def parse_cursor(stream: Stream, cursor: str) -> Position:
+def parse_cursor(stream: Stream, cursor: str) -> StreamPosition:
     """Returns the position of a cursor. Raises: BadUserInput if it is not a cursor of this stream."""
     try:
-        padded = cursor.encode() + b"=" * (-len(cursor) % 4)
-        digest, epoch, n = base64.b64decode(padded, b"-_", validate=True).decode().split(".")
-        position = Position(epoch, int(n))
+        digest, epoch, n = decode_cursor(cursor).split(".")
+        position = StreamPosition(epoch, int(n))
     except ValueError:
         raise BadUserInput("since", "a cursor from this subscription") from None
-    if digest != _digest(stream):
-        raise BadUserInput("since", "a cursor of this stream, not of another one")
+    if digest != stream_digest(stream):
+        raise BadUserInput("since", "a cursor of this stream, not of another stream")
     return position
 
 
-def _digest(stream: Stream) -> str:
+def encode_cursor(text: str) -> Cursor:
+    """Returns the cursor that `decode_cursor` turns into the text."""
+    return Cursor(base64.urlsafe_b64encode(text.encode()).decode().rstrip("="))
+
+
+def decode_cursor(cursor: str) -> str:
+    """Returns the text of a cursor. Raises: ValueError."""
+    padded = cursor.encode() + b"=" * (-len(cursor) % 4)
+    return base64.b64decode(padded, b"-_", validate=True).decode()
+
+
+def stream_digest(stream: Stream) -> str:
+    """Returns a short text that identifies the stream in cursors."""
     return hashlib.sha256(stream.name.encode()).hexdigest()[:10]
 
 
@@ -124,7 +134,7 @@ class EventLog:
     def __init__(self, mongo: Mongo) -> None:
         self._mongo = mongo
 
-    async def head(self, stream: Stream) -> Head:
+    async def head(self, stream: Stream) -> StreamHead:
         """Returns the stream's head. Creates the head of a new stream. Raises: NotFound for a topic that is missing."""
         collection = stream.head_collection
         documents: list[HeadFields] = await self._mongo.find(collection, {"_id": stream.head_id}, _HEAD_FIELDS)
@@ -144,9 +154,9 @@ class EventLog:
         assert head is not None  # an upsert returns the document
         return head
 
-    async def heads(self, streams: Sequence[Stream]) -> dict[Stream, Head]:
+    async def heads(self, streams: Sequence[Stream]) -> dict[Stream, StreamHead]:
         """Returns the heads of many streams with one query for each collection. Missing streams are left out."""
-        heads: dict[Stream, Head] = {}
+        heads: dict[Stream, StreamHead] = {}
         for collection in {stream.head_collection for stream in streams}:
             by_id = {stream.head_id: stream for stream in streams if stream.head_collection == collection}
             for document in await self._mongo.find(collection, {"_id": {"$in": list(by_id)}}, _HEAD_FIELDS):
@@ -208,8 +218,8 @@ async def reset_stream(mongo: Mongo, stream: Stream, session: Session) -> None:
 _HEAD_FIELDS = {"n": 1, "floor": 1, "epoch": 1}
 
 
-def _head(document: HeadFields) -> Head:
-    return Head(document["n"], document.get("floor", 0), document["epoch"])
+def _head(document: HeadFields) -> StreamHead:
+    return StreamHead(document["n"], document.get("floor", 0), document["epoch"])
 
 
 def _event(document: EventDocument) -> Event:

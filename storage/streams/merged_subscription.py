@@ -5,8 +5,6 @@ storage/streams/subscription.py.
 """
 
 import asyncio
-import base64
-import hashlib
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -14,7 +12,7 @@ from datetime import UTC, datetime
 
 from storage.errors import BadUserInput
 from storage.streams.hub import Hub, HydratedEvent, is_resumable
-from storage.streams.log import Cursor, Position, Stream
+from storage.streams.log import Cursor, Stream, StreamPosition, decode_cursor, encode_cursor, stream_digest
 from storage.streams.subscription import IdleTimeout, StreamEvent, SubscriptionStart, follow_events
 
 IDLE_S = 10.0
@@ -23,7 +21,7 @@ IDLE_S = 10.0
 MAX_WAITING = 64
 """Maximum number of items that wait for the reader. Beyond it, the streams pause."""
 
-Positions = dict[str, Position]
+StreamPositions = dict[str, StreamPosition]
 """Positions by the digest of the stream. The key of the main stream is empty."""
 
 
@@ -45,29 +43,23 @@ class MergedEvent:
     event: HydratedEvent
 
 
-def format_positions(main: Stream, positions: Positions) -> Cursor:
+def format_positions(main: Stream, positions: StreamPositions) -> Cursor:
     """Returns the cursor that holds all positions."""
     parts = [f"{name}.{each.epoch}.{each.n}" for name, each in sorted(positions.items())]
-    text = ";".join([_digest(main), *parts])
-    return Cursor(base64.urlsafe_b64encode(text.encode()).decode().rstrip("="))
+    return encode_cursor(";".join([stream_digest(main), *parts]))
 
 
-def parse_positions(main: Stream, cursor: str) -> Positions:
+def parse_positions(main: Stream, cursor: str) -> StreamPositions:
     """Returns the positions of a cursor. Raises: BadUserInput if it is not a cursor of this subscription."""
     try:
-        padded = cursor.encode() + b"=" * (-len(cursor) % 4)
-        digest, *parts = base64.b64decode(padded, b"-_", validate=True).decode().split(";")
+        digest, *parts = decode_cursor(cursor).split(";")
         split = [part.split(".") for part in parts]
-        positions = {name: Position(epoch, int(n)) for name, epoch, n in split}
+        positions = {name: StreamPosition(epoch, int(n)) for name, epoch, n in split}
     except ValueError:
         raise BadUserInput("since", "a cursor from this subscription") from None
-    if digest != _digest(main) or "" not in positions:
-        raise BadUserInput("since", "a cursor of this subscription, not of another one")
+    if digest != stream_digest(main) or "" not in positions:
+        raise BadUserInput("since", "a cursor of this subscription, not of another subscription")
     return positions
-
-
-def _digest(stream: Stream) -> str:
-    return hashlib.sha256(stream.name.encode()).hexdigest()[:10]
 
 
 @dataclass(slots=True)
@@ -76,7 +68,7 @@ class _FollowedStreams:
 
     hub: Hub
     main: Stream
-    positions: Positions = field(default_factory=dict)
+    positions: StreamPositions = field(default_factory=dict)
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
     items: asyncio.Queue[tuple[Stream, SubscriptionStart | StreamEvent | Exception]] = field(
         default_factory=lambda: asyncio.Queue(MAX_WAITING)
@@ -84,14 +76,14 @@ class _FollowedStreams:
 
     def position_key(self, stream: Stream) -> str:
         """Returns the stream's key in `positions`."""
-        return "" if stream == self.main else _digest(stream)
+        return "" if stream == self.main else stream_digest(stream)
 
     @property
     def cursor(self) -> Cursor:
         """The cursor of all positions."""
         return format_positions(self.main, self.positions)
 
-    def add(self, stream: Stream, start: Position) -> None:
+    def add(self, stream: Stream, start: StreamPosition) -> None:
         """Starts following the stream from the position."""
         self.positions[self.position_key(stream)] = start
         self.tasks.append(asyncio.create_task(self._queue_items(stream, start), name=f"follow {stream.name}"))
@@ -102,7 +94,7 @@ class _FollowedStreams:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
-    async def _queue_items(self, stream: Stream, start: Position) -> None:
+    async def _queue_items(self, stream: Stream, start: StreamPosition) -> None:
         try:
             async with aclosing(follow_events(self.hub, stream, start)) as items:
                 async for item in items:
@@ -129,7 +121,7 @@ class _FollowedStreams:
 
 
 async def follow_merged(
-    hub: Hub, main: Stream, others: Sequence[Stream], since: Positions | None
+    hub: Hub, main: Stream, others: Sequence[Stream], since: StreamPositions | None
 ) -> AsyncGenerator[MergedStart | MergedEvent | IdleTimeout, None]:
     """Yields a MergedStart, then each event once, in the order of its stream; another MergedStart after a gap."""
     followed = _FollowedStreams(hub, main)
@@ -141,12 +133,12 @@ async def follow_merged(
         await followed.close()
 
 
-async def _start_all(followed: _FollowedStreams, streams: Sequence[Stream], since: Positions) -> MergedStart:
+async def _start_all(followed: _FollowedStreams, streams: Sequence[Stream], since: StreamPositions) -> MergedStart:
     """Resumes all streams if the cursor has a resumable position in each. Otherwise starts them at their heads."""
     heads = {stream: await followed.hub.head(stream) for stream in streams}
     starts = {stream: since.get(followed.position_key(stream)) for stream in streams}
     resumed = all(start is not None and is_resumable(start, heads[stream]) for stream, start in starts.items())
     for stream, head in heads.items():
         start = starts[stream] if resumed else None
-        followed.add(stream, start or Position(head.epoch, head.n))
+        followed.add(stream, start or StreamPosition(head.epoch, head.n))
     return MergedStart(followed.cursor, resumed, datetime.now(UTC))

@@ -15,7 +15,7 @@ import structlog
 from bson import ObjectId
 from pymongo import UpdateOne
 
-from storage.mongo import Document, Mongo, Session, older_than
+from storage.mongo import Document, Mongo, Session, literals, older_than
 from storage.streams.changes import Batch, Change, DocumentKey, document_key, require_outbox_target
 from storage.streams.documents import OutboxDocument
 from storage.streams.log import Stream, parse_stream_name
@@ -28,7 +28,8 @@ MAX_CONCURRENT_RELAYS = 16
 """Maximum number of streams that a process relays to at once. A popular post has rows for thousands of streams."""
 
 MAX_WAIT_S = 10.0
-"""A row that is due later is relayed at once. Relays request shorter waits, so the database's clock was set back."""
+"""A row whose due time is further ahead is relayed at once. No relay requests so long a wait, so the database's clock
+must have been set back since."""
 
 STALE_S = 3.0
 """Age from which a sweep relays rows: their writer has probably died."""
@@ -37,7 +38,7 @@ log = structlog.get_logger(__name__)
 
 
 class OutboxRelay(ABC):
-    """Applies rows of one kind to the stream that they are for. Each batch has its own instances."""
+    """Applies rows of one kind to the stream that they are for. Each batch creates new instances."""
 
     @abstractmethod
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
@@ -78,7 +79,7 @@ async def add_rows(
     """Adds a row for each ref, within the caller's transaction if there is one.
 
     Call `Outbox.nudge` after the commit; otherwise a sweep relays the rows some seconds later. Raises: ValueError for
-    a topic.
+    a topic that does not take the kind.
     """
     await add_rows_to_streams(mongo, [(stream, kind, ref) for ref in refs], session)
 
@@ -86,28 +87,26 @@ async def add_rows(
 async def add_rows_to_streams(
     mongo: Mongo, rows: Iterable[tuple[Stream, str, Any]], session: Session | None = None
 ) -> None:
-    """Adds rows for many streams, each given by stream, kind and ref. Raises: ValueError for a topic."""
+    """Adds rows for many streams, each given by stream, kind and ref. Raises: ValueError for topics."""
     writes = [_insertion(stream, kind, ref) for stream, kind, ref in rows]
     if writes:
         await mongo["outbox"].bulk_write(writes, ordered=session is not None, session=session)
 
 
 def _insertion(stream: Stream, kind: str, ref: Any) -> UpdateOne:
-    require_outbox_target(stream)
+    require_outbox_target(stream, kind)
     fields = {"stream": stream.name, "kind": kind, "ref": ref}
-    # Only an update pipeline can write the database's clock. In a pipeline, a text such as "$x" would be an expression.
-    literals = {name: {"$literal": value} for name, value in fields.items()}
-    return UpdateOne({"_id": ObjectId()}, [{"$set": {"at": "$$NOW", **literals}}], upsert=True)
+    # Only an update pipeline can write the database's clock.
+    return UpdateOne({"_id": ObjectId()}, [{"$set": {"at": "$$NOW", **literals(fields)}}], upsert=True)
 
 
 class RelayRows(Change[float]):
     """Relays the rows of a stream. The result is the seconds until the next attempt, or -1 if none is needed."""
 
-    # Unused timestamps leave a gap. It is harmless, because rows are never for topics, whose heat would count them.
+    # Unused timestamps leave a gap, which is harmless except in topics.
     max_timestamps = RELAY_LIMIT
 
     def __init__(self, stream: Stream, relays: OutboxRelays) -> None:
-        require_outbox_target(stream)
         self._stream = stream
         self._relays = relays
         self._rows: list[OutboxDocument] = []
@@ -136,7 +135,10 @@ class RelayRows(Change[float]):
             await relay.load(mongo, session, rows_by_kind[kind], batch)
 
     def plan(self, batch: Batch) -> float:
-        """Relays the rows, and removes those that are done. Equal rows wait as one, and block no other rows."""
+        """Relays the rows, and removes those that are done.
+
+        Of equal rows that have to wait, one stays and the others are removed. Rows behind a waiting row do not wait.
+        """
         for row in self._rows:
             key = document_key(row["kind"], row["ref"])
             wait_s = 0.0 if key in self._waiting else self._relays_by_kind[row["kind"]].relay(row, batch)
@@ -148,6 +150,12 @@ class RelayRows(Change[float]):
         if len(self._rows) == RELAY_LIMIT:
             return 0.0  # more rows may exist
         return min(((due - batch.at).total_seconds() for due in self._waiting.values()), default=-1.0)
+
+
+class RelayTopicRows(RelayRows):
+    """Relays the rows of a topic. It takes no timestamps, since each would count as a message."""
+
+    max_timestamps = 0
 
 
 class Outbox:
@@ -176,7 +184,7 @@ class Outbox:
         self._tasks[name] = asyncio.create_task(self._drain(name), name=f"outbox {name}")
 
     async def sweep(self) -> int:
-        """Relays rows that are older than `STALE_S`. Returns the number of their streams."""
+        """Starts to relay rows that are older than `STALE_S`. Returns the number of their streams."""
         stale: Document = {**older_than("at", STALE_S), "kind": {"$in": [*self._relays]}}
         # `distinct` has no $$NOW.
         rows = await self._mongo.aggregate("outbox", [{"$match": stale}, {"$group": {"_id": "$stream"}}])
@@ -211,5 +219,6 @@ class Outbox:
     async def _relay(self, name: str) -> float:
         assert self._sequencer is not None
         stream = parse_stream_name(name)
+        change = RelayTopicRows if stream.kind == "topic" else RelayRows
         async with self._slots:
-            return await self._sequencer.commit(stream, RelayRows(stream, self._relays))
+            return await self._sequencer.commit(stream, change(stream, self._relays))

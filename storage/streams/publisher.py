@@ -9,7 +9,7 @@ import orjson
 import structlog
 from redis.asyncio import Redis
 
-from storage.redis.keys import Keys
+from storage.redis.keys import RedisKeys
 from storage.streams.log import Event, Stream
 
 MAX_QUEUED = 10_000
@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 class Publisher:
     """Publishes events in the order of commits, in the background, so that a slow Redis delays no mutation."""
 
-    def __init__(self, redis: Redis, keys: Keys) -> None:
+    def __init__(self, redis: Redis, keys: RedisKeys) -> None:
         self._redis = redis
         self._keys = keys
         self._queue: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue(MAX_QUEUED)

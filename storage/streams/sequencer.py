@@ -33,8 +33,8 @@ MAX_WAITING = 2_000
 """Maximum number of changes that wait for one stream in a process. Further changes are refused."""
 
 MAX_WAIT_S = 5.0
-"""How long a change waits for its first attempt, which takes at most another 5 s. During an outage, every change is
-therefore answered before the client's request times out."""
+"""How long a change waits for its first attempt, which takes at most another 5 s. During an outage, a change is
+therefore answered before the client's request times out. Changes to streams of jobs wait MAX_ADMISSION_WAIT_S."""
 
 RETRY_AFTER_MS = 1_000
 """How long a refused client should wait."""
@@ -63,8 +63,8 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
-class _Member:
-    """A submitted change with the result or error of its last planning."""
+class _PendingChange:
+    """A submitted change with its caller, and the result or error of its last planning."""
 
     change: Change[Any]
     answer: asyncio.Future[Any]
@@ -90,23 +90,23 @@ class _StreamQueue:
     """The changes that wait for one stream, and the task that commits them."""
 
     task: asyncio.Task[None] | None = None
-    waiting: deque[_Member] = field(default_factory=deque)
+    waiting: deque[_PendingChange] = field(default_factory=deque)
     single_commits: int = 0
-    """How many of the next members are committed one by one."""
+    """How many of the next changes are committed one by one."""
 
-    def next_batch(self) -> list[_Member]:
-        """Removes and returns the members of the next batch, in the order of arrival."""
+    def next_batch(self) -> list[_PendingChange]:
+        """Removes and returns the changes of the next batch, in the order of arrival."""
         size = 1 if self.single_commits else min(MAX_BATCH, len(self.waiting))
         self.single_commits -= min(1, self.single_commits)
         return [self.waiting.popleft() for _ in range(size)]
 
-    def put_back(self, members: list[_Member]) -> None:
-        """Puts the members of a refused batch back to the front, to be committed one by one."""
-        self.waiting.extendleft(reversed(members))
-        self.single_commits = len(members)
+    def put_back(self, pending: list[_PendingChange]) -> None:
+        """Puts the changes of a refused batch back to the front, to be committed one by one."""
+        self.waiting.extendleft(reversed(pending))
+        self.single_commits = len(pending)
 
     def refuse_older(self, submitted_before: float) -> None:
-        """Answers the members that were submitted before a time of the event loop's clock with Unavailable."""
+        """Answers the changes that were submitted before a time of the event loop's clock with Unavailable."""
         while self.waiting and self.waiting[0].submitted_at < submitted_before:
             self.waiting.popleft().answer_caller(Unavailable("The database does not answer. Try again."))
             self.single_commits -= min(1, self.single_commits)
@@ -149,7 +149,7 @@ class Sequencer:
             raise RateLimited("Too many changes are waiting to be stored. Try again later.", RETRY_AFTER_MS)
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Result] = loop.create_future()
-        queue.waiting.append(_Member(change, answer, loop.time()))
+        queue.waiting.append(_PendingChange(change, answer, loop.time()))
         if queue.task is None:
             queue.task = asyncio.create_task(self._drain(stream, queue), name=f"sequencer {stream.name}")
         return await answer
@@ -187,51 +187,51 @@ class Sequencer:
             self._jobs_slots.release()
 
     async def _commit_batch(self, stream: Stream, queue: _StreamQueue) -> None:
-        """Commits the next batch and answers its members. If MongoDB refuses the batch, puts its members back.
+        """Commits the next batch and answers its callers. If MongoDB refuses the batch, puts its changes back.
 
         They are then committed one by one.
         """
-        members = queue.next_batch()
+        pending = queue.next_batch()
         try:
-            batch = await self._transact(stream, members)
+            batch = await self._transact(stream, pending)
         except Exception as error:
             domain_error = error if isinstance(error, DomainError) else unavailable(error)
-            if domain_error is None and len(members) > 1:
-                log.warning("batch_split", stream=stream.name, members=len(members), error=repr(error))
-                queue.put_back(members)
+            if domain_error is None and len(pending) > 1:
+                log.warning("batch_split", stream=stream.name, members=len(pending), error=repr(error))
+                queue.put_back(pending)
                 return
-            for member in members:
-                member.answer_caller(domain_error or error)
+            for each in pending:
+                each.answer_caller(domain_error or error)
         else:
             self._notify(batch)
-            self._answer_in_order(batch, members)
+            self._answer_in_order(batch, pending)
 
-    def _answer_in_order(self, batch: Batch, members: list[_Member]) -> None:
-        """Answers the members. In a topic, does so in the background, after the members of earlier batches."""
+    def _answer_in_order(self, batch: Batch, pending: list[_PendingChange]) -> None:
+        """Answers the callers. In a topic, does so in the background, after the callers of earlier batches."""
         stream = batch.stream
         if self._before_answer is None or stream.kind != "topic":
-            _answer_all(members)
+            _answer_all(pending)
             return
         # The next batch can be committed before these answers. Answers keep the order of commits.
         previous = self._last_answers.get(stream)
-        task = asyncio.create_task(self._answer(previous, batch, members), name=f"answer {stream.name}")
+        task = asyncio.create_task(self._answer(previous, batch, pending), name=f"answer {stream.name}")
         self._last_answers[stream] = task
 
-    async def _answer(self, previous: asyncio.Task[None] | None, batch: Batch, members: list[_Member]) -> None:
+    async def _answer(self, previous: asyncio.Task[None] | None, batch: Batch, pending: list[_PendingChange]) -> None:
         assert self._before_answer is not None
         try:
-            # The waits of several batches overlap, because each takes as long as the lease of a hot page if Redis does
-            # not answer.
+            # If Redis does not answer, each wait takes as long as the lease of a hot page. The waits of several batches
+            # therefore overlap.
             await self._before_answer(batch)
             if previous is not None:
                 await asyncio.wait([previous])
         finally:
-            _answer_all(members)
+            _answer_all(pending)
             if self._last_answers.get(batch.stream) is asyncio.current_task():
                 del self._last_answers[batch.stream]
 
     def _notify(self, batch: Batch) -> None:
-        """Announces the batch. It is durable, so an error must neither fail its members nor stop its stream."""
+        """Announces the batch. It is durable, so an error must neither fail its changes nor stop its stream."""
         try:
             if batch.events:
                 self._on_commit(batch.stream, batch.head["epoch"], batch.events)
@@ -241,30 +241,30 @@ class Sequencer:
             # Hubs find the events when they compare positions, sweepers find the outbox rows.
             log.exception("commit_not_announced", stream=batch.stream.name)
 
-    async def _transact(self, stream: Stream, members: list[_Member]) -> Batch:
-        BATCH_MEMBERS.labels(stream.kind).observe(len(members))
-        async with self._write_leases.acquire(stream) as lease:
+    async def _transact(self, stream: Stream, pending: list[_PendingChange]) -> Batch:
+        BATCH_MEMBERS.labels(stream.kind).observe(len(pending))
+        async with self._write_leases.acquire(stream) as tries:
 
             async def work(session: Session) -> Batch:
-                lease.tries += 1
-                return await self._write_batch(stream, members, session)
+                tries.count += 1
+                return await self._write_batch(stream, pending, session)
 
             with COMMIT_SECONDS.labels(stream.kind).time():
                 batch = await self._mongo.transact(work)
-            COMMIT_RETRIES.labels(stream.kind).inc(lease.tries - 1)
+            COMMIT_RETRIES.labels(stream.kind).inc(tries.count - 1)
             return batch
 
-    async def _write_batch(self, stream: Stream, members: list[_Member], session: Session) -> Batch:
-        timestamp_count = sum(member.change.max_timestamps for member in members)
-        event_count = sum(member.change.usual_events for member in members)
+    async def _write_batch(self, stream: Stream, pending: list[_PendingChange], session: Session) -> Batch:
+        timestamp_count = sum(each.change.max_timestamps for each in pending)
+        event_count = sum(each.change.usual_events for each in pending)
         batch = await self._allocate(stream, timestamp_count, event_count, session)
-        batch.changes = [member.change for member in members]
+        batch.changes = [each.change for each in pending]
         keys_in_use = await used_keys(
-            self._mongo, [m.change.idempotency for m in members if m.change.idempotency], session
+            self._mongo, [each.change.idempotency for each in pending if each.change.idempotency], session
         )
-        await self._load(batch, members, session)
-        for member in members:
-            _plan(batch, member, keys_in_use)
+        await self._load(batch, pending, session)
+        for each in pending:
+            _plan(batch, each, keys_in_use)
         # In a topic, unused timestamps would count as messages in its heat. In other streams they leave a harmless gap.
         changes: Document = {}
         if len(batch.events) != event_count or (stream.kind == "topic" and batch.taken != timestamp_count):
@@ -277,7 +277,7 @@ class Sequencer:
         return batch
 
     async def _allocate(self, stream: Stream, timestamp_count: int, event_count: int, session: Session) -> Batch:
-        """Locks the head and allocates numbers for all members. Another transaction on this head conflicts here."""
+        """Locks the head and allocates numbers for all changes. Another transaction on this head conflicts here."""
         head: HeadFields | None = await self._mongo.find_one_and_update(
             stream.head_collection,
             {"_id": stream.head_id},
@@ -289,16 +289,16 @@ class Sequencer:
             raise NotFound(stream.kind, stream.id)
         return Batch(stream, head, head.get("last", 0) - timestamp_count + 1, head["n"] - event_count + 1)
 
-    async def _load(self, batch: Batch, members: list[_Member], session: Session) -> None:
+    async def _load(self, batch: Batch, pending: list[_PendingChange], session: Session) -> None:
         ids_by_collection: defaultdict[str, list[Any]] = defaultdict(list)
-        for member in members:
-            for collection, id_ in member.change.needs():
+        for each in pending:
+            for collection, id_ in each.change.needs():
                 ids_by_collection[collection].append(id_)
         for collection, ids in ids_by_collection.items():
             for document in await self._mongo.find(collection, {"_id": {"$in": ids}}, session=session):
                 batch.add_loaded(collection, document)
-        for member in members:
-            await member.change.load(self._mongo, session, batch)
+        for each in pending:
+            await each.change.load(self._mongo, session, batch)
 
     async def _store(self, batch: Batch, session: Session) -> None:
         writes: defaultdict[str, list[Write]] = defaultdict(list)
@@ -316,23 +316,25 @@ class Sequencer:
                 await self._mongo.write(collection, operations, session)
 
 
-def _answer_all(members: Sequence[_Member]) -> None:
-    for member in members:
-        member.answer_caller()
+def _answer_all(pending: Sequence[_PendingChange]) -> None:
+    for each in pending:
+        each.answer_caller()
 
 
-def _plan(batch: Batch, member: _Member, keys_in_use: dict[tuple[str, ...], IdempotencyKeyDocument]) -> None:
-    """Plans one member. Its DomainError fails this member only, not the batch."""
-    change, key = member.change, member.change.idempotency
-    member.result = member.error = None
+def _plan(
+    batch: Batch, pending_change: _PendingChange, keys_in_use: dict[tuple[str, ...], IdempotencyKeyDocument]
+) -> None:
+    """Plans one change. Its DomainError fails this change only, not the batch."""
+    change, key = pending_change.change, pending_change.change.idempotency
+    pending_change.result = pending_change.error = None
     try:
         if key is not None and key.identity in keys_in_use:
             key.raise_duplicate(keys_in_use[key.identity])
-        member.result = change.plan(batch)
+        pending_change.result = change.plan(batch)
     except (DomainError, DuplicateRequest) as error:
-        member.error = error
+        pending_change.error = error
         return
     if key is not None:
-        document = key.document(change.result_id(member.result), batch.at)
+        document = key.document(change.result_id(pending_change.result), batch.at)
         keys_in_use[key.identity] = document
         batch.idempotency_keys.append(document)

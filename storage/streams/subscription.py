@@ -9,8 +9,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from storage.streams.hub import Hub, HydratedEvent, PositionExpired, Subscriber, is_resumable
-from storage.streams.log import Position, Stream
+from storage.streams.hub import EventHub, HydratedEvent, PositionExpired, Subscriber, is_resumable
+from storage.streams.log import Stream, StreamPosition
 
 IDLE_S = 2.0
 """Seconds without an event after which IdleTimeout is yielded."""
@@ -20,7 +20,7 @@ IDLE_S = 2.0
 class SubscriptionStart:
     """The start of a subscription. `resumed` means that it starts at the requested position, without missed events."""
 
-    position: Position
+    position: StreamPosition
     resumed: bool
     at: datetime
     """When the subscription started, by the clock of the host."""
@@ -35,7 +35,7 @@ class IdleTimeout:
 class StreamEvent:
     """One event and its position."""
 
-    position: Position
+    position: StreamPosition
     event: HydratedEvent
 
 
@@ -43,14 +43,16 @@ class StreamEvent:
 class EventBatch:
     """One or more events that arrived together, in order, and the position of the last one."""
 
-    position: Position
+    position: StreamPosition
     events: Sequence[HydratedEvent]
 
 
 SubscriptionItem = SubscriptionStart | IdleTimeout | StreamEvent
 
 
-async def follow_events(hub: Hub, stream: Stream, since: Position | None) -> AsyncGenerator[SubscriptionItem, None]:
+async def follow_events(
+    hub: EventHub, stream: Stream, since: StreamPosition | None
+) -> AsyncGenerator[SubscriptionItem, None]:
     """Yields a SubscriptionStart, then each event once, in order; another SubscriptionStart if events were pruned.
 
     Events whose subject was deleted are left out. The stream stays subscribed until the generator is closed, so use
@@ -63,18 +65,18 @@ async def follow_events(hub: Hub, stream: Stream, since: Position | None) -> Asy
                 continue
             for event in item.events:
                 if event.subject is not None:
-                    yield StreamEvent(Position(item.position.epoch, event.event.n), event)
+                    yield StreamEvent(StreamPosition(item.position.epoch, event.event.n), event)
 
 
 async def follow_batches(
-    hub: Hub, stream: Stream, since: Position | None
+    hub: EventHub, stream: Stream, since: StreamPosition | None
 ) -> AsyncGenerator[SubscriptionStart | IdleTimeout | EventBatch, None]:
     """Yields like follow_events, but events in batches as they arrived, including events whose subject was deleted."""
     async with hub.subscribe(stream) as subscriber:
         while True:
             head = await hub.head(stream)
             resumed = since is not None and is_resumable(since, head)
-            start = since if since is not None and resumed else Position(head.epoch, head.n)
+            start = since if since is not None and resumed else StreamPosition(head.epoch, head.n)
             yield SubscriptionStart(start, resumed, datetime.now(UTC))
             since = None
             try:
@@ -86,7 +88,7 @@ async def follow_batches(
 
 
 async def _follow_from(
-    hub: Hub, stream: Stream, subscriber: Subscriber, position: Position
+    hub: EventHub, stream: Stream, subscriber: Subscriber, position: StreamPosition
 ) -> AsyncGenerator[EventBatch | IdleTimeout, None]:
     """Yields events from the log, then from the queue. Returns to the log after each gap in the queue.
 
@@ -96,7 +98,7 @@ async def _follow_from(
         # The queue accepts events again, so that it holds those that arrive while the log is read.
         subscriber.has_overflowed = False
         while events := await hub.replay(stream, position):
-            position = Position(position.epoch, events[-1].event.n)
+            position = StreamPosition(position.epoch, events[-1].event.n)
             yield EventBatch(position, events)
         async with aclosing(_read_queue(subscriber, position)) as items:
             async for item in items:
@@ -105,12 +107,14 @@ async def _follow_from(
                 yield item
 
 
-async def _read_queue(subscriber: Subscriber, position: Position) -> AsyncGenerator[EventBatch | IdleTimeout, None]:
+async def _read_queue(
+    subscriber: Subscriber, position: StreamPosition
+) -> AsyncGenerator[EventBatch | IdleTimeout, None]:
     """Yields events from the queue until there is a gap."""
     while not subscriber.has_overflowed:
         events, has_gap = _take_contiguous(subscriber, position.n)
         if events:
-            position = Position(position.epoch, events[-1].event.n)
+            position = StreamPosition(position.epoch, events[-1].event.n)
             yield EventBatch(position, events)
         if has_gap:
             return

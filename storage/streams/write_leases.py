@@ -1,8 +1,8 @@
 """Write leases: short leases in Redis that order the commits of several processes to one stream.
 
-Two processes that write to one stream conflict in MongoDB, and one of them starts over. For five seconds after a
-conflict they use leases. A released lease goes to a waiting process, not back to its last holder. Leases are a hint:
-without Redis, transactions conflict more often, but stay correct.
+Two processes that write to one stream conflict in MongoDB, and one of them starts over. For five seconds, the process
+that started over uses leases for this stream. A released lease goes to a waiting process, not back to its last holder.
+Leases are a hint: without Redis, transactions conflict more often, but stay correct.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from pathlib import Path
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from storage.redis.keys import Keys
+from storage.redis.keys import RedisKeys
 from storage.streams.log import Stream
 
 CONTENDED_S = 5.0
@@ -34,30 +34,30 @@ _SCRIPT = Path(__file__).with_name("write_lease.lua").read_text()
 
 
 @dataclass(slots=True)
-class WriteLease:
-    """The lease of one commit."""
+class CommitTries:
+    """Counts how often the transaction of one commit was started, with or without a lease."""
 
-    tries: int = 0
-    """How many times the holder has started the transaction. More than once means a conflict with another process."""
+    count: int = 0
+    """How many times it was started. More than once is taken as a conflict with another process."""
 
 
 class WriteLeases:
     """Orders commits to contended streams. For other streams, Redis is not used."""
 
-    def __init__(self, redis: Redis, keys: Keys) -> None:
+    def __init__(self, redis: Redis, keys: RedisKeys) -> None:
         self._script = redis.register_script(_SCRIPT)
         self._keys = keys
         self._contended_until: dict[Stream, float] = {}
 
     @asynccontextmanager
-    async def acquire(self, stream: Stream) -> AsyncIterator[WriteLease]:
+    async def acquire(self, stream: Stream) -> AsyncIterator[CommitTries]:
         """Waits at most 100 ms for the lease, then continues without it."""
-        lease = WriteLease()
+        tries = CommitTries()
         token = await self._poll(stream) if self._is_contended(stream) else None
         try:
-            yield lease
+            yield tries
         finally:
-            if lease.tries > 1:
+            if tries.count > 1:
                 self._contended_until[stream] = time.monotonic() + CONTENDED_S
             if token is not None:
                 await self._release(stream, token)

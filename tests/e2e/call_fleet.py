@@ -1,4 +1,4 @@
-"""Runs worker processes that contain only call brokers. Their lock leases are short, so takeovers are quick."""
+"""Runs worker processes that only broker and poll calls. Their lock leases are short, so takeovers are quick."""
 
 import asyncio
 import os
@@ -52,7 +52,7 @@ class WorkerFleet:
 
 @asynccontextmanager
 async def worker_fleet(
-    folder: Path, mongodb_uri: str, database: str, allowed: int, **more: Any
+    folder: Path, mongodb_uri: str, database: str, max_active_calls: int, **more: Any
 ) -> AsyncIterator[WorkerFleet]:
     """Starts a fleet of two worker processes."""
     valkey = Valkey(folder / "redis", find_valkey())
@@ -60,7 +60,7 @@ async def worker_fleet(
     try:
         async with (
             open_stores(mongodb_uri, valkey.url, database) as stores,
-            call_centre(stores, allowed, **more) as centre,
+            call_centre(stores, max_active_calls, **more) as centre,
         ):
             fleet = WorkerFleet(centre, valkey, mongodb_uri, database)
             try:

@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tests.client import Client, Socket
+from tests.client import Client, SubscriptionSocket
 
+IMAGE = "url width height blurhash"
 MESSAGE = "id timestamp text stamp { id } editedAt deletedAt author { id } mentions { id } reactions { emoji count }"
 TOPIC_EVENTS = f"""
     subscription ($topic: ID!, $since: Cursor) {{
@@ -17,7 +18,7 @@ TOPIC_EVENTS = f"""
         ... on Event {{ cursor at }}
         ... on StreamReady {{ resumed }}
         ... on MessagePosted {{ message {{ {MESSAGE} }} }}
-        ... on MessageEdited {{ message {{ {MESSAGE} linkPreview {{ url title imageUrl }} }} }}
+        ... on MessageEdited {{ message {{ {MESSAGE} linkPreview {{ url title imageUrl image {{ {IMAGE} }} }} }} }}
         ... on MessageDeleted {{ message {{ {MESSAGE} }} }}
         ... on ReactionsChanged {{ message {{ {MESSAGE} }} }}
       }}
@@ -35,7 +36,7 @@ POSTED_EVENTS = """
 PAGE_LIMIT = 999
 EVENT_DEADLINE_S = 60.0
 
-Event = dict[str, Any]
+ReceivedEvent = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ async def all_messages(chat: ChatTopic, reader: Client, fields: str = MESSAGE) -
 @asynccontextmanager
 async def subscribed(
     chat: ChatTopic, person: Client, since: str | None = None, document: str = TOPIC_EVENTS
-) -> AsyncIterator[tuple[Socket, Event]]:
+) -> AsyncIterator[tuple[SubscriptionSocket, ReceivedEvent]]:
     """Opens a socket, subscribes to the topic, and yields the socket with the StreamReady event."""
     async with person.socket() as socket:
         await socket.subscribe(document, topic=chat.topic, since=since)
@@ -120,7 +121,7 @@ async def subscribed(
         yield socket, ready
 
 
-async def events(socket: Socket, count: int, deadline_s: float = EVENT_DEADLINE_S) -> list[Event]:
+async def events(socket: SubscriptionSocket, count: int, deadline_s: float = EVENT_DEADLINE_S) -> list[ReceivedEvent]:
     """Returns the next `count` events."""
     async with asyncio.timeout(deadline_s):
         return [await socket.next_event() for _ in range(count)]

@@ -24,10 +24,10 @@ from storage.redis.queue import PUBLISHING
 from storage.stores import Stores
 from tests.serving import ServerProcess, noroshi_process, server_variables
 from tests.storage.publishing.scenario import PublishingScenario, account_target, create_publishing_scenario
-from tests.storage.topic_scenario import poll_until_true
 from tests.twins.mastodon import MastodonTwin
-from tests.twins.twin import Twin, running_twin
+from tests.twins.twin import NetworkTwin, running_twin
 from tests.twins.webhook import WebhookTwin
+from tests.waiting import poll_until_true
 
 ENCODED_CREDENTIAL_KEYS = "1:a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s="
 """The base64 form of tests.databases.CREDENTIAL_KEYS."""
@@ -36,7 +36,7 @@ JOBS_PER_POST = 3
 
 
 @dataclass(frozen=True)
-class LoadPlan:
+class PublishingLoadPlan:
     """The number of publications, the time in which they are due, and the faults."""
 
     publications: int
@@ -50,11 +50,11 @@ class LoadPlan:
 
 
 @dataclass
-class LoadScenario:
+class PublishingLoadScenario:
     """An organization, its targets, and the posts that it has scheduled."""
 
     scenario: PublishingScenario
-    twins: dict[Network, Twin]
+    twins: dict[Network, NetworkTwin]
     targets: list[Target]
     posts: list[ScheduledPost] = field(default_factory=list)
 
@@ -62,7 +62,7 @@ class LoadScenario:
     def stores(self) -> Stores:
         return self.scenario.stores
 
-    async def schedule(self, plan: LoadPlan, start_at: datetime) -> None:
+    async def schedule(self, plan: PublishingLoadPlan, start_at: datetime) -> None:
         """Schedules all posts of the plan. Their times are spread over the plan's duration."""
 
         async def schedule_one(number: int) -> ScheduledPost:
@@ -117,7 +117,7 @@ class LoadScenario:
 
 
 @asynccontextmanager
-async def open_load_scenario(stores: Stores, plan: LoadPlan) -> AsyncIterator[LoadScenario]:
+async def open_load_scenario(stores: Stores, plan: PublishingLoadPlan) -> AsyncIterator[PublishingLoadScenario]:
     """Creates an organization with internal targets, and twins that lose some responses after acting."""
     scenario = await create_publishing_scenario(stores)
     async with AsyncExitStack() as stack:
@@ -128,7 +128,7 @@ async def open_load_scenario(stores: Stores, plan: LoadPlan) -> AsyncIterator[Lo
             await scenario.connect_account(Network.WEBHOOK, WebhookTwin.secret, f"{webhook.url}/hook"),
         ]
         targets: list[Target] = [scenario.topic, scenario.home, *map(account_target, accounts)]
-        yield LoadScenario(scenario, {Network.MASTODON: mastodon, Network.WEBHOOK: webhook}, targets)
+        yield PublishingLoadScenario(scenario, {Network.MASTODON: mastodon, Network.WEBHOOK: webhook}, targets)
 
 
 @dataclass
@@ -182,8 +182,8 @@ async def step_down(uri: str) -> None:
 
 
 async def run_load(
-    load_scenario: LoadScenario,
-    plan: LoadPlan,
+    load_scenario: PublishingLoadScenario,
+    plan: PublishingLoadPlan,
     workers: WorkerProcesses,
     mongodb_uri: str,
     valkey: Valkey | None = None,

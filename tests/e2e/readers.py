@@ -27,11 +27,11 @@ SHARED_DOCUMENT = """
 VIEWER_DOCUMENT = SHARED_DOCUMENT.replace("{ text }", "{ text author { blocked } }")
 """The same subscription with a field that depends on the viewer. Its execution is not shared."""
 
-Event = dict[str, Any]
+ReceivedEvent = dict[str, Any]
 
 
 @dataclass
-class Subscription:
+class SubscriptionRecord:
     """The record of one subscription. `lags_s` are the delays of events that happened after it was ready."""
 
     since: str | None
@@ -43,7 +43,7 @@ class Subscription:
     close_code: int | None = None
     errors: list[Any] = field(default_factory=list)
 
-    def record(self, event: Event) -> None:
+    def record(self, event: ReceivedEvent) -> None:
         """Records an event, including StreamReady."""
         now = time.time()
         if event["__typename"] == "StreamReady":
@@ -63,18 +63,18 @@ class Subscription:
         return None if self.numbers == expected else f"Events after {first - 1}: {self.numbers}"
 
 
-class Reader:
+class TopicReader:
     """A user who reads a topic through a socket. `cursor` belongs to the last received event."""
 
     def __init__(self, url: str, token: str, topic: str, document: str = SHARED_DOCUMENT) -> None:
-        self.subscriptions: list[Subscription] = []
+        self.subscriptions: list[SubscriptionRecord] = []
         self.cursor: str | None = None
         self.ready = asyncio.Event()
         self.ws: ClientConnection | None = None
         self._url, self._token, self._topic, self._document = url, token, topic, document
 
     @property
-    def current(self) -> Subscription:
+    def current(self) -> SubscriptionRecord:
         """The current or last subscription."""
         return self.subscriptions[-1]
 
@@ -89,7 +89,7 @@ class Reader:
         with suppress(OSError, InvalidHandshake, TimeoutError):
             async with raw_socket(self._url) as ws:
                 self.ws = ws
-                self.subscriptions.append(Subscription(self.cursor))
+                self.subscriptions.append(SubscriptionRecord(self.cursor))
                 try:
                     await self._read(ws, self.current)
                 except ConnectionClosed as closed:
@@ -100,7 +100,7 @@ class Reader:
         if self.ws is not None:
             self.ws.transport.abort()
 
-    async def _read(self, ws: ClientConnection, subscription: Subscription) -> None:
+    async def _read(self, ws: ClientConnection, subscription: SubscriptionRecord) -> None:
         await _send(ws, type="connection_init", payload={"authorization": f"Bearer {self._token}"})
         assert orjson.loads(await ws.recv())["type"] == "connection_ack"
         variables = {"topic": self._topic, "since": self.cursor}

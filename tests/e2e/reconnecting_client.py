@@ -22,7 +22,7 @@ SERVICE_RESTART = 1012
 ABNORMAL_CLOSURE = 1006
 """The code that client libraries report for a connection that ended without a close frame."""
 
-Event = dict[str, Any]
+ReceivedEvent = dict[str, Any]
 
 
 @dataclass
@@ -56,7 +56,7 @@ class ReconnectingClient:
                 self.retry_reasons["UNAVAILABLE"] += 1
                 await asyncio.sleep(RETRY_S)
 
-    async def follow(self, query: str, received: list[Event], ready: asyncio.Event, **variables: Any) -> None:
+    async def follow(self, query: str, received: list[ReceivedEvent], ready: asyncio.Event, **variables: Any) -> None:
         """Subscribes, and adds all events to `received` until it is cancelled."""
         cursor: str | None = None
         while True:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.client import Client, GraphQLFailed, Socket, client
+from tests.client import Client, GraphQLFailed, SubscriptionSocket, client
 from tests.e2e.chat_topic import (
     TOPIC_EVENTS,
     ChatTopic,
@@ -96,12 +96,12 @@ async def perform_random_action(rng: random.Random, chat: ChatTopic, person: Cli
             f'removeReaction(messageId: "{target}", emoji: "{emoji}")',
         ]
     )
-    result = await person.post(f"mutation {{ {mutation} {{ id }} }}")
+    result = await person.execute(f"mutation {{ {mutation} {{ id }} }}")
     codes = {error["extensions"]["code"] for error in result.get("errors", [])}
     assert codes <= {"FORBIDDEN", "CONFLICT"}
 
 
-async def next_message(socket: Socket) -> dict[str, Any]:
+async def next_message(socket: SubscriptionSocket) -> dict[str, Any]:
     """Returns the message of the next event, without its link preview."""
     async with asyncio.timeout(60):
         message: dict[str, Any] = (await socket.next_event())["message"]
@@ -150,7 +150,7 @@ async def test_idempotency_key_sent_to_many_processes_posts_once(product: Deploy
 
 
 async def test_organizations_are_isolated_end_to_end(product: DeployedProduct) -> None:
-    async with people(product, "here", "ann") as (ann,), people(product, "there", "ann") as (stranger,):
+    async with people(product, "here", "ann") as (ann,), people(product, "there", "ann") as (foreigner,):
         chat = await create_chat_topic(ann)
         posted = await post(chat, ann, "only for us")
         for query in (
@@ -161,8 +161,8 @@ async def test_organizations_are_isolated_end_to_end(product: DeployedProduct) -
             f'mutation {{ joinCommunity(communityId: "{chat.community}") {{ id }} }}',
             f'mutation {{ addReaction(messageId: "{posted["id"]}", emoji: "🔥") {{ id }} }}',
         ):
-            assert (await stranger.expect_error(query))["code"] == "NOT_FOUND"
-        async with stranger.socket() as socket:
+            assert (await foreigner.expect_error(query))["code"] == "NOT_FOUND"
+        async with foreigner.socket() as socket:
             await socket.subscribe(TOPIC_EVENTS, topic=chat.topic)
             with pytest.raises(GraphQLFailed) as error:
                 await socket.next_event()

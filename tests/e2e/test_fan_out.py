@@ -15,7 +15,7 @@ from tests.e2e.followers import add_followers, copies_by_reader
 from tests.product import RunningProduct, running_product
 from tests.resolvers.people import CREATE_POST
 from tests.serving import WebProcess, web_process, worker_process
-from tests.storage.topic_scenario import poll_until_true
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
 

@@ -15,12 +15,8 @@ from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
 from tests.serving import WebProcess, web_process
+from tests.websocket_handshake import PROTOCOL, handshake_request
 
-PROTOCOL = "graphql-transport-ws"
-HANDSHAKE = (
-    "GET /graphql HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-    f"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: {PROTOCOL}\r\n\r\n"
-)
 # 1002, 1007 and 1009 concern malformed frames, text and sizes; the others belong to the subprotocol.
 SERVER_CLOSE_CODES = {1002, 1007, 1009, 4400, 4401, 4403, 4409, 4429}
 TIMEOUT_S = 30
@@ -39,7 +35,7 @@ class RawWebSocket:
     def __init__(self, url: str) -> None:
         address = urlsplit(url)
         self.socket = socket.create_connection((address.hostname, address.port), TIMEOUT_S)
-        self.socket.sendall(HANDSHAKE.format(address.netloc).encode())
+        self.socket.sendall(handshake_request(address.netloc))
         self.read_until(b"\r\n\r\n")
 
     def send(self, message: object) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.client import Client, client
 from tests.e2e.chat_topic import ChatTopic, create_chat_topic, join, post, post_several
 from tests.e2e.conftest import DeployedProduct
-from tests.storage.topic_scenario import poll_until_true
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
 

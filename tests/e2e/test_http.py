@@ -19,7 +19,7 @@ from tests.client import Client, client, raw_socket
 from tests.e2e.chat_topic import ChatTopic, all_messages, create_chat_topic, events, post, run_mutation, subscribed
 from tests.e2e.conftest import DeployedProduct
 from tests.serving import WebProcess, web_process
-from tests.storage.topic_scenario import poll_until_true
+from tests.waiting import poll_until_true
 
 VIEWER = {"query": "{ viewer { id } communities { id } }"}
 TRY_AGAIN_LATER = 1013

@@ -1,14 +1,16 @@
 """Readers that page by `oldest` during elections miss no message of many writer processes.
 
-The same test must find missed messages of writers that insert a message after they have allocated its timestamp.
+To show that it can fail, the first test also runs with unsafe writers, and finds missed messages. Unsafe writers
+allocate a message's timestamp some time before they insert the message.
 """
 
 import asyncio
 import itertools
+import math
 import random
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -25,6 +27,7 @@ from tests.databases import fresh_database
 from tests.e2e.writer import WriterArguments
 from tests.replica_set import TEST_COMMANDS, ReplicaSet, replica_set
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
+from tests.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
@@ -34,7 +37,7 @@ READERS = 4
 
 
 @dataclass
-class Reader:
+class PageReader:
     """A reader who requests each page from the end of the previous page."""
 
     topic_scenario: TopicScenario
@@ -91,12 +94,12 @@ class ElectionScenario:
         all_arguments = [WriterArguments(*common, f"writer{number}", count, is_unsafe) for number in range(writers)]
         processes = [self.start(arguments) for arguments in all_arguments]
         try:
-            await until(lambda: all("ready" in self.lines(arguments) for arguments in all_arguments))
+            await until(lambda: all("ready" in self.lines(arguments) for arguments in all_arguments), math.inf)
             for process in processes:
                 assert process.stdin is not None
                 process.stdin.write(b"go\n")
                 process.stdin.close()
-            await until(lambda: all(process.poll() is not None for process in processes))
+            await until(lambda: all(process.poll() is not None for process in processes), math.inf)
         finally:
             for process in processes:
                 process.kill()
@@ -126,11 +129,6 @@ class ElectionScenario:
         return [message["_id"]["ts"] for message in await self.topic_scenario.messages()]
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    while not condition():
-        await asyncio.sleep(0.05)
-
-
 async def force_elections(scenario: ElectionScenario, total: int) -> None:
     """Forces elections while the writers post. The first election rolls back unacknowledged writes."""
     await wait_until_written(scenario, total // 20)
@@ -150,7 +148,7 @@ async def wait_until_written(scenario: ElectionScenario, count: int) -> None:
 
 async def assert_nothing_missed(scenario: ElectionScenario, count: int) -> None:
     writing = asyncio.ensure_future(scenario.write(count))
-    readers = [Reader(scenario.topic_scenario) for _ in range(READERS)]
+    readers = [PageReader(scenario.topic_scenario) for _ in range(READERS)]
     reading = (reader.read_while(writing) for reader in readers)
     await asyncio.gather(writing, force_elections(scenario, WRITERS * count), *reading)
     stored = await scenario.stored_timestamps()
@@ -187,7 +185,7 @@ async def assert_unsafe_writers_are_detected(scenario: ElectionScenario) -> None
     """
     topic_scenario = await create_topic_scenario(scenario.topic_scenario.stores)
     unsafe_scenario = replace(scenario, topic_scenario=topic_scenario, acknowledged=[])
-    readers = [Reader(topic_scenario) for _ in range(READERS)]
+    readers = [PageReader(topic_scenario) for _ in range(READERS)]
     for _ in range(20):
         writing = asyncio.ensure_future(unsafe_scenario.write(40, writers=4, is_unsafe=True))
         await asyncio.gather(writing, *(reader.read_while(writing) for reader in readers))

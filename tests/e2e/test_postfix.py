@@ -15,7 +15,7 @@ from tests.e2e.postfix import postfix, scripted_mail_server
 from tests.keys import ADDRESS_KEYS
 from tests.programs import require_postfix
 from tests.storage.mail.model import outcome
-from tests.storage.mail.organization_mail import OrganizationMail
+from tests.storage.mail.scenario import MailScenario
 
 pytestmark = pytest.mark.anyio
 
@@ -31,7 +31,7 @@ async def stores(mongodb_uri: str, redis_url: str, database: str) -> AsyncIterat
 
 async def test_address_book_matches_real_postfix(stores: Stores, tmp_path: Path) -> None:
     require_postfix()
-    mail = OrganizationMail(stores, "acme")
+    mail = MailScenario(stores, "acme")
     record = partial(stores.ledger.record, "acme", "postfix")
     async with scripted_mail_server() as server:
         # Postfix's users cannot enter tmp_path.

@@ -8,12 +8,18 @@ from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from storage.ids import new_id
 from storage.stores import Stores, open_stores
 from tests.databases import CREDENTIAL_KEYS
-from tests.e2e.publishing_load import LoadPlan, WorkerProcesses, open_load_scenario, run_load, worker_variables
+from tests.e2e.publishing_load import (
+    PublishingLoadPlan,
+    WorkerProcesses,
+    open_load_scenario,
+    run_load,
+    worker_variables,
+)
 
 pytestmark = pytest.mark.anyio
 
-SMALL = LoadPlan(publications=120, duration_s=5, workers=2, kills=2)
-FULL = LoadPlan(
+SMALL = PublishingLoadPlan(publications=120, duration_s=5, workers=2, kills=2)
+FULL = PublishingLoadPlan(
     publications=10_000, duration_s=120, workers=4, kills=50, redis_kills=3, stepdowns=2, outcome_deadline_s=400
 )
 

@@ -27,7 +27,7 @@ from redis.exceptions import RedisError
 from tests.client import Client, client
 from tests.e2e.chat_topic import ChatTopic, create_chat_topic, join, post, post_several
 from tests.e2e.conftest import DeployedProduct
-from tests.e2e.readers import SHARED_DOCUMENT, VIEWER_DOCUMENT, Reader
+from tests.e2e.readers import SHARED_DOCUMENT, VIEWER_DOCUMENT, TopicReader
 from tests.product import running_product, sigstopped
 from tests.programs import WEB_CLIENT, require_node_and_web_client
 
@@ -61,7 +61,7 @@ class FaultScenario:
     ann: Client
     chat: ChatTopic
     rng: random.Random
-    readers: list[Reader] = field(default_factory=list)
+    readers: list[TopicReader] = field(default_factory=list)
     posted: list[str] = field(default_factory=list)
     message_numbers: Iterator[int] = field(default_factory=itertools.count)
     writer_tasks: list[asyncio.Task[None]] = field(default_factory=list)
@@ -105,7 +105,7 @@ class FaultScenario:
     async def _post_until_acknowledged(self, text: str) -> None:
         while True:
             with suppress(httpx2.HTTPError):
-                answer = await self.ann.post(
+                answer = await self.ann.execute(
                     POST, input={"topicId": self.chat.topic, "text": text, "idempotencyKey": text}
                 )
                 if "errors" not in answer:
@@ -127,7 +127,7 @@ class FaultScenario:
         assert await process.wait() == 0
         self.posted += texts
 
-    async def read_with_disconnects(self, reader: Reader) -> None:
+    async def read_with_disconnects(self, reader: TopicReader) -> None:
         """Keeps a reader subscribed: disconnects it at random times, and reconnects it after each disconnect."""
         while True:
             disconnecting = asyncio.create_task(self._disconnect_later(reader))
@@ -135,7 +135,7 @@ class FaultScenario:
             disconnecting.cancel()
             await asyncio.sleep(self.rng.uniform(0, 0.3))
 
-    async def _disconnect_later(self, reader: Reader) -> None:
+    async def _disconnect_later(self, reader: TopicReader) -> None:
         await asyncio.sleep(self.rng.uniform(1, 8))
         if not self.is_stopping:
             reader.disconnect()
@@ -152,7 +152,7 @@ async def fault_scenario(product: DeployedProduct, size: int) -> AsyncIterator[F
             async with client(product.url, token) as person:
                 await join(scenario.chat, person)
             scenario.readers.append(
-                Reader(product.url, token, scenario.chat.topic, SHARED_DOCUMENT if n % 3 else VIEWER_DOCUMENT)
+                TopicReader(product.url, token, scenario.chat.topic, SHARED_DOCUMENT if n % 3 else VIEWER_DOCUMENT)
             )
         reader_tasks = [asyncio.create_task(scenario.read_with_disconnects(reader)) for reader in scenario.readers]
         try:
@@ -205,8 +205,8 @@ async def kill_web_process(scenario: FaultScenario) -> None:
     os.kill(scenario.pid("noroshi web"), signal.SIGKILL)
 
 
-Fault = Callable[[FaultScenario], Awaitable[None]]
-FAULTS: list[Fault] = [
+InjectFault = Callable[[FaultScenario], Awaitable[None]]
+FAULTS: list[InjectFault] = [
     flush_redis,
     disconnect_redis_subscribers,
     lose_publication,
@@ -259,7 +259,7 @@ async def wait_for_readers(scenario: FaultScenario) -> list[dict[str, Any]]:
     return await asyncio.to_thread(scenario.stored_events)
 
 
-def assert_no_gap(reader: Reader, event_log: list[dict[str, Any]]) -> None:
+def assert_no_gap(reader: TopicReader, event_log: list[dict[str, Any]]) -> None:
     """Asserts that each subscription continues the previous one, and that all events equal the end of the log."""
     for previous, subscription in itertools.pairwise([None, *reader.subscriptions]):
         assert subscription is not None
@@ -313,7 +313,7 @@ async def reconnecting_client(**arguments: Any) -> AsyncIterator[ReconnectingNod
         await process.wait()
 
 
-async def test_graphql_ws_client_reconnects_after_passing_close_codes(killable_product: DeployedProduct) -> None:
+async def test_graphql_ws_client_reconnects_after_retryable_codes(killable_product: DeployedProduct) -> None:
     async with client(killable_product.url, killable_product.token("ann", org="node")) as ann:
         chat = await create_chat_topic(ann)
         tokens = [killable_product.token("ann", org="node", ttl_s=ttl_s) for ttl_s in (12, 3600)]

@@ -34,14 +34,11 @@ from tests.e2e.chat_topic import (
 from tests.e2e.conftest import DeployedProduct
 from tests.product import running_product
 from tests.serving import web_process
+from tests.websocket_handshake import handshake_request
 
 AUTHORS = 4
 BATCH_SIZE = 15
 TIMEOUT_S = 30
-HANDSHAKE = (
-    "GET /graphql HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n"
-)
 
 
 @pytest.fixture
@@ -96,7 +93,7 @@ class ResumeProgress:
 
 
 @dataclass(frozen=True)
-class Disconnect:
+class PlannedDisconnect:
     """The time of a disconnect: while subscribing, after a number of bytes, or after some seconds."""
 
     while_subscribing: bool = False
@@ -104,16 +101,16 @@ class Disconnect:
     after_s: float = TIMEOUT_S
 
 
-def random_disconnect(rng: random.Random) -> Disconnect:
+def random_disconnect(rng: random.Random) -> PlannedDisconnect:
     kind = rng.random()
     if kind < 0.1:
-        return Disconnect(while_subscribing=True)
+        return PlannedDisconnect(while_subscribing=True)
     if kind < 0.5:
-        return Disconnect(after_bytes=rng.randint(1, 20_000), after_s=0.5)
-    return Disconnect(after_s=rng.uniform(0, 0.25))
+        return PlannedDisconnect(after_bytes=rng.randint(1, 20_000), after_s=0.5)
+    return PlannedDisconnect(after_s=rng.uniform(0, 0.25))
 
 
-class Connection:
+class ByteCountingWebSocket:
     """A WebSocket client that counts received bytes, so that it can disconnect within a frame."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -122,7 +119,7 @@ class Connection:
         self.bytes_left: float = float("inf")
 
     async def handshake(self, host: str) -> None:
-        self._writer.write(HANDSHAKE.format(host).encode())
+        self._writer.write(handshake_request(host))
         await self._reader.readuntil(b"\r\n\r\n")
 
     def send(self, message: object, share: float = 1) -> None:
@@ -172,9 +169,11 @@ class Connection:
 async def read_with_disconnects(progress: ResumeProgress, url: str, token: str, rng: random.Random) -> None:
     """Reads until every event has arrived. Disconnects and resumes as often as planned."""
     while not progress.is_complete:
-        disconnect = random_disconnect(rng) if progress.disconnects < progress.planned_disconnects else Disconnect()
+        disconnect = (
+            random_disconnect(rng) if progress.disconnects < progress.planned_disconnects else PlannedDisconnect()
+        )
         address = urlsplit(url)
-        connection = Connection(*await asyncio.open_connection(address.hostname, address.port))
+        connection = ByteCountingWebSocket(*await asyncio.open_connection(address.hostname, address.port))
         try:
             await connection.handshake(address.netloc)
             await read_connection(progress, connection, token, disconnect)
@@ -186,7 +185,9 @@ async def read_with_disconnects(progress: ResumeProgress, url: str, token: str, 
         progress.disconnects += 1
 
 
-async def read_connection(progress: ResumeProgress, connection: Connection, token: str, disconnect: Disconnect) -> None:
+async def read_connection(
+    progress: ResumeProgress, connection: ByteCountingWebSocket, token: str, disconnect: PlannedDisconnect
+) -> None:
     """Reads events from one connection. Raises: ConnectionError, TimeoutError when the connection ends."""
     connection.send({"type": "connection_init", "payload": {"authorization": f"Bearer {token}"}})
     payload = {"query": POSTED_EVENTS, "variables": {"topic": progress.chat.topic, "since": progress.since}}
@@ -225,7 +226,7 @@ async def post_batch(chat: ChatTopic, author: Client, texts: list[str]) -> bool:
     fields = " ".join(f"m{n}: postMessage(input: $i{n}) {{ id }}" for n in range(len(texts)))
     variables = {f"i{n}": {"topicId": chat.topic, "text": text, "idempotencyKey": text} for n, text in enumerate(texts)}
     try:
-        result = await author.post(f"mutation ({declared}) {{ {fields} }}", **variables)
+        result = await author.execute(f"mutation ({declared}) {{ {fields} }}", **variables)
     except (httpx2.HTTPError, orjson.JSONDecodeError):
         return False
     codes = {error["extensions"]["code"] for error in result.get("errors", [])}

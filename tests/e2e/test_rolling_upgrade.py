@@ -22,7 +22,7 @@ from server.auth.tokens import mint
 from tests.databases import fresh_database
 from tests.e2e.chat_topic import ChatTopic, all_messages
 from tests.e2e.last_release import last_release
-from tests.e2e.reconnecting_client import Event, ReconnectingClient
+from tests.e2e.reconnecting_client import ReceivedEvent, ReconnectingClient
 from tests.product import eventually
 from tests.serving import ServerProcess, noroshi_process, server_variables
 from tests.waiting import until
@@ -45,7 +45,7 @@ STATES = '{ scheduledPosts(latest: "now", limit: 999) { items { publications { s
 RATES = "query ($from: DateTime!, $to: DateTime!) { bounceRates(from: $from, to: $to) { sent bounced } }"
 
 
-class Deployment:
+class UpgradedDeployment:
     """Two web and two worker processes. Each is stopped and started on its own."""
 
     def __init__(self, folder: Path, variables: dict[str, str]) -> None:
@@ -96,7 +96,7 @@ def _is_ready(url: str) -> bool:
 
 
 @dataclass
-class Load:
+class UpgradeLoad:
     """The actions of clients during the upgrade, and the events that they received. Texts contain their numbers."""
 
     ann: ReconnectingClient
@@ -105,8 +105,8 @@ class Load:
     chat: ChatTopic
     has_ended: asyncio.Event = field(default_factory=asyncio.Event)
     counts: Counter[str] = field(default_factory=Counter)
-    topic_events: list[Event] = field(default_factory=list)
-    home_events: list[Event] = field(default_factory=list)
+    topic_events: list[ReceivedEvent] = field(default_factory=list)
+    home_events: list[ReceivedEvent] = field(default_factory=list)
 
     @property
     def clients(self) -> tuple[ReconnectingClient, ...]:
@@ -152,7 +152,7 @@ class Load:
 
 
 @asynccontextmanager
-async def running_load(load: Load) -> AsyncIterator[None]:
+async def running_load(load: UpgradeLoad) -> AsyncIterator[None]:
     """Runs all clients during the block. Raises their errors."""
     topic_ready, home_ready = asyncio.Event(), asyncio.Event()
     async with asyncio.TaskGroup() as group:
@@ -178,7 +178,7 @@ async def running_load(load: Load) -> AsyncIterator[None]:
                 task.cancel()
 
 
-async def _is_complete(load: Load) -> bool:
+async def _is_complete(load: UpgradeLoad) -> bool:
     """Returns whether every scheduled post has its outcome, and every event has arrived."""
     posts = (await load.ann.run(STATES))["scheduledPosts"]["items"]
     states = Counter(each["state"] for post in posts for each in post["publications"])
@@ -187,16 +187,16 @@ async def _is_complete(load: Load) -> bool:
 
 
 @pytest.fixture
-def deployment(tmp_path: Path, mongodb_uri: str, redis_url: str) -> Iterator[Deployment]:
+def deployment(tmp_path: Path, mongodb_uri: str, redis_url: str) -> Iterator[UpgradedDeployment]:
     with fresh_database(mongodb_uri, redis_url) as name:
         secret = {"NOROSHI_AUTH_SECRET": secrets.token_hex(32)}
-        deployment = Deployment(tmp_path, server_variables(mongodb_uri, redis_url, name) | secret)
+        deployment = UpgradedDeployment(tmp_path, server_variables(mongodb_uri, redis_url, name) | secret)
         yield deployment
         deployment.stop_all()
 
 
 @asynccontextmanager
-async def open_load(urls: list[str], secret: str) -> AsyncIterator[Load]:
+async def open_load(urls: list[str], secret: str) -> AsyncIterator[UpgradeLoad]:
     """Signs in a mail server and two members of a topic. One member follows the other."""
     async with AsyncExitStack() as stack:
         roles = {"ann": ("MEMBER", "OPERATOR"), "bob": ("MEMBER",), "mta": ("SERVICE",)}
@@ -212,10 +212,10 @@ async def open_load(urls: list[str], secret: str) -> AsyncIterator[Load]:
         topic = (await ann.run(create, id=community))["createTopic"]["id"]
         await bob.run("mutation ($id: ID!) { joinCommunity(communityId: $id) { id } }", id=community)
         await bob.run('mutation { follow(userId: "ann") { id } }')
-        yield Load(*clients.values(), ChatTopic(community, topic))
+        yield UpgradeLoad(*clients.values(), ChatTopic(community, topic))
 
 
-async def test_rolling_upgrade_loses_and_repeats_nothing(deployment: Deployment, tmp_path: Path) -> None:
+async def test_rolling_upgrade_loses_and_repeats_nothing(deployment: UpgradedDeployment, tmp_path: Path) -> None:
     old, new = last_release(tmp_path / "last release"), dict[str, str]()
     names = ("web 0", "worker 0", "web 1", "worker 1")
     for name in names:
@@ -229,7 +229,7 @@ async def test_rolling_upgrade_loses_and_repeats_nothing(deployment: Deployment,
         await assert_nothing_lost_or_repeated(load)
 
 
-async def assert_nothing_lost_or_repeated(load: Load) -> None:
+async def assert_nothing_lost_or_repeated(load: UpgradeLoad) -> None:
     """Compares the actions of the clients with the events that they received and the pages that they read."""
     assert [client.errors for client in load.clients] == [[], [], []]
     messages, scheduled, posts = (load.texts(kind) for kind in ("message", "scheduled", "post"))
@@ -245,7 +245,7 @@ async def assert_nothing_lost_or_repeated(load: Load) -> None:
     await until(lambda: is_counted_once(load))
 
 
-async def is_counted_once(load: Load) -> bool:
+async def is_counted_once(load: UpgradeLoad) -> bool:
     """Returns whether each delivery event is counted once."""
     today = datetime.now(UTC)
     days = {"from": (today - timedelta(days=1)).isoformat(), "to": (today + timedelta(days=1)).isoformat()}

@@ -13,7 +13,7 @@ import pytest
 
 from tests.client import Client, client
 from tests.e2e.chat_topic import ChatTopic, create_chat_topic, join, post
-from tests.e2e.readers import Reader, percentile
+from tests.e2e.readers import TopicReader, percentile
 from tests.serving import WebProcess, web_process
 
 CLOSED_WITHIN_S = 30
@@ -72,9 +72,9 @@ def memory_mib(web: WebProcess) -> float:
 
 
 @asynccontextmanager
-async def subscribed_readers(web: WebProcess, chat: ChatTopic, count: int) -> AsyncIterator[list[Reader]]:
+async def subscribed_readers(web: WebProcess, chat: ChatTopic, count: int) -> AsyncIterator[list[TopicReader]]:
     """Opens all readers and waits until they are subscribed."""
-    readers = [Reader(web.url, web.token(f"user{n % USERS}"), chat.topic) for n in range(count)]
+    readers = [TopicReader(web.url, web.token(f"user{n % USERS}"), chat.topic) for n in range(count)]
     tasks: list[asyncio.Task[None]] = []
     for start in range(0, count, 50):
         group = readers[start : start + 50]
@@ -109,7 +109,7 @@ async def background_posts(chat: ChatTopic, author: Client, messages_per_s: floa
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def wait_for_position(readers: list[Reader], position: int, deadline_s: float = 60) -> None:
+async def wait_for_position(readers: list[TopicReader], position: int, deadline_s: float = 60) -> None:
     async with asyncio.timeout(deadline_s):
         while min(reader.position for reader in readers) < position:
             await asyncio.sleep(0.05)
@@ -157,7 +157,7 @@ async def test_stalled_readers_are_closed_and_delay_no_other_reader(web: WebProc
     assert peak_mib - memory_before_mib < 1.5 * plan.stalled + 50
 
 
-def lags_s(readers: list[Reader]) -> list[float]:
+def lags_s(readers: list[TopicReader]) -> list[float]:
     """Returns the delays of all received events, by event number."""
     columns = zip(*(reader.current.lags_s for reader in readers), strict=False)
     return [lag_s for column in columns for lag_s in column]
@@ -179,7 +179,7 @@ async def assert_memory_returns(web: WebProcess, before_mib: float) -> None:
             await asyncio.sleep(0.2)
 
 
-async def assert_resumed(stalled: list[Reader], last_number: int) -> None:
+async def assert_resumed(stalled: list[TopicReader], last_number: int) -> None:
     """Asserts that stalled readers notice the closed socket, resume after their last event, and miss nothing."""
     for reader in stalled:
         assert reader.ws is not None

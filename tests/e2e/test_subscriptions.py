@@ -11,7 +11,7 @@ from typing import Any
 import pymongo
 import pytest
 
-from tests.client import Client, GraphQLFailed, Socket, client
+from tests.client import Client, GraphQLFailed, SubscriptionSocket, client
 from tests.e2e.chat_topic import (
     ChatTopic,
     create_chat_topic,
@@ -44,7 +44,7 @@ def texts(received: list[dict[str, Any]]) -> list[str]:
     return [event["message"]["text"] for event in received]
 
 
-async def subscription_error(socket: Socket, query: str, **variables: Any) -> dict[str, Any]:
+async def subscription_error(socket: SubscriptionSocket, query: str, **variables: Any) -> dict[str, Any]:
     """Subscribes. Returns the extensions of the error that the product must send at once."""
     await socket.subscribe(query, **variables)
     with pytest.raises(GraphQLFailed) as failure:
@@ -245,7 +245,7 @@ async def test_community_events_are_throttled_to_one_per_second(product: Deploye
         assert all(event == {"__typename": "TopicActivity", "topic": {"id": chat.topic}} for event in received)
 
 
-async def events_until_quiet(socket: Socket) -> list[dict[str, Any]]:
+async def events_until_quiet(socket: SubscriptionSocket) -> list[dict[str, Any]]:
     """Collects events until none has arrived for 3 s."""
     received = []
     while True:

@@ -45,7 +45,7 @@ async def fill_topic(web: WebProcess) -> ChatTopic:
 
 
 def flood(sock: socket.socket, frame: bytes) -> None:
-    """Sends the frame again and again, until the server closes the connection or stops reading for two seconds."""
+    """Sends the frame until FLOOD_BYTES are sent, the server closes the connection, or it stops reading for 2 s."""
     sock.settimeout(2)
     sent_bytes, block = 0, frame * 100
     with suppress(OSError):

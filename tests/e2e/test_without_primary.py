@@ -80,7 +80,7 @@ async def send_all_kinds(web: WebProcess, people: list[Client], chat: ChatTopic)
     """Sends hundreds of requests at once. Returns how often each code occurred."""
 
     async def send(person: Client, query: str, **variables: Any) -> list[str]:
-        return codes_of(await person.post(query, **variables))
+        return codes_of(await person.execute(query, **variables))
 
     requests = []
     for n in range(REQUESTS_PER_KIND):

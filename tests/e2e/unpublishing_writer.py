@@ -13,7 +13,7 @@ from storage.chat.changes import NewMessage
 from storage.chat.hot_pages import HotPages
 from storage.chat.messages import MessageStore
 from storage.mongo import connect
-from storage.redis.keys import Keys
+from storage.redis.keys import RedisKeys
 from storage.streams.sequencer import Sequencer
 from storage.streams.write_leases import WriteLeases
 
@@ -22,7 +22,7 @@ UNREACHABLE_REDIS_URL = "redis://127.0.0.1:1/0"
 
 async def main(uri: str, database: str, topic: str, community: str, author: str, *texts: str) -> None:
     """Posts the texts in one batch. Sends no PUBLISH to Redis, and does not relay the outbox."""
-    mongo, redis, keys = connect(uri, database), Redis.from_url(UNREACHABLE_REDIS_URL), Keys(database)
+    mongo, redis, keys = connect(uri, database), Redis.from_url(UNREACHABLE_REDIS_URL), RedisKeys(database)
     sequencer = Sequencer(mongo, WriteLeases(redis, keys), lambda *_: None, lambda _: None)
     messages = MessageStore(mongo, sequencer, HotPages(redis, keys, mongo))
     await asyncio.gather(*(messages.post(NewMessage(topic, community, author, text, None, ())) for text in texts))

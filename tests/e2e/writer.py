@@ -70,7 +70,7 @@ async def sleep_at_random() -> None:
         await asyncio.sleep(random.uniform(0, MAX_DELAY_S))
 
 
-class Writer:
+class MessageWriter:
     """A writer that posts messages as the product does."""
 
     def __init__(self, arguments: WriterArguments, stores: Stores) -> None:
@@ -90,7 +90,7 @@ class Writer:
         return message.timestamp
 
 
-class UnsafeWriter(Writer):
+class UnsafeWriter(MessageWriter):
     """A writer that inserts a message some time after it has allocated the message's timestamp.
 
     Timestamps are unique, but a message may become visible after messages with larger timestamps.
@@ -113,7 +113,7 @@ class UnsafeWriter(Writer):
         return int(head["last"])
 
 
-async def post_all(writer: Writer) -> None:
+async def post_all(writer: MessageWriter) -> None:
     """Posts every message, and prints a line for each acknowledged message."""
     numbers = iter(range(writer.arguments.count))
 
@@ -125,7 +125,7 @@ async def post_all(writer: Writer) -> None:
     await asyncio.gather(*(post_remaining() for _ in range(CONCURRENT_POSTS)))
 
 
-async def post_until_acknowledged(writer: Writer, number: int) -> int:
+async def post_until_acknowledged(writer: MessageWriter, number: int) -> int:
     while True:
         with suppress(Unavailable, PyMongoError):
             return await writer.post(number)
@@ -136,7 +136,7 @@ async def main(arguments: WriterArguments) -> None:
     async with open_stores(arguments.mongodb_uri, arguments.redis_url, arguments.database, arguments.driver) as stores:
         print("ready", flush=True)
         await asyncio.to_thread(sys.stdin.readline)
-        await post_all(UnsafeWriter(arguments, stores) if arguments.is_unsafe else Writer(arguments, stores))
+        await post_all(UnsafeWriter(arguments, stores) if arguments.is_unsafe else MessageWriter(arguments, stores))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from jobs.providers.mailer import Mailer
 from jobs.providers.social.registry import all_networks
 from jobs.providers.telephony import Telephony
 from jobs.providers.telephony.simulator import Simulator
+from jobs.providers.web_push import WebPush
 from jobs.publishing.publisher import PostPublisher
 from storage.publishing.sandbox import SandboxStore
 from storage.stores import Stores
@@ -21,8 +22,9 @@ def job_context(
     publisher: DuePostPublisher | None = None,
     mailer: Mailer | None = None,
     report_to: str | None = None,
+    web_push: WebPush | None = None,
 ) -> JobContext:
-    """Returns a worker's context. By default it reaches public addresses only, places no calls and sends no mail."""
+    """Returns a worker's context. By default it reaches public addresses only, simulates calls and sends no mail."""
     guard = egress or Egress(())
     return JobContext(
         stores,
@@ -32,4 +34,7 @@ def job_context(
         mailer or Mailer("smtp://127.0.0.1:1", "noroshi@example.org", Path()),
         bounce_alarm_percent=2.0,
         bounce_report_to=report_to,
+        web_push=web_push,
+        push_delay_s=0.0,
+        digest_delay_s=0.0,
     )

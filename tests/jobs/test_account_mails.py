@@ -1,4 +1,4 @@
-"""Mails about accounts: each is sent, however workers die, and none is sent to people who have no account."""
+"""Mails about accounts: each is sent, however workers die. Reset mails go only to people who have an account."""
 
 import asyncio
 import re
@@ -10,7 +10,7 @@ import pytest
 from jobs.account_mails import send_account_mails
 from jobs.context import JobContext
 from jobs.providers.mailer import Mailer
-from storage.identity.accounts.local_accounts import Language, NewAccount
+from storage.identity.accounts.local_accounts import MailLanguage, NewLocalAccount
 from storage.identity.accounts.mails import AccountMailKind
 from storage.identity.accounts.tokens import TokenPurpose, TokenSubject
 from storage.identity.audit import Actor
@@ -18,7 +18,7 @@ from storage.identity.roles import Role
 from storage.ids import new_id
 from storage.stores import Stores
 from tests.jobs.contexts import job_context
-from tests.storage.identity.accounts.conftest import link
+from tests.storage.identity.accounts.conftest import new_invitation
 
 pytestmark = pytest.mark.anyio
 
@@ -38,43 +38,45 @@ async def admin(stores: Stores) -> Actor:
 
 
 async def create_bea(stores: Stores, admin: Actor) -> None:
-    created = await stores.invitations.create(admin, link(address=BEA), None)
-    new = NewAccount(Actor(ORG, new_id()), BEA, "Bea", None, "no hash", Language.JA)
+    created = await stores.invitations.create(admin, new_invitation(address=BEA), None)
+    new = NewLocalAccount(Actor(ORG, new_id()), BEA, "Bea", None, "no hash", MailLanguage.JA)
     await stores.registrations.create_invited(created.token or "", new)
     await stores.mongo["account_mails"].delete_many({})
 
 
-def sent(folder: Path) -> list[tuple[str, str, str]]:
+def sent_mails(folder: Path) -> list[tuple[str, str, str]]:
     """Returns the recipient, the subject and the text of each mail."""
     mails = [message_from_bytes(file.read_bytes(), policy=policy.default) for file in sorted(folder.glob("*.eml"))]
     return [(str(mail["To"]), str(mail["Subject"]), mail.get_content()) for mail in mails]  # type: ignore[attr-defined]
 
 
 def token_in(text: str, purpose: str) -> str:
-    found = re.search(rf"^http://127\.0\.0\.1:8000/#{purpose}=([\w-]{{43}})$", text, re.MULTILINE)
-    assert found, text
-    return found[1]
+    link = re.search(rf"^http://127\.0\.0\.1:8000/#{purpose}=([\w-]{{43}})$", text, re.MULTILINE)
+    assert link, text
+    return link[1]
 
 
-@pytest.mark.parametrize(("language", "words"), [(Language.EN, "Finish your"), (Language.JA, "登録を完了")])
+@pytest.mark.parametrize(("language", "words"), [(MailLanguage.EN, "Finish your"), (MailLanguage.JA, "登録を完了")])
 async def test_registration_mail_has_a_link_for_its_address(
-    context: JobContext, tmp_path: Path, language: Language, words: str
+    context: JobContext, tmp_path: Path, language: MailLanguage, words: str
 ) -> None:
     await context.stores.account_mails.add(AccountMailKind.REGISTRATION, ORG, BEA, language)
     assert await send_account_mails(context) == 1
     assert await send_account_mails(context) == 0
-    ((recipient, subject, text),) = sent(tmp_path)
+    ((recipient, subject, text),) = sent_mails(tmp_path)
     assert BEA in recipient
     assert words in subject
-    found = await context.stores.account_tokens.find(TokenPurpose.REGISTRATION, token_in(text, "verification"))
-    assert found == TokenSubject(ORG, address=BEA)
+    subject_of_token = await context.stores.account_tokens.find(
+        TokenPurpose.REGISTRATION, token_in(text, "verification")
+    )
+    assert subject_of_token == TokenSubject(ORG, address=BEA)
 
 
 async def test_registration_of_a_known_address_has_no_token(context: JobContext, admin: Actor, tmp_path: Path) -> None:
     await create_bea(context.stores, admin)
-    await context.stores.account_mails.add(AccountMailKind.REGISTRATION, ORG, BEA, Language.EN)
+    await context.stores.account_mails.add(AccountMailKind.REGISTRATION, ORG, BEA, MailLanguage.EN)
     await send_account_mails(context)
-    ((_, subject, text),) = sent(tmp_path)
+    ((_, subject, text),) = sent_mails(tmp_path)
     assert subject == "You already have a Noroshi account"
     assert "#" not in text
 
@@ -84,12 +86,12 @@ async def test_reset_mail_goes_to_people_with_an_account_only(
 ) -> None:
     await create_bea(context.stores, admin)
     for address in ("nobody@example.org", BEA):
-        await context.stores.account_mails.add(AccountMailKind.RESET, ORG, address, Language.EN)
+        await context.stores.account_mails.add(AccountMailKind.RESET, ORG, address, MailLanguage.EN)
     assert await send_account_mails(context) == 2
-    ((recipient, _, text),) = sent(tmp_path)
+    ((recipient, _, text),) = sent_mails(tmp_path)
     assert recipient == f"Bea <{BEA}>"
-    found = await context.stores.account_tokens.find(TokenPurpose.RESET, token_in(text, "reset"))
-    assert (found.organization_id, found.address) == (ORG, BEA)
+    subject = await context.stores.account_tokens.find(TokenPurpose.RESET, token_in(text, "reset"))
+    assert (subject.organization_id, subject.address) == (ORG, BEA)
     assert await context.stores.mongo["account_mails"].count_documents({}) == 0
 
 
@@ -98,15 +100,17 @@ async def test_deactivated_user_gets_no_reset_mail(context: JobContext, admin: A
     account = await context.stores.local_accounts.find(ORG, BEA)
     assert account is not None
     await context.stores.user_administration.deactivate(admin, account.user_id, "left")
-    await context.stores.account_mails.add(AccountMailKind.RESET, ORG, BEA, Language.EN)
+    await context.stores.account_mails.add(AccountMailKind.RESET, ORG, BEA, MailLanguage.EN)
     await send_account_mails(context)
-    assert sent(tmp_path) == []
+    assert sent_mails(tmp_path) == []
 
 
-async def test_invitation_mail_has_a_further_link(context: JobContext, admin: Actor, tmp_path: Path) -> None:
-    created = await context.stores.invitations.create(admin, link(Role.OPERATOR, address=BEA), None)
+async def test_mailed_link_is_another_link_of_the_same_invitation(
+    context: JobContext, admin: Actor, tmp_path: Path
+) -> None:
+    created = await context.stores.invitations.create(admin, new_invitation(Role.OPERATOR, address=BEA), None)
     await send_account_mails(context)
-    ((recipient, _, text),) = sent(tmp_path)
+    ((recipient, _, text),) = sent_mails(tmp_path)
     assert BEA in recipient
     assert "Ada <b> invites you" in text
     for token in (created.token or "", token_in(text, "invitation")):
@@ -114,18 +118,18 @@ async def test_invitation_mail_has_a_further_link(context: JobContext, admin: Ac
 
 
 async def test_revoked_invitation_is_not_mailed(context: JobContext, admin: Actor, tmp_path: Path) -> None:
-    created = await context.stores.invitations.create(admin, link(address=BEA), None)
+    created = await context.stores.invitations.create(admin, new_invitation(address=BEA), None)
     await context.stores.invitations.revoke(admin, created.invitation.id)
     assert await send_account_mails(context) == 1
-    assert sent(tmp_path) == []
+    assert sent_mails(tmp_path) == []
     assert await context.stores.mongo["account_mails"].count_documents({}) == 0
 
 
 async def test_mail_of_a_dead_worker_or_server_is_sent_later(context: JobContext, tmp_path: Path) -> None:
     mails = context.stores.account_mails
-    await mails.add(AccountMailKind.REGISTRATION, ORG, BEA, Language.EN)
-    unreachable = job_context(context.stores)
-    assert await send_account_mails(unreachable) == 1
+    await mails.add(AccountMailKind.REGISTRATION, ORG, BEA, MailLanguage.EN)
+    context_without_mail_server = job_context(context.stores)
+    assert await send_account_mails(context_without_mail_server) == 1
     assert await send_account_mails(context) == 0, "The mail must not be tried again at once."
     past = {"$set": {"due": await context.stores.mongo.now()}}
     await context.stores.mongo["account_mails"].update_many({}, past)
@@ -133,12 +137,12 @@ async def test_mail_of_a_dead_worker_or_server_is_sent_later(context: JobContext
     assert await send_account_mails(context) == 0
     await context.stores.mongo["account_mails"].update_many({}, past)
     assert await send_account_mails(context) == 1
-    assert len(sent(tmp_path)) == 1
+    assert len(sent_mails(tmp_path)) == 1
 
 
-async def test_workers_that_sweep_at_once_send_each_mail_once(context: JobContext, tmp_path: Path) -> None:
+async def test_concurrent_sweeps_send_each_mail_once(context: JobContext, tmp_path: Path) -> None:
     for n in range(6):
-        await context.stores.account_mails.add(AccountMailKind.REGISTRATION, ORG, f"p{n}@example.org", Language.EN)
+        await context.stores.account_mails.add(AccountMailKind.REGISTRATION, ORG, f"p{n}@example.org", MailLanguage.EN)
     await asyncio.gather(*(send_account_mails(context) for _ in range(4)))
     tokens = await context.stores.mongo["account_tokens"].count_documents({})
-    assert (len(sent(tmp_path)), tokens) == (6, 6)
+    assert (len(sent_mails(tmp_path)), tokens) == (6, 6)

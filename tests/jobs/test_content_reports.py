@@ -1,10 +1,10 @@
-"""The sweeper that carries out decisions about content reports."""
+"""Decisions about content reports that were not carried out within 30 s are carried out by a sweeper."""
 
 import pytest
 
 from jobs.content_reports import finish_report_effects
 from storage.chat.moderation_changes import Moderator
-from storage.feed.content_reports.changes import CONTENT_REPORTS, NewReport, Verdict
+from storage.feed.content_reports.changes import CONTENT_REPORTS, NewReport, ReportRuling
 from storage.feed.content_reports.records import ContentReportCategory, ContentReportDecision, ContentReportSubject
 from storage.stores import Stores
 from tests.jobs.contexts import job_context
@@ -22,7 +22,7 @@ async def test_sweep_removes_the_message_of_a_decided_report(stores: Stores) -> 
     new = NewReport(organization_id, subject, message.id, community_id, "bob", "cat", category, "", "rude")
     await stores.content_reports.file(new)
     report = await stores.content_reports.get(organization_id, new.id)
-    await stores.content_reports.decide(report, Moderator("ann"), Verdict(ContentReportDecision.REMOVE, "x", None))
+    await stores.content_reports.decide(report, Moderator("ann"), ReportRuling(ContentReportDecision.REMOVE, "x", None))
     context = job_context(stores)
     assert await finish_report_effects(context) == 0
     await stores.mongo[CONTENT_REPORTS].update_one({"_id": new.id}, [{"$set": {"effect_due": "$at"}}])

@@ -2,42 +2,48 @@
 
 import asyncio
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
+from jobs.account_mails import send_account_mails
 from jobs.erasures import erase_users
 from jobs.fan_out import finish_fan_outs
+from jobs.providers.mailer import Mail, Mailer
+from jobs.publishing.failure_mails import send_failure_mails
 from storage.identity.audit import Actor
-from storage.identity.privacy_rules import Erasure, Person, batches
+from storage.identity.privacy_rules import ErasureMethod, read_batches
+from storage.ids import UserKey
 from storage.privacy.erasures import ErasureState
 from storage.privacy.registry import PERSONAL_DATA
 from storage.privacy.steps import ERASED_NAME, STEPS
 from storage.stores import Stores
-from tests.canary import WORD, create_canary, documents_with_strings, found_strings, keys_with_strings
+from tests.canary import TEXTS_WITHOUT_PERSON, create_canary, text_arguments
 from tests.jobs.contexts import job_context
 from tests.resolvers.people import TOPIC_EVENTS, SignIn, until_outbox_is_empty
+from tests.stored_strings import WORD, documents_with_strings, files_with_strings, found_strings, keys_with_strings
 
 pytestmark = pytest.mark.anyio
 
-CANARY = Person("acme", "user-1")
+CANARY = UserKey("acme", "user-1")
 MAX_SWEEPS = 50
 
 
 async def make_due(stores: Stores) -> None:
-    """Ends the wait and the claims of all erasures."""
+    """Makes all erasures due now, also those that wait or are claimed."""
     await stores.mongo["erasures"].update_many(
         {"due": {"$exists": True}}, [{"$set": {"due": {"$subtract": ["$$NOW", 1]}}}]
     )
 
 
-async def request(stores: Stores) -> None:
-    """Has the canary erased, by the canary's own request."""
+async def request_erasure(stores: Stores) -> None:
+    """Requests the canary's erasure, as the canary."""
     await stores.erasures.request(Actor(*CANARY), CANARY.user_id, f"@{WORD}_q")
 
 
-async def erase(stores: Stores, workers: int = 1) -> None:
+async def run_until_erased(stores: Stores, workers: int = 1, mailer: Mailer | None = None) -> None:
     """Runs the sweepers of some workers until the erasure is completed."""
-    jobs = job_context(stores)
+    jobs = job_context(stores, mailer=mailer)
     for _ in range(MAX_SWEEPS):
         await make_due(stores)
         await asyncio.gather(finish_fan_outs(jobs), *(erase_users(jobs) for _ in range(workers)))
@@ -59,15 +65,23 @@ def test_search_finds_strings_in_all_encodings(text: str) -> None:
     assert found_strings(b"nothing") == []
 
 
+def test_search_of_files_names_file_and_line(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    log = tmp_path / "folder" / "log"
+    log.write_text(f'first\n{{"user": "{WORD}_q"}}\nlast\n')
+    (line,) = files_with_strings(tmp_path)[str(log)]
+    assert f"{WORD}_q" in line
+
+
 async def test_nothing_about_an_erased_person_is_left(stores: Stores) -> None:
     await create_canary(stores)
-    held = {
+    expected_collections = {
         *("users", "memberships", "messages", "posts", "scheduled_posts", "publications", "sandbox_posts", "accounts"),
         *("audit", "mail_audit", "mail_addresses", "mail_domains", "idempotency", "community_restrictions"),
     }
-    assert held <= (await documents_with_strings(stores.mongo)).keys()
-    await request(stores)
-    await erase(stores)
+    assert expected_collections <= (await documents_with_strings(stores.mongo)).keys()
+    await request_erasure(stores)
+    await run_until_erased(stores)
     assert await documents_with_strings(stores.mongo) == {}
     assert await keys_with_strings(stores.redis, stores.keys.prefix) == []
     user = await stores.users.get(*CANARY)
@@ -81,24 +95,44 @@ async def test_nothing_about_an_erased_person_is_left(stores: Stores) -> None:
     assert (user.follower_count, user.following_count) == (0, 0)
 
 
+async def test_stored_mails_to_an_erased_person_are_deleted(stores: Stores, tmp_path: Path) -> None:
+    """The invitation is for the person's address. The notice of a failed publication is for the person."""
+    mailer = Mailer(None, "noroshi@example.org", tmp_path)
+    jobs = job_context(stores, mailer=mailer)
+    await create_canary(stores)
+    await mailer.send(Mail("Bob", "bob@example.org", "Unread", "2 things", recipient=UserKey("acme", "bob")), "bobs")
+    assert (await send_account_mails(jobs), await send_failure_mails(jobs)) == (2, 1)
+    assert len(files_with_strings(tmp_path)) == 2
+    await request_erasure(stores)
+    await run_until_erased(stores, mailer=mailer)
+    assert [file.name for file in tmp_path.iterdir()] == ["bobs.eml"]
+
+
+async def test_person_has_used_every_text_of_mutations(stores: Stores) -> None:
+    canary, _ = await create_canary(stores)
+    unused = set(text_arguments()) - canary.used_arguments - TEXTS_WITHOUT_PERSON.keys()
+    assert not unused, "Let the person use the argument in tests/canary.py, so that an erasure has to find its text."
+    assert set(text_arguments()) >= TEXTS_WITHOUT_PERSON.keys()
+
+
 async def test_registry_finds_nothing_of_an_erased_person(stores: Stores) -> None:
     """Only tombstones, emptied records and the user's record are left."""
     await create_canary(stores)
-    await request(stores)
-    await erase(stores)
+    await request_erasure(stores)
+    await run_until_erased(stores)
     left = {
         entry.collection
         for entry in PERSONAL_DATA.values()
         for rule in entry.rules
-        async for documents in batches(stores.mongo, entry.collection, rule.documents, CANARY)
-        if documents or rule.erasure is not Erasure.CHANGE
+        async for documents in read_batches(stores.mongo, entry.collection, rule.documents, CANARY)
+        if documents or rule.erasure is not ErasureMethod.CHANGE
     }
     assert left == {"users", "messages", "posts", "scheduled_posts", "accounts"}
 
 
 async def test_erasure_killed_at_each_step_is_completed(stores: Stores) -> None:
     await create_canary(stores)
-    await request(stores)
+    await request_erasure(stores)
     jobs = job_context(stores)
 
     async def die(_changed: int) -> None:
@@ -110,14 +144,14 @@ async def test_erasure_killed_at_each_step_is_completed(stores: Stores) -> None:
         with suppress(asyncio.CancelledError):
             await stores.eraser.run(step, CANARY, die)
     assert (await stores.erasures.find(*CANARY)).state is ErasureState.PENDING  # type: ignore[union-attr]
-    await erase(stores)
+    await run_until_erased(stores)
     assert await documents_with_strings(stores.mongo) == {}
 
 
 async def test_concurrent_workers_erase_once(stores: Stores) -> None:
     _, bob = await create_canary(stores)
-    await request(stores)
-    await erase(stores, workers=3)
+    await request_erasure(stores)
+    await run_until_erased(stores, workers=3)
     assert await documents_with_strings(stores.mongo) == {}
     followed = await stores.users.get("acme", bob.id)
     assert (followed.follower_count, followed.following_count) == (0, 0)
@@ -125,22 +159,22 @@ async def test_concurrent_workers_erase_once(stores: Stores) -> None:
 
 async def test_erasure_waits_and_then_continues_after_a_dead_worker(stores: Stores) -> None:
     await SignIn(stores)("user-1", handle=f"{WORD}_q")
-    await request(stores)
+    await request_erasure(stores)
     assert await stores.erasures.claim() is None
     await make_due(stores)
     assert await stores.erasures.claim() is not None
     assert await stores.erasures.claim() is None
-    await erase(stores)
+    await run_until_erased(stores)
 
 
-async def test_open_clients_see_deletions_and_other_people_stay(stores: Stores) -> None:
+async def test_clients_see_deletions_and_texts_of_others_stay(stores: Stores) -> None:
     _, bob = await create_canary(stores)
-    (topic,) = [document["_id"] async for document in stores.mongo["topics"].find()]
+    (topic,) = [each["_id"] async for each in stores.mongo["topics"].find({"title": "Tides"})]
     before = [text for text in await bob.texts(topic) if text and WORD not in text]
     async with bob.subscribed(TOPIC_EVENTS, topic=topic) as events:
-        await request(stores)
-        await erase(stores)
-        deleted = {(await events.event())["type"] for _ in range(2)}
+        await request_erasure(stores)
+        await run_until_erased(stores)
+        deleted = {(await events.next_event())["type"] for _ in range(2)}
     assert deleted == {"MessageDeleted"}
     assert [text for text in await bob.texts(topic) if text] == before
     assert await bob.home() == ["Hello"]
@@ -148,11 +182,26 @@ async def test_open_clients_see_deletions_and_other_people_stay(stores: Stores) 
     assert [item["reactions"] for item in page["items"]] == [[] for _ in page["items"]]
 
 
+async def test_erased_person_is_in_no_conversation(stores: Stores) -> None:
+    _, bob = await create_canary(stores)
+    await request_erasure(stores)
+    await run_until_erased(stores)
+    topics = [each["direct"] async for each in stores.mongo["topics"].find({"direct": {"$exists": True}})]
+    assert all("user-1" not in [*each["joined"], *each["requested"]] for each in topics)
+    assert sorted([*each["left"], *each["declined"]] for each in topics) == [["user-1"]] * 2
+    (pair,) = (await bob.do('{ done: conversations(latest: "now") { items { id people { user { name } } } } }'))[
+        "items"
+    ]
+    assert {each["user"]["name"] for each in pair["people"]} == {ERASED_NAME, "bob"}
+    post = 'mutation ($id: ID!) { postMessage(input: { topicId: $id, text: "Hello?" }) { id } }'
+    assert await bob.code(post, id=pair["id"]) == "FORBIDDEN"
+
+
 async def test_same_user_id_in_another_organization_is_untouched(stores: Stores) -> None:
     await create_canary(stores)
     await create_canary(stores, "other")
-    await request(stores)
-    await erase(stores)
+    await request_erasure(stores)
+    await run_until_erased(stores)
     left = await documents_with_strings(stores.mongo)
     assert {"users", "messages", "posts", "scheduled_posts", "publications", "accounts", "audit"} <= left.keys()
     other = await stores.users.get("other", CANARY.user_id)
@@ -162,10 +211,10 @@ async def test_same_user_id_in_another_organization_is_untouched(stores: Stores)
 async def test_token_of_an_erased_person_changes_nothing(stores: Stores) -> None:
     sign_in = SignIn(stores)
     await sign_in("user-1", handle=f"{WORD}_q")
-    await request(stores)
+    await request_erasure(stores)
     users = stores.users
     assert (await users.sign_in("acme", "user-1", (), f"{WORD} again", f"{WORD}_q", f"{WORD}@example.net")).is_erased
-    await erase(stores)
+    await run_until_erased(stores)
     again = await users.sign_in("acme", "user-1", (), f"{WORD} again", f"{WORD}_q", f"{WORD}@example.net")
     assert again.is_deactivated
     assert await documents_with_strings(stores.mongo) == {}

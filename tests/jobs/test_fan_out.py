@@ -84,7 +84,7 @@ async def complete_feeds(feed: FeedScenario, jobs: JobContext) -> None:
 async def home_feed_of(feed: FeedScenario, reader: str) -> list[int]:
     """Returns the timestamps of a reader's whole home feed, oldest first."""
     home = feed.stores.home
-    viewer = await home.reader(feed.organization_id, reader, frozenset())
+    viewer = await home.load_reader(feed.organization_id, reader, frozenset())
     return [post.timestamp for post in (await home.page(viewer, timeline_range(latest=NOW, limit=200))).items][::-1]
 
 
@@ -141,7 +141,7 @@ async def test_deleted_post_emits_removal_to_every_subscriber(feed: FeedScenario
     await feed.backdate("feeds", "seen_at", {"_id.u": rebuilt}, days=31)
     post = await feed.post()
     await complete_feeds(feed, workers[0])
-    assert await feed.stores.home.record_visit(org, rebuilt) is HomeFeedState.REBUILDING
+    assert await feed.stores.home.record_read(org, rebuilt) is HomeFeedState.REBUILDING
     assert await rebuild_feeds(workers[0]) == 1
     await follow(feed, backfilled)
     await delete_and_assert_removals(feed, workers[0], post, pushed, rebuilt, backfilled)

@@ -1,7 +1,7 @@
 """The command line: `python -m tests.lab --seed 7 --minutes 5 --nemesis kill,partition`.
 
 The laboratory starts itself again in network, mount and process namespaces of its own. When the first process of these
-namespaces ends, also by Ctrl-C or a crash, the kernel ends all other processes and removes all mounts and hosts.
+namespaces ends, the kernel ends all other processes and removes all mounts and hosts. So does Ctrl-C or a crash.
 """
 
 import argparse
@@ -85,6 +85,7 @@ def _remove(folder: Path) -> None:
 
 
 def missing_requirement(faults: list[str]) -> str | None:
+    """Returns a sentence about what the laboratory lacks for these faults, or None if it can run."""
     if sys.platform != "linux" or os.geteuid() != 0:
         return "it needs Linux and the user root."
     for program, package in {"ip": "iproute2", "nft": "nftables", "unshare": "util-linux"}.items():

@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,9 +16,10 @@ from server.embedded import find_mongod, find_valkey
 from tests.databases import CREDENTIAL_KEYS
 from tests.jobs.providers.telephony.twin import SECRET as TELEPHONY_SECRET
 from tests.keys import ADDRESS_KEYS_SETTING
-from tests.lab.hosts import SUBNET, Host
-from tests.lab.programs import Program
+from tests.lab.hosts import SUBNET, LaboratoryHost
+from tests.lab.programs import LaboratoryProgram
 from tests.product import NO_WRITE_LIMITS, NOROSHI
+from tests.waiting import poll_until_true
 
 MONGO_PORT, REDIS_PORT, SENTINEL_PORT, WEB_PORT = 27017, 6379, 26379, 8000
 AUTH_SECRET = "the secret of the laboratory's tokens"
@@ -31,11 +31,11 @@ CREDENTIAL_KEYS_SETTING = ",".join(f"{n}:{base64.b64encode(key).decode()}" for n
 
 
 @dataclass
-class Cluster:
+class LaboratoryCluster:
     """The programs by name, on three hosts."""
 
-    hosts: list[Host]
-    programs: dict[str, Program]
+    hosts: list[LaboratoryHost]
+    programs: dict[str, LaboratoryProgram]
     kept_away: set[str] = field(default_factory=set)
     """Names of programs that must not be started, because an outage keeps them away."""
 
@@ -43,7 +43,7 @@ class Cluster:
     def web_urls(self) -> list[str]:
         return [f"http://{program.host.address}:{WEB_PORT}" for program in self.of_kind("web")]
 
-    def of_kind(self, *kinds: str) -> list[Program]:
+    def of_kind(self, *kinds: str) -> list[LaboratoryProgram]:
         """Returns the programs of these kinds."""
         return [program for program in self.programs.values() if program.kind in kinds]
 
@@ -52,24 +52,24 @@ class Cluster:
         for program in self.of_kind("mongod", "redis", "sentinel"):
             program.start()
         await self._initiate()
-        await _until(self._migrate, "The data can't be migrated.")
+        await _wait_until(self._migrate, "The data can't be migrated.")
         await self.wait_until_ready()
 
     async def wait_until_ready(self, deadline_s: float = START_DEADLINE_S) -> None:
-        """Waits until all members and both web processes serve. Restarts ended programs. Raises: TimeoutError."""
-        await _until(self._are_members_healthy, "The members of the replica set are not healthy.", deadline_s)
+        """Waits until all members and both web processes serve. Starts ended programs again. Raises: TimeoutError."""
+        await _wait_until(self._are_members_healthy, "The members of the replica set are not healthy.", deadline_s)
         for url in self.web_urls:
-            await _until(partial(self._is_ready, url), f"{url} is not ready.", deadline_s)
+            await _wait_until(partial(self._is_ready, url), f"{url} is not ready.", deadline_s)
 
-    async def primary(self) -> Program:
-        """Returns the primary that the members agree on. Raises: PyMongoError."""
+    async def primary(self) -> LaboratoryProgram:
+        """Returns the primary that the members agree on. Raises: PyMongoError; LookupError if there is none."""
         async with AsyncMongoClient[dict[str, Any]](self.mongodb_uri, serverSelectionTimeoutMS=10_000) as client:
             await client.admin.command("ping")
             address, _ = await client.primary or ("", 0)
-        return next(each for each in self.of_kind("mongod") if each.host.address == address)
+        return {each.host.address: each for each in self.of_kind("mongod")}[address]
 
     async def step_down(self) -> str:
-        """Makes the primary step down, and returns its name. Raises: PyMongoError."""
+        """Makes the primary step down, and returns its name. Raises: PyMongoError; LookupError if there is none."""
         primary = await self.primary()
         uri = f"mongodb://{primary.host.address}:{MONGO_PORT}/?directConnection=true"
         async with AsyncMongoClient[dict[str, Any]](uri, serverSelectionTimeoutMS=5_000) as client:
@@ -94,7 +94,7 @@ class Cluster:
                     return error.code == ALREADY_INITIATED
             return True
 
-        await _until(initiate, "The replica set can't be initiate.")
+        await _wait_until(initiate, "The replica set can't be initiated.")
 
     def start_stopped(self) -> None:
         """Starts every program that does not run and is not kept away, as a supervisor does."""
@@ -129,7 +129,7 @@ class Cluster:
         return states == ["PRIMARY"] + ["SECONDARY"] * (len(self.hosts) - 1)
 
 
-def plan_cluster(hosts: list[Host], logs: Path, telephony_url: str, with_clocks: bool) -> Cluster:
+def plan_cluster(hosts: list[LaboratoryHost], logs: Path, telephony_url: str, with_clocks: bool) -> LaboratoryCluster:
     """Returns the programs of a deployment, none of which runs yet."""
     programs = [_mongod(number, host, logs) for number, host in enumerate(hosts, start=1)]
     programs += [_redis(number, host, hosts[0], logs) for number, host in enumerate(hosts[:2], start=1)]
@@ -137,20 +137,22 @@ def plan_cluster(hosts: list[Host], logs: Path, telephony_url: str, with_clocks:
     variables = _variables(hosts, telephony_url)
     for number, host in enumerate(hosts[:2], start=1):
         command = [*NOROSHI, "web", "--host", host.address, "--port", str(WEB_PORT)]
-        programs.append(Program(f"web{number}", host, command, logs / f"web{number}.log", variables))
+        programs.append(LaboratoryProgram(f"web{number}", host, command, logs / f"web{number}.log", variables))
     for number, host in enumerate(hosts[1:], start=1):
-        programs.append(Program(f"worker{number}", host, [*NOROSHI, "worker"], logs / f"worker{number}.log", variables))
+        programs.append(
+            LaboratoryProgram(f"worker{number}", host, [*NOROSHI, "worker"], logs / f"worker{number}.log", variables)
+        )
     if with_clocks:
         _give_clocks([each for each in programs if each.kind in ("web", "worker")], logs)
-    return Cluster(hosts, {program.name: program for program in programs})
+    return LaboratoryCluster(hosts, {program.name: program for program in programs})
 
 
-def mongodb_uri(hosts: list[Host]) -> str:
+def mongodb_uri(hosts: list[LaboratoryHost]) -> str:
     """Returns the address of the replica set."""
     return f"mongodb://{','.join(f'{host.address}:{MONGO_PORT}' for host in hosts)}/?replicaSet=rs0"
 
 
-def _variables(hosts: list[Host], telephony_url: str) -> dict[str, str]:
+def _variables(hosts: list[LaboratoryHost], telephony_url: str) -> dict[str, str]:
     sentinels = ",".join(f"{host.address}:{SENTINEL_PORT}" for host in hosts)
     return {
         "MONGODB_URI": mongodb_uri(hosts),
@@ -172,7 +174,7 @@ def _variables(hosts: list[Host], telephony_url: str) -> dict[str, str]:
     }
 
 
-def _mongod(number: int, host: Host, logs: Path) -> Program:
+def _mongod(number: int, host: LaboratoryHost, logs: Path) -> LaboratoryProgram:
     data = host.disk / "mongodb"
     data.mkdir()
     command = [
@@ -180,10 +182,10 @@ def _mongod(number: int, host: Host, logs: Path) -> Program:
         *("--port", str(MONGO_PORT), "--nounixsocket", "--oplogSize", "64", "--wiredTigerCacheSizeGB", "0.25"),
         *("--setParameter", "diagnosticDataCollectionEnabled=false"),
     ]
-    return Program(f"mongod{number}", host, command, logs / f"mongod{number}.log")
+    return LaboratoryProgram(f"mongod{number}", host, command, logs / f"mongod{number}.log")
 
 
-def _redis(number: int, host: Host, first_master: Host, logs: Path) -> Program:
+def _redis(number: int, host: LaboratoryHost, first_master: LaboratoryHost, logs: Path) -> LaboratoryProgram:
     data = host.disk / "redis"
     data.mkdir()
     command = [
@@ -194,10 +196,10 @@ def _redis(number: int, host: Host, first_master: Host, logs: Path) -> Program:
     ]
     if host is not first_master:
         command += ["--replicaof", first_master.address, str(REDIS_PORT)]
-    return Program(f"redis{number}", host, command, logs / f"redis{number}.log")
+    return LaboratoryProgram(f"redis{number}", host, command, logs / f"redis{number}.log")
 
 
-def _sentinel(number: int, host: Host, first_master: Host, logs: Path) -> Program:
+def _sentinel(number: int, host: LaboratoryHost, first_master: LaboratoryHost, logs: Path) -> LaboratoryProgram:
     file = host.disk / "sentinel.conf"
     file.write_text(
         f"port {SENTINEL_PORT}\nbind {host.address}\ndir {host.disk}\nprotected-mode no\n"
@@ -205,22 +207,28 @@ def _sentinel(number: int, host: Host, first_master: Host, logs: Path) -> Progra
         "sentinel down-after-milliseconds main 6000\nsentinel failover-timeout main 6000\n"
     )
     command = [str(find_valkey()), str(file), "--sentinel"]
-    return Program(f"sentinel{number}", host, command, logs / f"sentinel{number}.log")
+    return LaboratoryProgram(f"sentinel{number}", host, command, logs / f"sentinel{number}.log")
 
 
-def _give_clocks(programs: list[Program], folder: Path) -> None:
+def _give_clocks(programs: list[LaboratoryProgram], folder: Path) -> None:
     for program in programs:
         program.clock = folder / f"{program.name}.clock"
         program.set_clock(0)
 
 
-async def _until(condition: Callable[[], Awaitable[bool]], failure: str, deadline_s: float = START_DEADLINE_S) -> None:
-    ends_at = time.monotonic() + deadline_s
-    while time.monotonic() < ends_at:
+async def _wait_until(
+    condition: Callable[[], Awaitable[bool]], failure: str, deadline_s: float = START_DEADLINE_S
+) -> None:
+    """Waits until the condition is true. Exceptions of a program that is not reachable yet count as false.
+
+    Raises: TimeoutError with the text `failure`.
+    """
+
+    async def is_true() -> bool:
         try:
-            if await condition():
-                return
+            return await condition()
         except (PyMongoError, httpx2.HTTPError):
-            pass
-        await asyncio.sleep(0.3)
-    raise TimeoutError(failure)
+            return False
+
+    if not await poll_until_true(is_true, deadline_s, interval_s=0.3):
+        raise TimeoutError(failure)

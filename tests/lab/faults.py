@@ -11,10 +11,10 @@ from pathlib import Path
 
 from pymongo.errors import PyMongoError
 
-from tests.lab.cluster import MONGO_PORT, REDIS_PORT, SENTINEL_PORT, Cluster
+from tests.lab.cluster import MONGO_PORT, REDIS_PORT, SENTINEL_PORT, LaboratoryCluster
 from tests.lab.history import HistoryRecorder
-from tests.lab.hosts import Host
-from tests.lab.programs import Program
+from tests.lab.hosts import LaboratoryHost
+from tests.lab.programs import LaboratoryProgram
 
 SUSPENDED_S = 20.0
 RESTART_DEADLINE_S = 60.0
@@ -23,9 +23,9 @@ BLOCK_BYTES = 1 << 20
 
 @dataclass
 class Nemesis:
-    """Injects faults that are chosen at random, one after another. The name is that of the same part of Jepsen."""
+    """Injects faults that are chosen at random, one after another. Named after the part of Jepsen that does so."""
 
-    cluster: Cluster
+    cluster: LaboratoryCluster
     history: HistoryRecorder
     rng: random.Random
     ended: asyncio.Event
@@ -58,27 +58,27 @@ class Nemesis:
             async with asyncio.timeout(seconds):
                 await self.ended.wait()
 
-    async def choose_host(self) -> Host:
+    async def choose_host(self) -> LaboratoryHost:
         """Returns the host of the primary in half of the cases, otherwise any host."""
         if self.rng.random() < 0.5:
-            with suppress(PyMongoError):
+            with suppress(PyMongoError, LookupError):
                 return (await self.cluster.primary()).host
         return self.rng.choice(self.cluster.hosts)
 
-    async def choose_program(self) -> Program:
+    async def choose_program(self) -> LaboratoryProgram:
         """Returns the primary in a third of the cases, otherwise any program."""
         if self.rng.random() < 0.33:
-            with suppress(PyMongoError):
+            with suppress(PyMongoError, LookupError):
                 return await self.cluster.primary()
         return self.rng.choice(list(self.cluster.programs.values()))
 
-    def others(self, host: Host) -> list[Host]:
+    def others(self, host: LaboratoryHost) -> list[LaboratoryHost]:
         """Returns the hosts other than this one."""
         return [each for each in self.cluster.hosts if each is not host]
 
 
 async def kill(nemesis: Nemesis) -> str:
-    """Kills any program, and starts it again after some seconds."""
+    """Kills any program, and waits some seconds. `Nemesis.heal` then starts the program again."""
     program = await nemesis.choose_program()
     program.kill()
     await nemesis.pause(nemesis.rng.uniform(0, 8))
@@ -99,7 +99,7 @@ async def partition(nemesis: Nemesis) -> str:
     return f"partitioned {host.name}: {direction}"
 
 
-def drop_packets(nemesis: Nemesis, host: Host, direction: str) -> None:
+def drop_packets(nemesis: Nemesis, host: LaboratoryHost, direction: str) -> None:
     """Drops packets between the host and the other hosts: incoming, outgoing, or both."""
     others = nemesis.others(host)
     if direction != "outgoing":
@@ -181,12 +181,12 @@ async def elect(nemesis: Nemesis) -> str:
     """Makes the primary step down."""
     try:
         return f"{await nemesis.cluster.step_down()} stepped down"
-    except PyMongoError as error:
+    except (PyMongoError, LookupError) as error:
         return f"no primary stepped down: {type(error).__name__}"
 
 
-Fault = Callable[[Nemesis], Awaitable[str]]
-FAULTS: dict[str, Fault] = {
+InjectFault = Callable[[Nemesis], Awaitable[str]]
+FAULTS: dict[str, InjectFault] = {
     "kill": kill,
     "partition": partition,
     "suspend": suspend,

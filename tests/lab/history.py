@@ -12,7 +12,7 @@ Outcome = Literal["ok", "fail", "unknown"]
 """`ok`: took effect. `fail`: provably had no effect. `unknown`: may have had an effect, or may still have one."""
 
 
-class Operation(TypedDict):
+class RecordedOperation(TypedDict):
     """One operation. `begin` and `end` are Unix seconds of the laboratory's clock, which no fault changes."""
 
     process: str
@@ -28,7 +28,7 @@ class Operation(TypedDict):
 FINAL = "final"
 """The process that reads everything after all faults are healed."""
 
-History = list[Operation]
+History = list[RecordedOperation]
 
 
 @dataclass
@@ -55,9 +55,9 @@ class HistoryRecorder:
         begin: float,
         outcome: Outcome,
         result: Any,
-    ) -> Operation:
+    ) -> RecordedOperation:
         """Appends an operation that ends now."""
-        recorded = Operation(
+        recorded = RecordedOperation(
             process=process,
             area=area,
             operation=operation,
@@ -76,11 +76,6 @@ class HistoryRecorder:
         self._out.close()
 
 
-def load(file: Path) -> History:
-    """Reads a history that an earlier run has kept."""
-    return [orjson.loads(line) for line in file.read_bytes().splitlines()]
-
-
-def select(history: History, *operations: str, outcome: Outcome | None = "ok") -> Iterator[Operation]:
-    """Yields the operations of these names with this outcome, or with any outcome."""
+def select(history: History, *operations: str, outcome: Outcome | None = "ok") -> Iterator[RecordedOperation]:
+    """Yields the operations of these names with this outcome, or with any outcome if it is None."""
     return (each for each in history if each["operation"] in operations and outcome in (None, each["outcome"]))

@@ -19,7 +19,7 @@ CHAIN = "{ type filter hook input priority 0; }"
 
 
 @dataclass(frozen=True)
-class Host:
+class LaboratoryHost:
     """A host with its address and its disk, a tmpfs of DISK_SIZE."""
 
     name: str
@@ -34,7 +34,7 @@ class Host:
         """Drops incoming packets that match a rule of nft, without informing their sender."""
         _run(*self.command("nft", "add", "rule", "inet", "lab", "input", *match.split(), "drop"))
 
-    def drop_from(self, others: Iterable["Host"], match: str = "") -> None:
+    def drop_from(self, others: Iterable["LaboratoryHost"], match: str = "") -> None:
         """Drops packets from these hosts. With `match`, drops only packets that match this rule of nft."""
         for other in others:
             self.drop(f"ip saddr {other.address} {match}")
@@ -44,7 +44,7 @@ class Host:
         _run(*self.command("nft", "flush", "chain", "inet", "lab", "input"))
 
 
-def create_hosts(names: Iterable[str], disks: Path) -> list[Host]:
+def create_hosts(names: Iterable[str], disks: Path) -> list[LaboratoryHost]:
     """Creates the bridge and the hosts. Needs a network namespace and a mount namespace of the caller's own."""
     Path("/run/netns").mkdir(exist_ok=True)
     _run("mount", "-t", "tmpfs", "noroshi-lab-names", "/run/netns")
@@ -61,9 +61,9 @@ def mount_disk(folder: Path, size: str = DISK_SIZE) -> None:
     _run("mount", "-t", "tmpfs", "-o", f"size={size}", "noroshi-lab-disk", str(folder))
 
 
-def _create_host(name: str, address: str, disk: Path) -> Host:
+def _create_host(name: str, address: str, disk: Path) -> LaboratoryHost:
     mount_disk(disk)
-    host = Host(name, address, disk)
+    host = LaboratoryHost(name, address, disk)
     _run("ip", "netns", "add", name)
     _run("ip", "link", "add", f"to-{name}", "type", "veth", "peer", "name", "eth0", "netns", name)
     _run("ip", "link", "set", f"to-{name}", "master", "bridge", "up")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.lab.history import Operation, Outcome
+from tests.lab.history import Outcome, RecordedOperation
 
 
 def operation(
@@ -12,9 +12,9 @@ def operation(
     process: str = "p",
     outcome: Outcome = "ok",
     **arguments: Any,
-) -> Operation:
+) -> RecordedOperation:
     """Returns an operation that takes half a second."""
-    return Operation(
+    return RecordedOperation(
         process=process,
         area="chat",
         operation=name,

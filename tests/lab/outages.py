@@ -14,28 +14,28 @@ from pymongo.errors import PyMongoError
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from tests.lab.cluster import REDIS_PORT, Cluster
+from tests.lab.cluster import REDIS_PORT, LaboratoryCluster
 from tests.lab.faults import fill
 from tests.lab.hosts import mount_disk
-from tests.lab.programs import Program
-from tests.lab.recovery import Phases
+from tests.lab.programs import LaboratoryProgram
+from tests.lab.recovery import RunPhases
 
 BEFORE_S, AFTER_S = 60.0, 90.0
 SAMPLE_S = 5.0
 RETRY_S = 0.2
-WEB_DISK, WEB_DISK_SIZE = "product", "64m"
+PRODUCT_DISK, PRODUCT_DISK_SIZE = "product", "64m"
 
 
 @dataclass
-class Outage:
+class ClusterOutage:
     """An outage of a cluster. `disks` are filled, and `missing` programs are killed and kept away."""
 
-    cluster: Cluster
+    cluster: LaboratoryCluster
     disks: list[Path] = field(default_factory=list)
-    missing: list[Program] = field(default_factory=list)
+    missing: list[LaboratoryProgram] = field(default_factory=list)
     are_serving: Callable[[], Awaitable[bool]] | None = None
-    """Returns whether the missing servers serve again. None: they serve as soon as the outage ends."""
-    restarted: list[Program] = field(default_factory=list)
+    """Returns whether the servers that the outage stops serve again. None: they serve as soon as it ends."""
+    restarted: list[LaboratoryProgram] = field(default_factory=list)
     """Programs that are restarted in the middle of the outage, to check that they start during it."""
 
     is_over: bool = False
@@ -58,7 +58,7 @@ class Outage:
         self.cluster.start_stopped()
 
     async def wait_until_served(self) -> None:
-        """Waits until the missing servers serve."""
+        """Waits until the servers that the outage stops serve again."""
         while self.are_serving is not None and not await self.are_serving():
             await asyncio.sleep(RETRY_S)
 
@@ -70,51 +70,53 @@ class Outage:
             await asyncio.sleep(RETRY_S)
 
 
-async def full_disks_of_mongodb(cluster: Cluster) -> Outage:
-    """Fills the disks of all three members of the replica set."""
+async def full_disks_of_mongodb(cluster: LaboratoryCluster) -> ClusterOutage:
+    """Returns an outage that fills the disks of all three members of the replica set."""
     disks = [host.disk / "mongodb" for host in cluster.hosts]
-    return Outage(cluster, disks, are_serving=lambda: _has_primary(cluster))
+    return ClusterOutage(cluster, disks, are_serving=lambda: _has_primary(cluster))
 
 
-async def full_disks_of_the_web(cluster: Cluster) -> Outage:
-    """Fills the disks that hold the logs and temporary files of web processes and workers."""
+async def full_disks_of_the_product(cluster: LaboratoryCluster) -> ClusterOutage:
+    """Returns an outage that fills the disks with the logs and temporary files of web processes and workers."""
     programs = cluster.of_kind("web", "worker")
-    return Outage(cluster, [each.log.parent for each in programs], restarted=programs[:1])
+    return ClusterOutage(cluster, [each.log.parent for each in programs], restarted=programs[:1])
 
 
-async def no_redis(cluster: Cluster) -> Outage:
-    """Kills all of Redis: master, replica and Sentinels."""
-    return Outage(cluster, missing=cluster.of_kind("redis", "sentinel"), are_serving=lambda: _has_master(cluster))
+async def no_redis(cluster: LaboratoryCluster) -> ClusterOutage:
+    """Returns an outage that kills all of Redis: master, replica and Sentinels."""
+    return ClusterOutage(
+        cluster, missing=cluster.of_kind("redis", "sentinel"), are_serving=lambda: _has_master(cluster)
+    )
 
 
-async def no_primary(cluster: Cluster) -> Outage:
-    """Kills the primary and another member, so that the last one can't be elected."""
+async def no_primary(cluster: LaboratoryCluster) -> ClusterOutage:
+    """Returns an outage that kills the primary and another member, so that the last one can't be elected."""
     primary = await cluster.primary()
     other = next(each for each in cluster.of_kind("mongod") if each is not primary)
-    return Outage(cluster, missing=[primary, other], are_serving=lambda: _has_primary(cluster))
+    return ClusterOutage(cluster, missing=[primary, other], are_serving=lambda: _has_primary(cluster))
 
 
-OUTAGES: dict[str, Callable[[Cluster], Awaitable[Outage]]] = {
+OUTAGES: dict[str, Callable[[LaboratoryCluster], Awaitable[ClusterOutage]]] = {
     "disk-mongodb": full_disks_of_mongodb,
-    "disk-web": full_disks_of_the_web,
+    "disk-web": full_disks_of_the_product,
     "redis": no_redis,
     "primary": no_primary,
 }
 
 
-def separate_disks(cluster: Cluster) -> None:
+def separate_disks(cluster: LaboratoryCluster) -> None:
     """Gives MongoDB, and the product's processes, disks of their own. Call it before the programs start."""
     for host in cluster.hosts:
         mount_disk(host.disk / "mongodb")
-        mount_disk(host.disk / WEB_DISK, WEB_DISK_SIZE)
+        mount_disk(host.disk / PRODUCT_DISK, PRODUCT_DISK_SIZE)
     for program in cluster.of_kind("web", "worker"):
-        program.log = program.host.disk / WEB_DISK / program.log.name
+        program.log = program.host.disk / PRODUCT_DISK / program.log.name
         program.variables = {**program.variables, "TMPDIR": str(program.log.parent), "NOROSHI_LOG_LEVEL": "debug"}
 
 
-async def run_outage(cluster: Cluster, name: str, minutes: float, now: Callable[[], float]) -> Phases:
+async def run_outage(cluster: LaboratoryCluster, name: str, minutes: float, now: Callable[[], float]) -> RunPhases:
     """Runs the phases before, during and after the outage. Returns when each phase began, and samples of memory."""
-    phases = Phases(begin=now())
+    phases = RunPhases(begin=now())
     sampling = asyncio.create_task(_sample_memory(cluster, phases, now))
     supervision = asyncio.create_task(cluster.supervise())
     await asyncio.sleep(BEFORE_S)
@@ -133,7 +135,7 @@ async def run_outage(cluster: Cluster, name: str, minutes: float, now: Callable[
     return phases
 
 
-async def _sample_memory(cluster: Cluster, phases: Phases, now: Callable[[], float]) -> None:
+async def _sample_memory(cluster: LaboratoryCluster, phases: RunPhases, now: Callable[[], float]) -> None:
     while True:
         for program in cluster.programs.values():
             if (size := program.resident_mib()) is not None:
@@ -141,14 +143,14 @@ async def _sample_memory(cluster: Cluster, phases: Phases, now: Callable[[], flo
         await asyncio.sleep(SAMPLE_S)
 
 
-async def _has_primary(cluster: Cluster) -> bool:
-    with suppress(PyMongoError, StopIteration):
+async def _has_primary(cluster: LaboratoryCluster) -> bool:
+    with suppress(PyMongoError, LookupError):
         await cluster.primary()
         return True
     return False
 
 
-async def _has_master(cluster: Cluster) -> bool:
+async def _has_master(cluster: LaboratoryCluster) -> bool:
     for program in cluster.of_kind("redis"):
         async with Redis(host=program.host.address, port=REDIS_PORT, socket_timeout=1) as client:
             with suppress(RedisError, OSError, TimeoutError):

@@ -1,4 +1,4 @@
-"""Twins of the external services. They lose a few answers after they have acted.
+"""Twins of the external services. They lose a few of their answers after they have acted.
 
 They run in the process of the laboratory and listen at its address in the network of the hosts.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tests.jobs.providers.telephony.twin import TelephonyTwin, telephony_twin
 from tests.lab.hosts import CLIENT_ADDRESS
 from tests.twins.mastodon import MastodonTwin
-from tests.twins.twin import Twin, running_twin
+from tests.twins.twin import NetworkTwin, running_twin
 from tests.twins.webhook import WebhookTwin
 
 LOST_SHARE = 0.02
@@ -22,8 +22,8 @@ class OutsideServices:
     """The running twins. No fault cuts them off."""
 
     telephony: TelephonyTwin
-    mastodon: Twin
-    webhook: Twin
+    mastodon: NetworkTwin
+    webhook: NetworkTwin
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.lab.hosts import Host
+from tests.lab.hosts import LaboratoryHost
 from tests.product import environment
 
 STOP_DEADLINE_S = 40.0
@@ -17,11 +17,11 @@ FAKETIME_LIBRARY = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), 
 
 
 @dataclass
-class Program:
+class LaboratoryProgram:
     """One program. Its output goes to `log`. With `clock`, its clock can differ from the machine's."""
 
     name: str
-    host: Host
+    host: LaboratoryHost
     command: list[str]
     log: Path
     variables: dict[str, str] = field(default_factory=dict)
@@ -88,7 +88,10 @@ class Program:
             self.kill()
 
     def set_clock(self, ahead_s: float) -> None:
-        """Sets the program's clock ahead of the machine's clock, or behind it. Other programs keep theirs."""
+        """Sets the program's clock ahead of the machine's clock, or behind it if `ahead_s` is negative.
+
+        The clocks of other programs do not change.
+        """
         assert self.clock is not None, f"{self.name} has no clock of its own"
         changed = self.clock.with_suffix(".new")
         changed.write_text(f"{ahead_s:+.0f}\n")

@@ -1,4 +1,4 @@
-"""The tables of an outage: errors during it, how soon the product was as fast as before, and memory."""
+"""The tables of an outage: answers during the outage, the time until the product was as fast as before, and memory."""
 
 import math
 import statistics
@@ -7,17 +7,17 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tests.lab.history import History, Operation, select
+from tests.lab.history import History, RecordedOperation, select
 
 WINDOW_S = 5.0
 READS = {"page", "readUpTo", "homeFeed", "addressBook"}
 WRITES = {"post", "react", "markRead", "membership", "createPost", "schedule", "cancel", "recordDeliveries", "launch"}
-Samples = list[tuple[float, float]]
+TimedSamples = list[tuple[float, float]]
 """When each operation began, and how long it took; infinite if it failed. Sorted."""
 
 
 @dataclass
-class Phases:
+class RunPhases:
     """The times that separate the phases of a run, and samples of memory as program, time and MiB."""
 
     begin: float = 0.0
@@ -30,9 +30,9 @@ class Phases:
     memory: list[tuple[str, float, float]] = field(default_factory=list)
 
 
-def samples(history: History) -> dict[str, Samples]:
+def samples(history: History) -> dict[str, TimedSamples]:
     """Returns the durations of reads and writes, and the delays of events that subscribers waited for."""
-    found: dict[str, Samples] = {"reads": [], "writes": [], "events": []}
+    found: dict[str, TimedSamples] = {"reads": [], "writes": [], "events": []}
     for row in history:
         kind = "reads" if row["operation"] in READS else "writes" if row["operation"] in WRITES else None
         if kind is not None:
@@ -43,14 +43,14 @@ def samples(history: History) -> dict[str, Samples]:
     return {kind: sorted(values) for kind, values in found.items()}
 
 
-def _delays(subscription: Operation) -> Iterable[tuple[float, float]]:
+def _delays(subscription: RecordedOperation) -> Iterable[tuple[float, float]]:
     ready = subscription["result"]["ready"]
     for _, kind, timestamp, _, received in subscription["result"]["events"]:
         if kind == "MessagePosted" and timestamp / 1e6 >= ready:
             yield timestamp / 1e6, received - timestamp / 1e6
 
 
-def percentiles(values: Samples, begin: float, end: float) -> tuple[float, float]:
+def percentiles(values: TimedSamples, begin: float, end: float) -> tuple[float, float]:
     """Returns p50 and p99 of the operations that began in this time."""
     chosen = values[bisect_left(values, (begin, -1.0)) : bisect_left(values, (end, -1.0))]
     if not chosen:
@@ -59,14 +59,14 @@ def percentiles(values: Samples, begin: float, end: float) -> tuple[float, float
     return statistics.median_low(durations), durations[min(len(durations) - 1, int(len(durations) * 0.99))]
 
 
-def slowest_window(values: Samples, begin: float, end: float) -> tuple[float, float]:
+def slowest_window(values: TimedSamples, begin: float, end: float) -> tuple[float, float]:
     """Returns the greatest p50 and the greatest p99 of the windows of WINDOW_S in this time."""
     starts = [begin + WINDOW_S * n for n in range(int((end - begin) / WINDOW_S))]
     found = [each for start in starts if not math.isnan((each := percentiles(values, start, start + WINDOW_S))[0])]
     return max((p50 for p50, _ in found), default=math.nan), max((p99 for _, p99 in found), default=math.nan)
 
 
-def recovery_s(values: Samples, phases: Phases) -> float | None:
+def recovery_s(values: TimedSamples, phases: RunPhases) -> float | None:
     """Returns the seconds until a window began that was no slower than the slowest window before the outage.
 
     The seconds count from the time at which the servers served again. None if there is no such window.
@@ -80,8 +80,11 @@ def recovery_s(values: Samples, phases: Phases) -> float | None:
     return None
 
 
-def errors_table(history: History, phases: Phases) -> list[str]:
-    """Returns a line for each code of an answer in the outage: count, time until the answer, most frequent message."""
+def errors_table(history: History, phases: RunPhases) -> list[str]:
+    """Returns a line for each code of an answer, with its count, the time until the answer, and the commonest message.
+
+    Counts operations that began after the outage did, and before the servers served again.
+    """
     times: dict[str, list[float]] = defaultdict(list)
     messages: dict[str, Counter[str]] = defaultdict(Counter)
     for row in history:
@@ -96,7 +99,7 @@ def errors_table(history: History, phases: Phases) -> list[str]:
     return lines
 
 
-def recovery_table(history: History, phases: Phases) -> list[str]:
+def recovery_table(history: History, phases: RunPhases) -> list[str]:
     """Returns a line for reads, writes and events: p50 and p99 of each phase in ms, and the recovery time."""
     phase_ends = [
         (phases.begin, phases.outage_begin),
@@ -120,7 +123,7 @@ def _ms(seconds: float) -> str:
     return f"{1000 * seconds:.0f}" if math.isfinite(seconds) else "-" if math.isnan(seconds) else "error"
 
 
-def memory_table(phases: Phases) -> list[str]:
+def memory_table(phases: RunPhases) -> list[str]:
     """Returns a line for each program: its greatest resident memory in MiB before, during and after the outage."""
     bounds = [
         (phases.begin, phases.outage_begin),
@@ -136,7 +139,7 @@ def memory_table(phases: Phases) -> list[str]:
     return lines + [f"{name:<12} " + " ".join(f"{size:>8.0f}" for size in row) for name, row in found.items()]
 
 
-def acknowledged_line(history: History, phases: Phases, violations: int) -> str:
+def acknowledged_line(history: History, phases: RunPhases, violations: int) -> str:
     """Returns how many writes were acknowledged in each phase, and how many violations the checkers found."""
     bounds = [(phases.begin, phases.outage_begin), (phases.outage_begin, phases.served), (phases.served, phases.end)]
     counts = [
@@ -147,7 +150,7 @@ def acknowledged_line(history: History, phases: Phases, violations: int) -> str:
     return f"acknowledged writes: {before} before, {during} during, {after} after; violations: {violations}"
 
 
-def outage_tables(history: History, phases: Phases, violations: int) -> list[list[str]]:
+def outage_tables(history: History, phases: RunPhases, violations: int) -> list[list[str]]:
     """Returns all tables of an outage."""
     return [
         errors_table(history, phases),

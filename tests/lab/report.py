@@ -1,4 +1,4 @@
-"""The table of a run: operations of each area, faults, and what the checkers found."""
+"""The tables of a run: operations of each area, faults, and the results of the checkers."""
 
 import itertools
 from collections import Counter, defaultdict
@@ -33,7 +33,7 @@ def faults_table(history: History) -> list[str]:
 
 
 def checks_table(history: History) -> tuple[list[str], int]:
-    """Runs every checker. Returns a line for each, the first violations, and the number of violations."""
+    """Runs every checker. Returns a line for each checker with its first violations, and the total of violations."""
     lines, total = [f"{'checker':<36} {'checked':>8} {'violations':>10}"], 0
     for name, checker in CHECKERS.items():
         result = checker(history)

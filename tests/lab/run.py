@@ -6,13 +6,13 @@ from pathlib import Path
 
 import orjson
 
-from tests.lab.cluster import Cluster, plan_cluster
+from tests.lab.cluster import LaboratoryCluster, plan_cluster
 from tests.lab.faults import Nemesis
 from tests.lab.history import HistoryRecorder
 from tests.lab.hosts import create_hosts
 from tests.lab.outages import run_outage, separate_disks
 from tests.lab.outside import outside_services
-from tests.lab.recovery import Phases, outage_tables
+from tests.lab.recovery import RunPhases, outage_tables
 from tests.lab.report import checks_table, faults_table, operations_table
 from tests.lab.session import Laboratory
 from tests.lab.workloads.catalogue import Workload, create_workloads
@@ -64,8 +64,8 @@ async def run(options: RunOptions) -> int:
 
 
 async def _run_workloads(
-    options: RunOptions, laboratory: Laboratory, cluster: Cluster, workloads: list[Workload]
-) -> Phases:
+    options: RunOptions, laboratory: Laboratory, cluster: LaboratoryCluster, workloads: list[Workload]
+) -> RunPhases:
     """Runs workloads and faults for the time of the run, and then the final reads."""
     for workload in workloads:
         await workload.prepare()
@@ -82,14 +82,14 @@ async def _run_workloads(
     return phases
 
 
-async def _run_faults(options: RunOptions, laboratory: Laboratory, cluster: Cluster) -> Phases:
+async def _run_faults(options: RunOptions, laboratory: Laboratory, cluster: LaboratoryCluster) -> RunPhases:
     begin = laboratory.history.now()
     nemesis = Nemesis(cluster, laboratory.history, laboratory.random("nemesis"), laboratory.ended)
     await asyncio.gather(nemesis.run(options.faults), _end_after_minutes(options, laboratory))
-    return Phases(begin, end=laboratory.history.now())
+    return RunPhases(begin, end=laboratory.history.now())
 
 
-async def _run_outage(options: RunOptions, laboratory: Laboratory, cluster: Cluster) -> Phases:
+async def _run_outage(options: RunOptions, laboratory: Laboratory, cluster: LaboratoryCluster) -> RunPhases:
     assert options.outage is not None
     phases = await run_outage(cluster, options.outage, options.minutes, laboratory.history.now)
     laboratory.ended.set()

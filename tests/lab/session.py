@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 
 from server.auth.tokens import mint
-from tests.client import Client, GraphQLFailed, Socket
+from tests.client import Client, GraphQLFailed, SubscriptionSocket
 from tests.lab.cluster import AUTH_SECRET
 from tests.lab.history import FINAL, HistoryRecorder, Outcome
 
@@ -36,10 +36,10 @@ class Laboratory:
         """Returns a generator that depends on the run's seed and the name alone."""
         return random.Random(f"{self.seed}/{name}")
 
-    def session(self, process: str, area: str, *roles: str, user: str | None = None) -> "Session":
+    def session(self, process: str, area: str, *roles: str, user: str | None = None) -> "WorkloadSession":
         """Returns a session of a user, whose id is `user`, or else the name of the process."""
         token = mint(AUTH_SECRET, user_id=user or process, organization_id=ORGANIZATION, roles=roles)
-        return Session(self, process, area, token, self.random(process))
+        return WorkloadSession(self, process, area, token, self.random(process))
 
     async def pause(self, seconds: float) -> None:
         """Sleeps, but not beyond the end of the run."""
@@ -51,7 +51,7 @@ class Laboratory:
 
 
 @dataclass
-class Session:
+class WorkloadSession:
     """One process of a workload: it sends one operation at a time, each to a web process that it chooses by chance."""
 
     laboratory: Laboratory
@@ -97,12 +97,12 @@ class Session:
                 return result if outcome == "ok" else None
             await asyncio.sleep(RETRY_S)
 
-    def as_final(self) -> "Session":
+    def as_final(self) -> "WorkloadSession":
         """Returns a session of the same user that reads the state at the end."""
-        return Session(self.laboratory, FINAL, self.area, self.token, self.rng)
+        return WorkloadSession(self.laboratory, FINAL, self.area, self.token, self.rng)
 
     @asynccontextmanager
-    async def socket(self) -> AsyncIterator[Socket]:
+    async def socket(self) -> AsyncIterator[SubscriptionSocket]:
         """Opens a socket to a web process that is chosen by chance."""
         async with self.client().socket() as socket:
             yield socket

@@ -20,11 +20,11 @@ from tests.lab.checkers.subscriptions import (
     subscribers_receive_every_message,
     subscriptions_are_resumed,
 )
-from tests.lab.history import History, Operation, Outcome
+from tests.lab.history import History, Outcome, RecordedOperation
 from tests.lab.operations import operation
 
 
-def post(text: str, begin: float, timestamp: int, outcome: Outcome = "ok") -> Operation:
+def new_post(text: str, begin: float, timestamp: int, outcome: Outcome = "ok") -> RecordedOperation:
     return operation("post", begin, {"id": text, "timestamp": timestamp}, outcome=outcome, topic="t", text=text)
 
 
@@ -37,7 +37,7 @@ def page(
     oldest: int | None = 0,
     latest: int | str | None = None,
     limit: int = 50,
-) -> Operation:
+) -> RecordedOperation:
     result = {"items": [list(item) for item in items], "older": older, "newer": newer}
     bounds: dict[str, Any] = {"oldest": oldest, "latest": latest, "limit": limit, "inclusive": True}
     return operation("page", begin, result, process, topic="t", **bounds)
@@ -45,14 +45,14 @@ def page(
 
 def subscription(
     begin: float, since: int | None, first: int, events: list[tuple[int, int]], resumed: bool = True, process: str = "s"
-) -> Operation:
+) -> RecordedOperation:
     rows = [[number, "MessagePosted", timestamp, f"m{timestamp}", begin + 0.4] for number, timestamp in events]
     result = {"resumed": resumed, "first": first, "ready": begin + 0.1, "events": rows}
     return operation("subscription", begin, result, process, topic="t", since=since)
 
 
 A, B, C = (10, "a"), (20, "b"), (30, "c")
-POSTS = [post("a", 1, 10), post("b", 2, 20), post("c", 3, 30)]
+POSTS = [new_post("a", 1, 10), new_post("b", 2, 20), new_post("c", 3, 30)]
 READ_AT_END = page(9, [A, B, C], process="final")
 GOOD_HISTORY: History = [
     *POSTS,
@@ -95,7 +95,7 @@ CASES: dict[str, tuple[Checker, History]] = {
     "message changes its timestamp": (messages_are_stored_once, [*POSTS, page(3, [(11, "a")]), READ_AT_END]),
     "refused message is stored": (
         messages_are_stored_once,
-        [*POSTS[:2], post("c", 3, 0, outcome="fail"), READ_AT_END],
+        [*POSTS[:2], new_post("c", 3, 0, outcome="fail"), READ_AT_END],
     ),
     "message of nobody is stored": (messages_are_stored_once, [*POSTS[:2], READ_AT_END]),
     "event is left out": (events_are_contiguous, [subscription(0, None, 4, [(5, 10), (7, 30)], resumed=False)]),

@@ -37,7 +37,7 @@ ORGANIZATION_FILTERS = "|".join(
 )
 """Matches the names of mutants that lack an entry, a condition or a part of a key with the organization."""
 
-COLUMNS = ("killed", "timeout", "survived", "uncovered")
+COLUMNS = ("killed", "timeout", "survived", "not executed")
 
 
 def modules_of(paths: list[str]) -> list[str]:
@@ -48,7 +48,7 @@ def modules_of(paths: list[str]) -> list[str]:
 
 
 def tests_of(module: str) -> list[str]:
-    """Returns the test file of the module's name, and the tests that tests.toml lists for the module or its folders."""
+    """Returns the test file of the module, and the tests that tests.toml lists for the module or its folders."""
     own = [str(each) for each in possible_test_files(Path(module)) if (ROOT / each).exists()]
     own += [TESTED_ELSEWHERE[module]] if module in TESTED_ELSEWHERE else []
     more: dict[str, list[str]] = tomllib.loads((FOLDER / "tests.toml").read_text(encoding="utf-8"))
@@ -117,11 +117,18 @@ def print_summary(outcomes: dict[str, Counter[str]], listed: dict[str, dict[str,
 
 
 def main() -> None:
-    """Reports survivors. Exit code 1 if there are any that equivalent.toml does not list."""
+    """Reports mutants that survive or whose lines no test executes, unless equivalent.toml lists them.
+
+    Exits with 1 if there are any.
+    """
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
     parser.add_argument("paths", nargs="*", default=DEFAULT, help="modules or folders")
     parser.add_argument("--only", default="", help="a regular expression; only mutants whose name contains a match")
-    parser.add_argument("--organizations", action="store_true", help="only mutants without an organization's filter")
+    parser.add_argument(
+        "--organizations",
+        action="store_true",
+        help="only mutants that leave out the organization in a query, document or key",
+    )
     parser.add_argument("--tests", nargs="+", help="run these test files instead of those of the module")
     parser.add_argument("--verbose", action="store_true", help="report killed mutants too, with the test that failed")
     arguments = parser.parse_args()
@@ -131,11 +138,11 @@ def main() -> None:
     outcomes: dict[str, Counter[str]] = {}
     for each in results({**plan, "skipped": {name: list(keys) for name, keys in listed.items()}}):
         outcomes.setdefault(each["module"], Counter())[each["outcome"]] += 1
-        if arguments.verbose or each["outcome"] in ("survived", "uncovered"):
+        if arguments.verbose or each["outcome"] in ("survived", "not executed"):
             place = f"{each['module']}:{each['line']}"
-            print(f"{each['outcome']:9} {each['seconds']:6} s  {place}  {each['mutant']}  {each['test']}", flush=True)
+            print(f"{each['outcome']:12} {each['seconds']:6} s  {place}  {each['mutant']}  {each['test']}", flush=True)
     print_summary(outcomes, listed)
-    sys.exit(any(counts["survived"] + counts["uncovered"] for counts in outcomes.values()))
+    sys.exit(any(counts["survived"] + counts["not executed"] for counts in outcomes.values()))
 
 
 if __name__ == "__main__":

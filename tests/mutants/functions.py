@@ -23,7 +23,8 @@ class ImportedFunctions:
     def change_to(self, source: str) -> Callable[[], None] | None:
         """Returns a function that replaces the code of the functions by their code in another source.
 
-        Returns None if the module must be imported again, such as for a changed default, constant or decorator.
+        Returns None if no code differs, or if the module must be imported again, such as for a changed default,
+        constant or decorator.
         """
         codes = list(_outermost_functions(compile(source, self._file, "exec")))
         if len(codes) != len(self._codes):
@@ -38,7 +39,10 @@ class ImportedFunctions:
         return lambda: _replace([(self._functions[old], new) for old, new in pairs])
 
     def _is_replaceable(self, old: CodeType, new: CodeType) -> bool:
-        """Returns whether the function was imported, and no inner function of it exists already, as of a decorator."""
+        """Returns whether the function was imported, and none of its inner functions exists yet.
+
+        The inner function of a decorator, for example, exists since the import, and would keep its old code.
+        """
         has_inner = any(each in self._functions for each in _inner_functions(old))
         return old in self._functions and old.co_freevars == new.co_freevars and not has_inner
 

@@ -15,7 +15,7 @@ _in_use: set[str] = set()
 
 @contextmanager
 def kept_database(mongodb_uri: str, redis_url: str) -> Iterator[str]:
-    """Takes the place of tests.databases.fresh_database. Yields the name of a database, emptied but not created."""
+    """Takes the place of tests.databases.fresh_database. Empties a database of an earlier test, and yields its name."""
     name = next(name for name in (f"t_kept{number}" for number in count()) if name not in _in_use)
     _in_use.add(name)
     with pymongo.MongoClient[dict[str, Any]](mongodb_uri) as mongo, redis.Redis.from_url(redis_url) as keys:

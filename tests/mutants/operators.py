@@ -1,7 +1,7 @@
 """The mutants of a module: small changes of its source, each of which some test should notice.
 
-Not mutated: annotations, decorators, texts, logging, metrics, assertions, and numbers in the constants of a module.
-docs/mutants.md says why.
+Annotations, decorators, texts, logging, metrics and assertions are not mutated. Neither are numbers in the constants of
+a module; docs/mutants.md says how these are checked instead.
 """
 
 import ast
@@ -34,13 +34,13 @@ ARITHMETIC: dict[type[ast.operator], str] = {
 MONGO_COMPARISONS = {"$lt": "$lte", "$lte": "$lt", "$gt": "$gte", "$gte": "$gt", "$ne": "$eq", "$eq": "$ne"}
 SKIPPED_CALLS = ("log.", ".inc(", ".observe(", "TypeVar(")
 SMALL = 10
-"""Greater numbers are doubled instead of increased by 1."""
+"""Numbers from this one on are doubled instead of increased by 1."""
 NAMING_KEYWORDS = {"name", "reason", "error"}
 """Keyword arguments that name a task or fill a message."""
 
 Node = ast.expr | ast.stmt | ast.ExceptHandler | ast.keyword
 Statement = ast.stmt | ast.ExceptHandler
-Path = tuple[str, ...]
+NodePath = tuple[str, ...]
 """Names of the classes and functions around a statement."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -69,7 +69,7 @@ class Mutant:
 
 def find_mutants(source: str) -> list[Mutant]:
     """Returns the mutants of a module that are valid Python, in order of their lines."""
-    found = _Module(source).mutants()
+    found = _ParsedModule(source).mutants()
     return [each for each in _with_unique_keys(found) if _is_valid(each.apply(source))]
 
 
@@ -89,7 +89,7 @@ def _is_valid(source: str) -> bool:
     return True
 
 
-class _Module:
+class _ParsedModule:
     """A parsed module."""
 
     def __init__(self, source: str) -> None:
@@ -98,12 +98,12 @@ class _Module:
         for line in self._bytes.splitlines(keepends=True):
             self._starts.append(self._starts[-1] + len(line))
         self._tree = ast.parse(source)
-        self._functions: set[Path] = set()
+        self._functions: set[NodePath] = set()
 
     def mutants(self) -> Iterator[Mutant]:
         return self._in_body(self._tree.body, ())
 
-    def _in_body(self, body: Sequence[Statement], path: Path) -> Iterator[Mutant]:
+    def _in_body(self, body: Sequence[Statement], path: NodePath) -> Iterator[Mutant]:
         for statement in body:
             if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 inner = (*path, statement.name)
@@ -115,7 +115,7 @@ class _Module:
             elif not _is_skipped(self._text(statement), statement):
                 yield from self._in_statement(statement, path)
 
-    def _in_statement(self, statement: Statement, path: Path) -> Iterator[Mutant]:
+    def _in_statement(self, statement: Statement, path: NodePath) -> Iterator[Mutant]:
         found = self._in_expressions(statement, _expressions(statement), path)
         if path in self._functions:
             yield from found
@@ -127,7 +127,7 @@ class _Module:
         for case in getattr(statement, "cases", ()):
             yield from self._in_body(case.body, path)
 
-    def _of_statement(self, statement: Statement, path: Path) -> Iterator[Mutant]:
+    def _of_statement(self, statement: Statement, path: NodePath) -> Iterator[Mutant]:
         """Yields the mutants that remove a statement or its effect."""
         match statement:
             case ast.Expr(value=ast.Call() | ast.Await()) | ast.AugAssign() | ast.Raise() | ast.Delete():
@@ -141,14 +141,16 @@ class _Module:
             case ast.If() | ast.While():
                 yield from self._of_condition(statement, statement.test, path)
 
-    def _in_expressions(self, statement: Statement, parts: Iterable[ast.expr | None], path: Path) -> Iterator[Mutant]:
+    def _in_expressions(
+        self, statement: Statement, parts: Iterable[ast.expr | None], path: NodePath
+    ) -> Iterator[Mutant]:
         pending = [part for part in parts if part is not None]
         while pending:
             node = pending.pop()
             yield from self._of_expression(statement, node, path)
             pending += _inner_expressions(node)
 
-    def _of_expression(self, statement: Statement, node: ast.expr, path: Path) -> Iterator[Mutant]:
+    def _of_expression(self, statement: Statement, node: ast.expr, path: NodePath) -> Iterator[Mutant]:
         match node:
             case ast.Compare():
                 yield from self._of_comparison(statement, node, path)
@@ -175,25 +177,25 @@ class _Module:
                     if not isinstance(element, ast.Constant | ast.Starred):
                         yield self._mutant(statement, element, "None", path, within=node)
 
-    def _of_condition(self, statement: Statement, test: ast.expr, path: Path) -> Iterator[Mutant]:
+    def _of_condition(self, statement: Statement, test: ast.expr, path: NodePath) -> Iterator[Mutant]:
         """Yields mutants with a condition that always or never holds. A loop is not made endless."""
         for value in ("False",) if isinstance(statement, ast.While) else ("False", "True"):
             if not isinstance(test, ast.NamedExpr | ast.Constant):
                 yield self._mutant(statement, test, value, path)
 
-    def _of_comparison(self, statement: Statement, node: ast.Compare, path: Path) -> Iterator[Mutant]:
+    def _of_comparison(self, statement: Statement, node: ast.Compare, path: NodePath) -> Iterator[Mutant]:
         operands = [node.left, *node.comparators]
         for left, operator, right in zip(operands, node.ops, operands[1:], strict=False):
             yield self._between(statement, node, left, COMPARISONS[type(operator)], right, path)
 
-    def _of_bool(self, statement: Statement, node: ast.BoolOp, path: Path) -> Iterator[Mutant]:
+    def _of_bool(self, statement: Statement, node: ast.BoolOp, path: NodePath) -> Iterator[Mutant]:
         """Yields a mutant without each operand."""
         for number, dropped in enumerate(node.values):
             rest = [f"({self._text(each)})" for index, each in enumerate(node.values) if index != number]
             joined = (" and " if isinstance(node.op, ast.And) else " or ").join(rest)
             yield self._mutant(statement, node, f"({joined})", path, label=f"without `{self._line(dropped)}`")
 
-    def _of_constant(self, statement: Statement, node: ast.Constant, path: Path) -> Iterator[Mutant]:
+    def _of_constant(self, statement: Statement, node: ast.Constant, path: NodePath) -> Iterator[Mutant]:
         value = node.value
         if isinstance(value, bool):
             yield self._mutant(statement, node, str(not value), path)
@@ -202,15 +204,15 @@ class _Module:
         elif isinstance(value, str) and value in MONGO_COMPARISONS:
             yield self._mutant(statement, node, f'"{MONGO_COMPARISONS[value]}"', path)
 
-    def _of_dict(self, statement: Statement, node: ast.Dict, path: Path) -> Iterator[Mutant]:
+    def _of_dict(self, statement: Statement, node: ast.Dict, path: NodePath) -> Iterator[Mutant]:
         for key, value in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant):
-                # A repeated key replaces nothing here; the empty unpacking keeps the commas valid.
+                # `**{}` takes the place of the entry: it adds nothing, and keeps the commas valid.
                 start, end = self._offset(key), self._end(value)
                 label = f"without `{self._cut(start, end)}` in `{self._line(node)}`"
                 yield Mutant(".".join(path), label, start, end, "**{}", _lines(statement))
 
-    def _of_call(self, statement: Statement, node: ast.Call, path: Path) -> Iterator[Mutant]:
+    def _of_call(self, statement: Statement, node: ast.Call, path: NodePath) -> Iterator[Mutant]:
         for keyword in node.keywords:
             if keyword.arg not in {None, *NAMING_KEYWORDS}:
                 yield self._mutant(statement, keyword, "**{}", path, within=node)
@@ -222,7 +224,7 @@ class _Module:
         left: ast.expr,
         operator: str,
         right: ast.expr,
-        path: Path,
+        path: NodePath,
     ) -> Mutant:
         """Returns the mutant with another operator between two operands. Keeps parentheses of the operands."""
         start, end = self._end(left), self._offset(right)
@@ -236,7 +238,7 @@ class _Module:
         statement: Statement,
         node: Node,
         replacement: str,
-        path: Path,
+        path: NodePath,
         *,
         label: str | None = None,
         within: Node | None = None,

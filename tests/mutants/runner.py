@@ -36,7 +36,7 @@ PRODUCT = ("server", "schema", "resolvers", "jobs", "storage", "tests")
 LIST_LIBRARIES = "import sys, server.web, server.worker, tests.conftest; print(*sys.modules)"
 PYTEST_OPTIONS = ("-q", "-s", "--no-header", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--tb=short")
 IGNORE_EARLY_IMPORTS = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
-KILLED, SURVIVED, TIMEOUT, UNCOVERED = "killed", "survived", "timeout", "uncovered"
+KILLED, SURVIVED, TIMEOUT, NOT_EXECUTED = "killed", "survived", "timeout", "not executed"
 TIME_LIMIT_FACTOR = 5
 """A test of a mutant times out after this many times its usual duration, plus TIME_LIMIT_EXTRA_S."""
 TIME_LIMIT_EXTRA_S = 6.0
@@ -45,7 +45,7 @@ RUN_LIMIT_S = 12 * 3600.0
 
 
 @dataclass(frozen=True)
-class Baseline:
+class ModuleBaseline:
     """The tests of a module: the seconds that each takes, and the lines that each executes."""
 
     seconds: dict[str, float]
@@ -119,7 +119,7 @@ def run_tests(paths: Iterable[str], plugin: object) -> int:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def measure(modules: list[str], tests: list[str], scratch: Path) -> dict[str, Baseline]:
+def measure(modules: list[str], tests: list[str], scratch: Path) -> dict[str, ModuleBaseline]:
     """Runs the tests without a mutant. Returns the baseline of each module. Leaves out and reports tests that fail.
 
     Raises: SystemExit if the tests cannot run.
@@ -141,7 +141,7 @@ def measure(modules: list[str], tests: list[str], scratch: Path) -> dict[str, Ba
     for test, text in failures.items():
         print(f"Left out, because it fails without a mutant: {test}\n{text[-400:]}", file=sys.stderr)
     passed = {test: each for test, each in seconds.items() if test not in failures}
-    return {name: Baseline(passed, lines[file]) for file, name in files.items()}
+    return {name: ModuleBaseline(passed, lines[file]) for file, name in files.items()}
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class MutantTester:
     """Runs the tests against the mutants of a module, and writes the outcomes to `results_fd` as lines of JSON."""
 
     module: Path
-    baseline: Baseline
+    baseline: ModuleBaseline
     tests: list[str]
     scratch: Path
     results_fd: int
@@ -197,7 +197,7 @@ class MutantTester:
         """Runs the tests of a mutant. Returns the outcome and the test that failed."""
         limits_s = self.baseline.tests_of(mutant, self.kills)
         if not limits_s:
-            return UNCOVERED, ""
+            return NOT_EXECUTED, ""
         # Tests that start processes need the changed file.
         source, output = self.module.read_text(encoding="utf-8"), self.scratch / "output"
         try:
@@ -220,7 +220,7 @@ def files_of(tests: Iterable[str]) -> list[str]:
 
 
 def run_with_change(session: pytest.Session, limits_s: dict[str, float], change: Callable[[], None]) -> int:
-    """Changes functions of this process, and runs the collected tests with the node ids."""
+    """Changes functions of this process, and runs those collected tests whose node ids are in `limits_s`."""
     change()
     session.config.pluginmanager.register(SelectedTestRunner(limits_s))
     by_id = {item.nodeid: item for item in session.items}

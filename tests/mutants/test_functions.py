@@ -1,4 +1,4 @@
-"""Functions of an imported module get the code of a changed source, or the source must be imported."""
+"""Functions of an imported module get the code of a changed source, unless the module must be imported again."""
 
 import importlib.util
 from pathlib import Path
@@ -56,7 +56,7 @@ def test_change_of_functions_applies_to_existing_objects(imported: tuple[ModuleT
     ],
     ids=["constant", "default", "decorator", "no change"],
 )
-def test_other_changes_need_an_import(
+def test_change_that_needs_import_or_no_change_returns_none(
     imported: tuple[ModuleType, ImportedFunctions], text: str, replacement: str
 ) -> None:
     _, functions = imported

@@ -65,7 +65,7 @@ def test_name_of_mutant_is_independent_of_its_line() -> None:
     assert [each.key for each in find_mutants(f"import g\n\n{source}")] == names
 
 
-def test_mutants_of_a_module_differ_and_have_unique_names() -> None:
+def test_mutants_differ_from_source_and_have_unique_names() -> None:
     source = (ROOT / "storage/locks.py").read_text(encoding="utf-8")
     mutants = find_mutants(source)
     assert len(mutants) > 50

@@ -28,6 +28,8 @@ class LineRecorder:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """Attributes the lines to the test, its setup and its teardown."""
+        # A RecursionError in the recorder ends the recording. The next test begins it again.
+        self.start()
         self._test, started_at = item.nodeid, time.monotonic()
         try:
             return (yield)

@@ -32,11 +32,15 @@ TODAY = datetime.now(UTC).isoformat()
 
 VALUES: dict[str, object] = {
     "approve": True,
+    "bio": "Words",
     "callsPerSecond": 100.0,
     "concurrentCalls": 1000,
+    "days": 7,
+    "data": "PHONE_NUMBERS",
     "csv": "phone_number\n+819012345678\n",
     "credentials": "lose",
     "dueAt": "2030-01-01T00:00:00Z",
+    "altText": "Words",
     "address": "ann@example.org",
     "addresses": ["ann@example.org", "nobody@example.net"],
     "at": TODAY,
@@ -44,12 +48,19 @@ VALUES: dict[str, object] = {
     "domain": "example.org",
     "domains": ["example.org", "example.net"],
     "emoji": "👍",
+    "endpoint": "https://push.example.org/send/1",
+    "publicKey": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+    "authSecret": "BTBZMqHH6r4Tts7J_aSIgg",
+    "enabled": True,
     "event": "ANSWERED",
     "handle": "fox",
     "eventId": "e1",
+    "fileName": "words.txt",
     "from": TODAY,
     "graceS": 0,
+    "availability": "GIVEN",
     "latest": "now",
+    "level": "MENTIONS",
     "name": "Word",
     "network": "SANDBOX",
     "note": "Words",
@@ -63,6 +74,9 @@ VALUES: dict[str, object] = {
     "scenario": "Words",
     "seconds": 0,
     "sequence": 1,
+    "shown": True,
+    "size": 5,
+    "stampName": "lit",
     "tag": "words",
     "reason": "Words",
     "roles": ["MEMBER"],
@@ -71,6 +85,7 @@ VALUES: dict[str, object] = {
     "timestamp": "1.000000",
     "title": "Words",
     "to": TODAY,
+    "typing": True,
     "until": "2040-01-01T00:00:00Z",
 }
 """Values by argument name, except for ids of existing objects. Other optional arguments are omitted."""
@@ -80,11 +95,19 @@ SAME_FOR_ALL = {"Stamp": "hello"}
 
 TYPE_BY_ARGUMENT = {"toTopicIds": "Topic", "toAccountIds": "ConnectedAccount"} | {
     "targetId": "User",
+    "replyTo": "Message",
+    "quoteOf": "QuotedPost",
+    "quotedMessageId": "Message",
+    "userIds": "Partner",
     "afterUserId": "User",
     "token": "InvitationToken",
+    "sessionId": "UsersSession",
     "subjectId": "Subject",
+    "packId": "StampPack",
+    "responsibleUserId": "User",
+    "inReplyTo": "Post",
 }
-"""Types of the ids in arguments whose name does not contain the type, or that are no ID."""
+"""Types of the ids in arguments whose name does not contain the type, or whose type is not ID."""
 
 DEPTH = 4
 
@@ -95,12 +118,14 @@ class MissingArgumentValue(AssertionError):
 
 @dataclass(frozen=True)
 class RootField:
-    """A field of Query, Mutation or Subscription, called with all ids that it takes or with the required ids only."""
+    """A field of Query, Mutation or Subscription. Without `with_all_ids`, it is called with its required ids only."""
 
     root: str
     name: str
     field: GraphQLField
     with_all_ids: bool = True
+    omitted_types: frozenset[str] = frozenset()
+    """Types of optional ids that are not passed."""
 
     def __str__(self) -> str:
         return f"{self.root}.{self.name}"
@@ -117,12 +142,18 @@ class RootField:
             for each, field in type_.fields.items():
                 yield from self._id_types(each, field)
         elif (type_.name == "ID" or name in TYPE_BY_ARGUMENT) and name not in VALUES:
-            yield self._id_type(name)
+            yield from {self._id_type(name)} - self.omitted_types
 
     def _id_type(self, name: str) -> str:
         """Returns the type of an id: Topic for `topicId` and `topicIds`, the type of the field for `id` and `after`."""
         if self.name in ("eraseUser", "erasures"):
             return "ErasedUser"
+        if self.name == "setAvatar":
+            return "AvatarUpload"
+        if self.name == "addStamp" and name == "uploadId":
+            return "StampUpload"
+        if self.name in ("acceptConversation", "declineConversation"):
+            return "RequestedConversation"
         if name in TYPE_BY_ARGUMENT:
             return TYPE_BY_ARGUMENT[name]
         stem = name.removesuffix("s").removesuffix("Id")
@@ -131,6 +162,10 @@ class RootField:
     def without_optional_ids(self) -> "RootField":
         """Returns the same field without its optional ids."""
         return replace(self, with_all_ids=False)
+
+    def without_uploads(self) -> "RootField":
+        """Returns the same field without files to attach, which only their uploader may attach, and once."""
+        return replace(self, omitted_types=self.omitted_types | {"Upload"})
 
     def text(self, depth: int = DEPTH) -> str:
         """Returns the operation, with variables named like the arguments and a selection of `depth` levels."""
@@ -192,7 +227,11 @@ class RootField:
 def root_fields() -> list[RootField]:
     """Returns every root field of the schema."""
     roots = (schema._schema.query_type, schema._schema.mutation_type, schema._schema.subscription_type)
-    return [RootField(root.name, name, field) for root in roots if root for name, field in root.fields.items()]
+    fields = [RootField(root.name, name, field) for root in roots if root for name, field in root.fields.items()]
+    # A post that is scheduled to accounts takes no files. A reply does not quote.
+    omitted_types = dict.fromkeys(("schedulePost", "updateScheduledPost"), frozenset({"Upload"}))
+    omitted_types["createPost"] = frozenset({"QuotedPost"})
+    return [replace(each, omitted_types=omitted_types.get(each.name, frozenset())) for each in fields]
 
 
 def selection(type_: object, depth: int) -> str:

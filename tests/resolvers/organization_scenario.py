@@ -1,42 +1,57 @@
 """An organization with an object of every type. Each text in it contains its mark, a word that names it."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from secrets import token_bytes
 
 from storage.calls.calls import NextCall, TimedStart
 from storage.calls.job_changes import NewCallJob
 from storage.calls.records import TaskKey
 from storage.calls.windows import WEEK, CallingWindow
+from storage.chat.changes import NewMessage
 from storage.chat.moderation_changes import Moderator
 from storage.chat.records import Community
 from storage.chat.roles import CommunityRole
+from storage.chat.stamps.ownerships import StampPackGiver
+from storage.chat.stamps.rules import StampPackAvailability
 from storage.chat.visibility import CommunityVisibility
-from storage.feed.content_reports.changes import Verdict
+from storage.errors import Conflict
+from storage.feed.changes import NewPost
+from storage.feed.content_reports.changes import ReportRuling
 from storage.feed.content_reports.records import (
     ContentReportDecision,
     ContentReportSubject,
     content_report_id,
 )
-from storage.identity.access_changes import UserKey
+from storage.feed.edits import NewText
+from storage.feed.records import PostParent, PostParentKind
+from storage.files.link_previews import LinkPreview, PreviewPicture
+from storage.files.pictures import DecodedPicture, EncodedPicture
+from storage.files.records import FileState, UploadPurpose
 from storage.identity.accounts.invitations import NewInvitation
-from storage.identity.accounts.local_accounts import Language
+from storage.identity.accounts.local_accounts import MailLanguage
 from storage.identity.audit import Actor, AuditAction, TargetKind, audit_document
 from storage.identity.keys.records import NewServiceKey
+from storage.identity.mutes import MuteSubject
+from storage.identity.passkeys.records import NewPasskey
+from storage.identity.records import user_document_id
 from storage.identity.roles import Role
 from storage.identity.session_records import NewSession, SignInMethod
-from storage.identity.sessions import token_hash
-from storage.ids import PostKey, message_key, new_id
-from storage.link_previews import LinkPreview
+from storage.ids import PostKey, UserKey, message_key, new_id, post_key
 from storage.mongo import Session
-from storage.publishing.accounts import NewAccount
+from storage.notifications.channels import PushSubscription
+from storage.notifications.settings import NotificationLevel, NotificationPlace, NotificationPlaceKind
+from storage.publishing.accounts import AccountToConnect
 from storage.publishing.networks import MediaKind, Network
-from storage.publishing.records import AccountTarget, Publication, PublishingPhase, ScheduledMedia
-from storage.publishing.scheduling import NewScheduledPost as NewScheduledPost
+from storage.publishing.records import AccountTarget, HomeFeedTarget, Publication, PublishingPhase, ScheduledMedia
+from storage.publishing.scheduling import NewScheduledPost
 from storage.publishing.transitions import MANUAL, BeginAttempt, MarkPublished, MarkUnknown
+from storage.secrets.random_tokens import token_digest
 from storage.stores import Stores
-from tests.resolvers.people import REACT, Person, SignIn
+from tests.resolvers.people import REACT, Person, SignIn, until_outbox_is_empty
 
 DUE_AT = datetime(2030, 1, 1, tzinfo=UTC)
 UNBLOCK = 'mutation ($reason: String!) { unblockAddress(address: "ann@example.org", reason: $reason) { address } }'
@@ -48,17 +63,11 @@ mutation ($id: ID!, $text: String!) {
 MARK_READ = "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic, timestamp: $at) { id } }"
 
 
-CALLS = frozenset({"CallJob", "Call"})
-PUBLISHING = frozenset({"ConnectedAccount", "ScheduledPost", "Publication"})
-INVITATIONS = frozenset({"Invitation", "InvitationToken"})
-"""Types whose objects are slow to create. `renew` creates new ones only on request."""
-
-
 @dataclass
 class OrganizationScenario:
-    """An organization of five people. Ann is the author and has every role. Cat replies. Ann blocked Dog.
+    """An organization. Ann is the author and has every role. Cat replies. Ann blocked Dog.
 
-    Ann and Owl own the community, from which Elk is banned. Fox is being erased.
+    Ann and Owl own the community, from which Elk is banned. Fox is being erased, and Yak is deactivated.
 
     `ids` has the id of an object of every type with ids.
     """
@@ -69,6 +78,8 @@ class OrganizationScenario:
     cat: Person
     dog: Person
     ids: dict[str, str] = field(default_factory=dict)
+    _restored_state: tuple[object, ...] | None = None
+    """State of the community after it was last restored. It is restored only after a mutation has changed it."""
 
     @property
     def stores(self) -> Stores:
@@ -79,22 +90,114 @@ class OrganizationScenario:
         """Ann with a token of every role."""
         return replace(self.ann, roles=frozenset(Role))
 
-    async def renew(self, types: Collection[str] = CALLS | PUBLISHING | INVITATIONS) -> dict[str, str]:
-        """Creates a message, a post and objects of these types, and makes Ann and Cat members. Returns all ids."""
-        await self.restore_community()
-        message = await self.ann.post(self.ids["Topic"], f"{self.mark} @{self.mark}_cat https://{self.mark}.example/")
-        self.ids |= {"Message": message["id"], "Post": await self.create_post(), "Session": await self.begin_session()}
-        if not INVITATIONS.isdisjoint(types):
-            await self.invite()
-        if not {"ContentReport", "Subject"}.isdisjoint(types):
-            await self.report_message()
-        if not CALLS.isdisjoint(types):
-            await self.launch_call_jobs()
-        if not PUBLISHING.isdisjoint(types):
-            await self.schedule_posts()
-        if "ServiceKey" in types or "ServiceKey" not in self.ids:
-            await self.create_service_key()
+    async def renew(self, types: Collection[str]) -> dict[str, str]:
+        """Creates new objects of these types, and makes Ann, Cat and Dog members. Returns the ids of all types."""
+        if types and self._restored_state != await self._community_state():
+            await self.restore_community()
+            self._restored_state = await self._community_state()
+        for create in dict.fromkeys(self._creators[each] for each in types if each in self._creators):
+            await create()
         return self.ids
+
+    async def create_everything(self) -> None:
+        """Creates an object of each type that mutations use up, except reports."""
+        await self.renew(self._creators.keys() - {"ContentReport", "Subject"})
+
+    @property
+    def _creators(self) -> dict[str, Callable[[], Awaitable[None]]]:
+        """Coroutine functions that create new objects, for each type whose objects mutations use up."""
+        return {
+            "Message": self.post_message,
+            "Post": self.renew_post,
+            "Passkey": self.add_passkey,
+            "PushDevice": self.register_device,
+            "ServiceKey": self.create_service_key,
+            "HeldPost": self.hold_post,
+            "Upload": self.upload_file,
+            "AvatarUpload": self.upload_avatar,
+            "StampUpload": self.upload_stamp,
+            "StampPack": self.create_stamp_pack,
+            **dict.fromkeys(("Invitation", "InvitationToken"), self.invite),
+            **dict.fromkeys(("Session", "UsersSession"), self.begin_sessions),
+            **dict.fromkeys(("ContentReport", "Subject"), self.report_message),
+            **dict.fromkeys(("Conversation", "RequestedConversation"), self.start_conversations),
+            **dict.fromkeys(("CallJob", "Call"), self.launch_call_jobs),
+            **dict.fromkeys(("ConnectedAccount", "ScheduledPost", "Publication"), self.schedule_posts),
+        }
+
+    async def post_message(self) -> None:
+        """Posts a message of Ann's with a mention and a link."""
+        text = f"{self.mark} @{self.mark}_cat https://{self.mark}.example/"
+        self.ids["Message"] = (await self.ann.post(self.ids["Topic"], text))["id"]
+
+    async def register_device(self) -> None:
+        """Registers a browser of Ann's for pushes."""
+        url, agent = f"https://push.example.org/{self.mark}/{new_id()}", f"{self.mark} browser"
+        owner = UserKey(self.organization_id, self.ann.id)
+        subscription = PushSubscription(url, b"", b"")
+        device = await self.stores.notification_channels.add_device(owner, subscription, None, agent)
+        self.ids["PushDevice"] = device.id
+
+    async def renew_post(self) -> None:
+        """Creates a post of Ann's."""
+        self.ids["Post"] = await self.create_post()
+
+    async def start_conversations(self) -> None:
+        """Starts a group of Ann's with Cat and Emu, and a group of Emu's that Ann is asked to join."""
+        stores, organization_id = self.stores, self.organization_id
+        people = (self.ann.id, self.cat.id, f"emu-of-{self.mark}")
+        ann, cat, emu = [await stores.users.get(organization_id, each) for each in people]
+        self.ids["Partner"] = emu.id
+        for starter, others, name in ((ann, [cat, emu], "Conversation"), (emu, [ann, cat], "RequestedConversation")):
+            started = await stores.conversations.start(starter, others, f"{self.mark} boat", None)
+            new = NewMessage(started.id, started.id, starter.id, f"{self.mark} direct", None, ())
+            await stores.messages.post(new)
+            self.ids[name] = started.id
+
+    async def hold_post(self) -> None:
+        """Schedules a post of Yak, who is deactivated, so that the post is held."""
+        organization_id, stores = self.organization_id, self.stores
+        targets = [HomeFeedTarget("yak")]
+        new = NewScheduledPost(organization_id, "yak", f"{self.mark} text", (), targets, DUE_AT, "UTC", 3600)
+        self.ids["HeldPost"] = (await stores.scheduled_posts.schedule(new, None)).id
+        await stores.held_posts.hold_posts_of(organization_id, "yak")
+
+    async def upload_file(self) -> None:
+        """Uploads a picture of Ann's, which is ready to be attached."""
+        self.ids["Upload"] = await self._upload(UploadPurpose.ATTACHMENT)
+
+    async def upload_avatar(self) -> None:
+        """Uploads a picture of Ann's, which is ready to be the avatar."""
+        self.ids["AvatarUpload"] = await self._upload(UploadPurpose.AVATAR)
+
+    async def upload_stamp(self) -> None:
+        """Uploads a picture of Ann's, which is ready to be a stamp."""
+        self.ids["StampUpload"] = await self._upload(UploadPurpose.STAMP)
+
+    async def create_stamp_pack(self) -> None:
+        """Creates a pack with the stamp "lit", which Ann gave to Dog. Removes all other packs."""
+        packs, actor = self.stores.stamp_packs, Actor(self.organization_id, self.ann.id, is_command_line=True)
+        for each in await packs.list_packs(self.organization_id):
+            await packs.remove(actor, each.id)
+        pack = await packs.create(actor, f"{self.mark} pack")
+        await packs.add_stamp(actor, pack.id, "lit", await self._upload(UploadPurpose.STAMP))
+        given = await packs.set_availability(actor, pack.id, StampPackAvailability.GIVEN, None)
+        with suppress(Conflict):  # A deactivated person gets none.
+            dog = UserKey(self.organization_id, self.dog.id)
+            await self.stores.stamp_ownerships.give(dog, given, StampPackGiver(Moderator(self.ann.id, True)))
+        self.ids["StampPack"] = pack.id
+
+    async def _upload(self, purpose: UploadPurpose) -> str:
+        stores, data = self.stores, f"{self.mark} pixels".encode()
+        owner = UserKey(self.organization_id, self.ann.id)
+        created = await stores.uploads.create(owner, f"{self.mark}.png", len(data), purpose)
+        await stores.uploads.append(created, data)
+        picture = EncodedPicture("image/png", 3, 2, data)
+        while (await stores.uploads.get(owner, created.id)).state is not FileState.READY:
+            # A check is due from the next millisecond on.
+            if (file := await stores.file_checks.claim()) is not None:
+                await stores.file_checks.accept_picture(file, DecodedPicture(picture, [picture], "LKO2"))
+        return created.id
 
     async def create_service_key(self) -> None:
         """Creates two service keys, of which `ids` names the one that a list begins with."""
@@ -102,11 +205,20 @@ class OrganizationScenario:
         created = [await self.stores.service_keys.create(actor, new) for _ in range(2)]
         self.ids["ServiceKey"] = max(each.key.id for each in created)
 
+    async def _community_state(self) -> tuple[object, ...]:
+        """Returns the members, the restrictions, and what is archived."""
+        mongo, community = self.stores.mongo, self.ids["Community"]
+        memberships = await mongo.find("memberships", {"community": community}, {"user": 1, "role": 1}, [("_id", 1)])
+        restrictions = await mongo.find("community_restrictions", {"_id.c": community}, sort=[("_id.u", 1)])
+        topics = await mongo.find("topics", {"_id": self.ids["Topic"]}, {"archived_at": 1})
+        return memberships, restrictions, topics
+
     async def restore_community(self) -> None:
-        """Makes Ann an owner, and Cat and Dog members of the community, which fields may have changed."""
+        """Makes Ann an owner, and Cat and Dog members. Mutations that were executed may have changed the community."""
         communities, moderation, owl = self.stores.communities, self.stores.moderation, Moderator("owl")
         community = await communities.get(self.organization_id, self.ids["Community"])
         await moderation.set_archived(community, owl, False)
+        await self.stores.topics.set_archived(self.ids["Topic"], False, Actor(self.organization_id, "owl"))
         await moderation.set_role(community, owl, "owl", CommunityRole.OWNER)
         if await moderation.role(community.id, self.dog.id) is not None:
             await moderation.set_role(community, owl, self.dog.id, CommunityRole.MEMBER)
@@ -116,16 +228,26 @@ class OrganizationScenario:
             await person.join(community.id)
         await moderation.set_role(community, owl, self.ann.id, CommunityRole.OWNER)
 
-    async def begin_session(self) -> str:
-        """Begins a session of Ann's, and returns its id."""
-        ann = UserKey(self.organization_id, self.ann.id)
-        new = NewSession(ann, SignInMethod.OIDC, f"{self.mark} address", f"{self.mark} agent")
-        return token_hash(await self.stores.sessions.begin(new))
+    async def begin_sessions(self) -> None:
+        """Begins a session of Ann's, and one of Dog's, whom administrators sign out."""
+        for name, user_id in (("Session", self.ann.id), ("UsersSession", self.dog.id)):
+            user = UserKey(self.organization_id, user_id)
+            new = NewSession(user, SignInMethod.OIDC, f"{self.mark} address", f"{self.mark} agent")
+            self.ids[name] = token_digest(await self.stores.sessions.begin(new))
+
+    async def add_passkey(self) -> None:
+        """Gives Ann a local account with one passkey."""
+        key, now = user_document_id(self.organization_id, self.ann.id), datetime.now(UTC)
+        account = {"address": f"{self.mark}@ann.example", "hash": "x", "language": "en", "password_at": now, "at": now}
+        await self.stores.mongo["local_accounts"].update_one({"_id": key}, {"$set": account}, upsert=True)
+        await self.stores.mongo["passkeys"].delete_many({"org": self.organization_id, "user": self.ann.id})
+        new = NewPasskey(token_bytes(32), token_bytes(32), b"key", 0, False, f"{self.mark} phone")
+        self.ids["Passkey"] = (await self.stores.passkeys.add(Actor(self.organization_id, self.ann.id), new)).id
 
     async def invite(self) -> None:
         """Creates an invitation to the community for an address, and one to the organization for many people."""
         actor = Actor(self.organization_id, self.ann.id)
-        anyone = NewInvitation(Role.MEMBER, None, None, 100, timedelta(days=1), Language.EN)
+        anyone = NewInvitation(Role.MEMBER, None, None, 100, timedelta(days=1), MailLanguage.EN)
         one = replace(anyone, community_id=self.ids["Community"], address=f"{self.mark}@example.org", max_uses=1)
         await self.stores.invitations.create(actor, one, None)
         created = await self.stores.invitations.create(actor, anyone, None)
@@ -155,7 +277,7 @@ class OrganizationScenario:
     async def schedule_posts(self) -> None:
         """Connects an account, schedules a post, and leaves a publication in the state UNKNOWN."""
         mark, organization_id, stores = self.mark, self.organization_id, self.stores
-        new = NewAccount(organization_id, Network.SANDBOX, f"{mark} account", None)
+        new = AccountToConnect(organization_id, Network.SANDBOX, f"{mark} account", None)
         account = await stores.accounts.connect(new, "lose", None)
         media = [ScheduledMedia(f"https://{mark}.example/a.png", f"{mark} hill", MediaKind.IMAGE)]
         target = AccountTarget(account.id, account.network)
@@ -186,9 +308,12 @@ class OrganizationScenario:
         await self.cat.post(self.ids["Topic"], f"{self.mark} @{self.mark}_ann")
         self.ids["Job"] = await self.create_post()
         await self.report_message()
+        id_ = self.ids["Conversation"]
+        await self.stores.messages.post(NewMessage(id_, id_, self.cat.id, f"{self.mark} ahoy", None, ()))
+        await self.stores.typing.begin(self.ids["Topic"], self.ids["Partner"])
 
     async def report_message(self) -> None:
-        """Leaves an open report of a new message of Dog's by Ann, and a message of Dog's that is not reported."""
+        """Posts two messages as Dog. Ann reports the first, and the report stays open. Nobody reports the second."""
         message, other = [await self.dog.post(self.ids["Topic"], f"{self.mark} noise") for _ in range(2)]
         self.ids["Subject"] = other["id"]
         await self.ann.run(REPORT, id=message["id"], text=f"{self.mark} loud")
@@ -198,14 +323,14 @@ class OrganizationScenario:
 
     async def create_post(self) -> str:
         """Creates a post of Ann's with every optional field, and returns its id."""
-        text = f"{self.mark} @{self.mark}_cat #{self.mark} https://{self.mark}.example/"
+        text = f"{self.mark} @{self.mark}_cat #{self.mark} #words https://{self.mark}.example/"
         return await self.ann.create_post(text, mediaUrls=[f"https://{self.mark}.example/a.png"])
 
 
 async def create_organization(sign_in: SignIn, mark: str, organization_id: str | None = None) -> OrganizationScenario:
     """Creates an organization, by default with the mark as its id.
 
-    Ann and Cat have the same ids in every organization. Organizations with the same mark have equal contents.
+    Ann, Cat, Owl and Yak have the same ids in every organization. Organizations with the same mark have equal contents.
     """
     organization_id = organization_id or mark
     ann, cat, dog = [
@@ -216,6 +341,10 @@ async def create_organization(sign_in: SignIn, mark: str, organization_id: str |
             (f"dog-of-{mark}", "dog", [Role.MEMBER]),
         )
     ]
+    await sign_in.stores.users.sign_in(
+        *(organization_id, ann.id, list(Role), f"{mark} ann", None, f"{mark}@mail.example"), is_email_verified=True
+    )
+    await sign_in.stores.users.set_bio(UserKey(organization_id, ann.id), f"{mark} fishes")
     organization = OrganizationScenario(mark, organization_id, ann, cat, dog, {"User": dog.id, "Author": dog.id})
     organization.ids["Community"] = await organization.ann.create_community(
         f"{mark} Fishers", description=f"{mark} on the sea"
@@ -238,7 +367,10 @@ async def create_organization(sign_in: SignIn, mark: str, organization_id: str |
     await organization.stores.call_jobs.launch(
         job_with_bad_row, f"phone_number,{mark}\n+819012345678,{'x' * 3000}\n", None
     )
-    await organization.renew()
+    await sign_in("yak", organization_id, [Role.MEMBER], name=f"{mark} yak", handle=f"{mark}_yak")
+    actor = Actor(organization_id, ann.id, f"{mark} address", f"{mark} agent")
+    await organization.stores.user_administration.deactivate(actor, "yak", f"{mark} reason")
+    await organization.create_everything()
     await _add_content(organization)
     return organization
 
@@ -255,25 +387,59 @@ async def add_join_request(organization: OrganizationScenario, community: Commun
 async def _add_content(organization: OrganizationScenario) -> None:
     ann, cat, topic = organization.ann, organization.cat, organization.ids["Topic"]
     await ann.block(organization.dog)
-    message = await ann.post(
-        topic, f"{organization.mark} @{organization.mark}_cat https://{organization.mark}.example/", stampId="hello"
-    )
+    await _add_mutes(organization)
+    attachment = {"uploadId": organization.ids["Upload"], "altText": f"{organization.mark} hill"}
+    text = f"{organization.mark} @{organization.mark}_cat https://{organization.mark}.example/"
+    message = await ann.post(topic, text, stampId="hello", attachments=[attachment])
+    await organization.upload_file()
     await cat.run(REACT, id=message["id"], emoji="🐟")
     await ann.run(MARK_READ, topic=topic, at=message["timestamp"])
     url = f"https://{organization.mark}.example/"
-    preview = LinkPreview(
-        url, f"{organization.mark} title", f"{organization.mark} words", f"{url}a.png", f"{organization.mark} site"
-    )
+    title, words, site = (f"{organization.mark} {each}" for each in ("title", "words", "site"))
+    picture = PreviewPicture(f"{url}a.png", 640, 400, f"{organization.mark} blurhash")
+    preview = LinkPreview(url, title, words, f"{url}a.png", site, picture)
     await organization.stores.messages.set_preview(message_key(message["id"]), url, preview)
     organization.ids["Message"] = message["id"]
+    await cat.post(topic, f"{organization.mark} reply", replyTo=message["id"])
+    await until_outbox_is_empty(organization.stores)
     await _add_reports(organization)
     organization.ids["Job"] = await organization.create_post()
+    await _add_responses(organization)
     await _add_audit_entries(organization)
     await organization.superuser.run(UNBLOCK, reason=f"{organization.mark} asked for it")
 
 
+async def _add_responses(organization: OrganizationScenario) -> None:
+    """Lets Cat reply to a post of Ann's, edit the reply, quote the post, repost it and react to it."""
+    ann, cat, posts = organization.ann, organization.cat, organization.stores.posts
+    post = await posts.get(post_key(organization.organization_id, organization.ids["Job"]))
+    parent = PostParent(PostParentKind.REPLY, post.timestamp, ann.id)
+    reply = NewPost(organization.organization_id, cat.id, f"{organization.mark} reply", (), (), (), parent=parent)
+    key = (await posts.create(reply)).key
+    await organization.stores.post_edits.edit(key, cat.id, NewText(f"{organization.mark} late reply", (), ()))
+    quoted = PostParent(PostParentKind.QUOTE, post.timestamp, ann.id)
+    await posts.create(NewPost(organization.organization_id, cat.id, organization.mark, (), (), (), parent=quoted))
+    await posts.repost(cat.id, post)
+    await organization.stores.post_reactions.add(post, cat.id, "🐟")
+
+
+async def _add_mutes(organization: OrganizationScenario) -> None:
+    """Mutes a user, a topic and a community for Ann, which hides nothing that other tests look for."""
+    mutes, owner = organization.stores.mutes, UserKey(organization.organization_id, organization.ann.id)
+    quiet = await organization.ann.create_topic(organization.ids["Community"], f"{organization.mark} Quiet")
+    community = await organization.ann.create_community(f"{organization.mark} Quiet", description=organization.mark)
+    await mutes.mute(owner, MuteSubject.COMMUNITY, community, None)
+    organization.ids["Mute"] = (await mutes.mute(owner, MuteSubject.TOPIC, quiet, None)).id
+    await mutes.mute(owner, MuteSubject.USER, organization.dog.id, None)
+    settings = organization.stores.notification_settings
+    await settings.set_level(owner, NotificationPlace(NotificationPlaceKind.TOPIC, quiet), NotificationLevel.NOTHING)
+    await settings.set_level(
+        owner, NotificationPlace(NotificationPlaceKind.COMMUNITY, community), NotificationLevel.NOTHING
+    )
+
+
 async def _add_reports(organization: OrganizationScenario) -> None:
-    """Leaves an open report, and decided ones of Ann's message, about which Owl warned her, and of Dog's by Ann."""
+    """Leaves an open report and two decided ones: by Cat about Ann, and by Ann about Dog. Owl warned Ann and Dog."""
     ann, cat, dog, topic = organization.ann, organization.cat, organization.dog, organization.ids["Topic"]
     await organization.report_message()
     for author, reporter in ((ann, cat), (dog, ann)):
@@ -283,11 +449,11 @@ async def _add_reports(organization: OrganizationScenario) -> None:
 
 
 async def _warn(organization: OrganizationScenario, message_id: str, reporter: Person) -> None:
-    """Decides the reporter's report of the message."""
+    """Decides the reporter's report of the message as Owl, with a warning of the author."""
     reports, organization_id = organization.stores.content_reports, organization.organization_id
     id_ = content_report_id(organization_id, ContentReportSubject.MESSAGE, message_id, reporter.id)
-    verdict = Verdict(ContentReportDecision.WARN, f"{organization.mark} note", None)
-    await reports.decide(await reports.get(organization_id, id_), Moderator("owl"), verdict)
+    ruling = ReportRuling(ContentReportDecision.WARN, f"{organization.mark} note", None)
+    await reports.decide(await reports.get(organization_id, id_), Moderator("owl"), ruling)
 
 
 async def _add_audit_entries(organization: OrganizationScenario) -> None:
@@ -316,6 +482,39 @@ def unknown_ids() -> dict[str, str]:
         dict.fromkeys(("Post", "Job"), post),
     )
     calls = {"CallJob": new_id(), "Call": f"{new_id()}-2-1"}
-    types = ("Community", "Topic", "ConnectedAccount", "ScheduledPost", "Publication", "AuditEntry", "Session")
-    types = (*types, "ServiceKey", "ContentReport", *INVITATIONS)
-    return {"Message": message, "Subject": message, **people, **posts, **calls, **{name: new_id() for name in types}}
+    types = (
+        "Community",
+        "Topic",
+        "ConnectedAccount",
+        "ScheduledPost",
+        "Publication",
+        "AuditEntry",
+        "Session",
+        "UsersSession",
+    )
+    types = (
+        *types,
+        "Conversation",
+        "RequestedConversation",
+        "Partner",
+        "Passkey",
+        "PushDevice",
+        "ServiceKey",
+        "ContentReport",
+        "HeldPost",
+        "Invitation",
+        "InvitationToken",
+        "Upload",
+        "AvatarUpload",
+        "StampUpload",
+        "StampPack",
+    )
+    return {
+        "Message": message,
+        "Subject": message,
+        "Mute": f"USER:{new_id()}",
+        **people,
+        **posts,
+        **calls,
+        **{name: new_id() for name in types},
+    }

@@ -1,20 +1,27 @@
 """Users that execute operations in this process, on real stores and without a server."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from strawberry import Schema
+from strawberry.extensions import ParserCache, ValidationCache
 from strawberry.types import ExecutionResult
 
-from resolvers.context import Context
-from schema.root import schema
+from resolvers.context import Context, ImageSigner
+from schema.root import build_schema
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.stores import Stores
 from tests.client import GraphQLFailed
+
+CACHED_DOCUMENTS = 512
+"""Number of parsed and validated documents that are kept."""
+
+schema = build_schema(lambda: ParserCache(CACHED_DOCUMENTS), lambda: ValidationCache(CACHED_DOCUMENTS))
+"""The product's schema. Validation takes longer than most operations, so each document is validated once."""
 
 Answer = dict[str, Any]
 DEADLINE_S = 60.0
@@ -69,9 +76,9 @@ query ($oldest: Timestamp, $latest: Timestamp, $limit: Int! = 50) {
 """
 
 
-def fake_signed_url(url: str) -> str:
+def fake_signed_url(url: str, copy_id: str = "") -> str:
     """Returns a recognizable substitute for a signed image URL."""
-    return f"/images/signed/{url}"
+    return f"/images/signed/{url}#{copy_id}" if copy_id else f"/images/signed/{url}"
 
 
 @dataclass
@@ -81,7 +88,7 @@ class Person:
     stores: Stores
     user: User | None = None
     roles: frozenset[Role] = frozenset()
-    sign_image: Callable[[str], str] = fake_signed_url
+    sign_image: ImageSigner = fake_signed_url
     schema: Schema = schema
 
     @property
@@ -126,11 +133,11 @@ class Person:
                 yield _answer(result)
 
     @asynccontextmanager
-    async def subscribed(self, query: str, /, **variables: Any) -> AsyncIterator["Subscription"]:
+    async def subscribed(self, query: str, /, **variables: Any) -> AsyncIterator["RunningSubscription"]:
         """Subscribes, waits for the first event, and ends the subscription after the block."""
         async with aclosing(self.answers(query, **variables)) as answers:
-            subscription = Subscription(answers)
-            await subscription.event()
+            subscription = RunningSubscription(answers)
+            await subscription.next_event()
             yield subscription
 
     async def create_community(self, name: str = "Fishers", **more: Any) -> str:
@@ -195,20 +202,20 @@ class Person:
         await self.run("mutation ($id: ID!) { unblockUser(userId: $id) { blocked } }", id=other.id)
 
 
-class Subscription:
+class RunningSubscription:
     """A running subscription."""
 
     def __init__(self, answers: AsyncIterator[Answer]) -> None:
         self._answers = answers
 
-    async def answer(self) -> Answer:
+    async def next_answer(self) -> Answer:
         """Returns the data and errors of the next event."""
         async with asyncio.timeout(DEADLINE_S):
             return await anext(self._answers)
 
-    async def event(self) -> Answer:
+    async def next_event(self) -> Answer:
         """Returns the next event. Raises: GraphQLFailed."""
-        (event,) = _data(await self.answer()).values()
+        (event,) = _data(await self.next_answer()).values()
         result: Answer = event
         return result
 

@@ -1,34 +1,76 @@
-"""Access rights: every root field against every kind of viewer (docs/access.md)."""
+"""Access rights: every root field, and some nested fields, against every kind of viewer (docs/access.md)."""
 
+import asyncio
+import base64
 import os
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
+from graphql import parse
+from websockets.exceptions import ConnectionClosed
 
+from schema.root import schema
+from schema.sharing import required_scopes
 from storage.chat.moderation_changes import Moderator
 from storage.chat.roles import CommunityRole
+from storage.identity.audit import command_line_actor
+from storage.identity.keys.records import NewServiceKey
+from storage.identity.keys.scopes import SCOPES
 from storage.identity.roles import INCLUDED_ROLES, Role
-from tests.resolvers.access_table import OUTCOMES, Outcomes, read_tables, write_tables
+from storage.mongo import Driver
+from storage.stores import open_stores
+from tests.client import Client, GraphQLFailed, client
+from tests.databases import CREDENTIAL_KEYS
+from tests.keys import ADDRESS_KEYS
+from tests.resolvers.access_table import EMPTY, OUTCOMES, AccessOutcomes, read_tables, write_tables
+from tests.resolvers.nested_fields import (
+    IN_LISTED_COMMUNITY,
+    IN_PUBLIC_COMMUNITY,
+    NESTED_FIELDS,
+    operation,
+    shows_a_value,
+)
 from tests.resolvers.operations import RootField, root_fields
 from tests.resolvers.organization_scenario import OrganizationScenario, create_organization
 from tests.resolvers.people import Person, SignIn
+from tests.serving import WebProcess, web_process
 
 pytestmark = pytest.mark.anyio
 
-NOT_REPEATABLE = {"cancelScheduledPost", "resolvePublication", "decideContentReport"}
-"""Fields whose second call with the same ids is a CONFLICT, even if another viewer calls."""
+REFUSED_SOCKETS = {4401: "UNAUTHENTICATED", 4403: "UNAUTHENTICATED"}
+"""Maps the close code of a WebSocket to the error code that an HTTP request with the same credential gets."""
+
+NOT_REPEATABLE = {"cancelScheduledPost", "releaseScheduledPost", "resolvePublication", "decideContentReport"} | {
+    "removeStampPack",
+    "endUserSessions",
+}
+"""Fields whose second call with the same ids is refused, even if another viewer calls."""
+
+PREPARE_NESTED = """
+mutation ($Community: ID!, $Message: ID!, $Dog: ID!) {
+  pinMessage(messageId: $Message) { id }
+  muteMember(communityId: $Community, userId: $Dog, until: "2040-01-01T00:00:00Z") { role }
+}
+"""
+SET_VISIBILITY = """
+mutation ($id: ID!, $visibility: CommunityVisibility!) { updateCommunity(id: $id, visibility: $visibility) { id } }
+"""
 
 WRITES_TABLES = "NOROSHI_WRITE_ACCESS_TABLES"
-"""Environment variable with which the tables are written, not compared."""
+"""Environment variable. If it is set, the tables are written before they are compared."""
 
 
-async def viewers_of(sign_in: SignIn, organization: OrganizationScenario) -> dict[str, Person]:
-    """Returns a viewer for each column of the tables, by the name of the column."""
+async def people_of(sign_in: SignIn, organization: OrganizationScenario) -> dict[str, Person]:
+    """Returns the people of docs/access.md by the names of their columns. Keys and refused tokens have no person."""
     outsider = await sign_in("outsider", organization.mark)
-    await outsider.create_community("Another one")
+    await outsider.create_community("The outsider's community")
     return {
         "anonymous": Person(organization.stores),
-        "stranger": await sign_in("stranger", "elsewhere"),
+        "other organization": await sign_in("foreigner", "elsewhere"),
         "outsider": outsider,
         "member": organization.cat,
         "moderator": await sign_in("moderator", organization.mark),
@@ -40,51 +82,165 @@ async def viewers_of(sign_in: SignIn, organization: OrganizationScenario) -> dic
     }
 
 
+@dataclass(frozen=True)
+class AccessCaller:
+    """Sends requests to the running product as one column of docs/access.md.
+
+    A field is called with the token of the scope that it requires, or else with that of `chat:read`. None means no
+    credential.
+    """
+
+    client: Client
+    tokens: dict[str, str | None]
+
+    async def outcome(self, field: RootField, ids: dict[str, str]) -> str:
+        """Calls the field, and returns the outcome, as the tables say it."""
+        code = await self._code(field, field.variables(ids))
+        return OUTCOMES.get(code, f"{code}!")
+
+    async def nested_outcome(self, text: str, ids: dict[str, str]) -> str:
+        """Executes a query, and returns the outcome of its fields `value`."""
+        answer = await self._caller(text).execute(text, **ids)
+        if answer.get("errors"):
+            code = str(answer["errors"][0]["extensions"]["code"])
+            return OUTCOMES.get(code, f"{code}!")
+        return OUTCOMES[None] if shows_a_value(answer["data"]) else EMPTY
+
+    def _caller(self, text: str) -> Client:
+        """Returns the client with the token for the scope of the operation."""
+        (scope,) = required_scopes(schema._schema, parse(text)).values()
+        return Client(self.client.url, self.tokens.get(scope, self.tokens["chat:read"]), self.client.http)
+
+    async def _code(self, field: RootField, variables: dict[str, Any]) -> str | None:
+        """Calls the field, and returns the code of the error, or None if it succeeds."""
+        text = field.text(depth=1)
+        caller = self._caller(text)
+        if field.root == "Subscription":
+            return await self._code_of_subscription(caller, text, variables)
+        errors = (await caller.execute(text, **variables)).get("errors")
+        return str(errors[0]["extensions"]["code"]) if errors else None
+
+    @staticmethod
+    async def _code_of_subscription(caller: Client, text: str, variables: dict[str, Any]) -> str | None:
+        try:
+            async with caller.socket() as socket:
+                await socket.subscribe(text, **variables)
+                await socket.next_event()
+        except GraphQLFailed as error:
+            return str(error.codes[0])
+        except ConnectionClosed as closed:
+            return REFUSED_SOCKETS.get(closed.rcvd.code if closed.rcvd else 0, "CLOSED")
+        return None
+
+
+AccessCallers = Mapping[str, AccessCaller]
+
+
+@asynccontextmanager
+async def open_viewers(
+    web: WebProcess, organization: OrganizationScenario, people: dict[str, Person]
+) -> AsyncIterator[AccessCallers]:
+    """Yields the callers in the order of the columns, by their names: `people`, then keys and refused tokens."""
+    stores, org = organization.stores, organization.organization_id
+    actor = command_line_actor(org)
+    await stores.users.sign_in(org, "former", list(Role), None, None)
+    await stores.user_administration.deactivate(actor, "former", "left")
+    roles = tuple(role.value for role in Role)
+    former, expired = web.token("former", org, roles), web.token(organization.ann.id, org, roles, ttl_s=-3600)
+
+    async def key(scopes: Collection[str]) -> str:
+        issued = await stores.service_keys.create(actor, NewServiceKey(f"{organization.mark} key", sorted(scopes)))
+        assert issued.secret is not None
+        return issued.secret
+
+    def token(person: Person) -> str | None:
+        user, roles = person.user, tuple(role.value for role in person.roles)
+        return web.token(user.id, user.organization_id, roles) if user else None
+
+    tokens: dict[str, dict[str, str | None]] = {
+        **{name: dict.fromkeys(SCOPES, token(person)) for name, person in people.items()},
+        "key with scope": {scope: await key({scope}) for scope in SCOPES},
+        "key without scope": {scope: await key(set(SCOPES) - {scope}) for scope in SCOPES},
+        "deactivated": dict.fromkeys(SCOPES, former),
+        "expired": dict.fromkeys(SCOPES, expired),
+    }
+    async with client(web.url, None) as sender:
+        yield {name: AccessCaller(sender, each) for name, each in tokens.items()}
+
+
 async def restore_memberships(people: dict[str, Person], organization: OrganizationScenario) -> None:
-    """Restores what earlier fields may have changed: who has joined the community, and with which role."""
+    """Gives the people of the columns their memberships and roles, which earlier calls may have changed."""
     community = await organization.stores.communities.get(organization.organization_id, organization.ids["Community"])
-    for name, role in (("moderator", CommunityRole.MODERATOR), ("owner", CommunityRole.OWNER)):
-        await people[name].join(community.id)
-        await organization.stores.moderation.set_role(community, Moderator("owl"), people[name].id, role)
-    for name in ("outsider", "operator", "admin"):
-        await people[name].leave(community.id)
+    owl, moderation = Moderator("owl"), organization.stores.moderation
+    roles = {"moderator": CommunityRole.MODERATOR, "owner": CommunityRole.OWNER}
+    await asyncio.gather(
+        *(people[name].join(community.id) for name in roles),
+        *(people[name].leave(community.id) for name in ("outsider", "operator", "admin")),
+    )
+    await asyncio.gather(*(moderation.set_role(community, owl, people[name].id, role) for name, role in roles.items()))
 
 
-async def outcome(person: Person, field: RootField, ids: dict[str, str]) -> str:
-    """Returns the outcome of a call, as the tables say it."""
-    query, variables = field.text(depth=1), field.variables(ids)
-    if field.root == "Subscription":
-        async with aclosing(person.answers(query, **variables)) as answers:
-            errors = (await anext(answers))["errors"]
-    else:
-        errors = (await person.execute(query, **variables))["errors"]
-    code = errors[0]["extensions"]["code"] if errors else None
-    return OUTCOMES.get(code, f"{code}!")
-
-
-async def measured_outcomes(sign_in: SignIn) -> dict[str, Outcomes]:
-    """Calls every root field as every kind of viewer, and returns the outcomes."""
+async def measured_outcomes(sign_in: SignIn, web: WebProcess) -> dict[str, AccessOutcomes]:
+    """Calls every root field with every caller, reads concurrently, and returns the outcomes."""
     organization = await create_organization(sign_in, "acme")
-    people = await viewers_of(sign_in, organization)
-    outcomes: dict[str, Outcomes] = {}
-    for field in root_fields():
-        ids = await organization.renew(field.id_types)
-        await restore_memberships(people, organization)
-        of_viewers: dict[str, str] = {}
-        for name, person in people.items():
-            of_viewers[name] = await outcome(person, field, ids)
-            if field.name in NOT_REPEATABLE and of_viewers[name] == "yes":
-                ids = await organization.renew(field.id_types)
-        outcomes[str(field)] = of_viewers
+    people = await people_of(sign_in, organization)
+    await restore_memberships(people, organization)
+    async with open_viewers(web, organization, people) as viewers:
+        outcomes = await outcomes_of_nested_fields(viewers, organization)
+        for field in (each.without_uploads() for each in root_fields()):
+            if field.root == "Mutation":
+                outcomes[str(field)] = await outcomes_of_mutation(viewers, people, organization, field)
+            else:
+                results = await asyncio.gather(*(each.outcome(field, organization.ids) for each in viewers.values()))
+                outcomes[str(field)] = dict(zip(viewers, results, strict=True))
+    return outcomes
+
+
+async def outcomes_of_nested_fields(
+    viewers: AccessCallers, organization: OrganizationScenario
+) -> dict[str, AccessOutcomes]:
+    """Reads nested fields as every kind of viewer. The topic has a pinned message, and a member is muted."""
+    ids, ann = organization.ids, organization.ann
+    await ann.run(PREPARE_NESTED, **{name: ids[name] for name in ("Community", "Message")}, Dog=organization.dog.id)
+    outcomes: dict[str, AccessOutcomes] = {}
+    for visibility, selections in (("LISTED", IN_LISTED_COMMUNITY), ("PUBLIC", IN_PUBLIC_COMMUNITY)):
+        await ann.run(SET_VISIBILITY, id=ids["Community"], visibility=visibility)
+        for field, selection in selections.items():
+            text = operation(selection)
+            variables = {name: ids[name] for name in ("Community", "Post", "Topic") if f"${name}" in text}
+            results = await asyncio.gather(*(each.nested_outcome(text, variables) for each in viewers.values()))
+            outcomes[field] = dict(zip(viewers, results, strict=True))
+    return outcomes
+
+
+async def outcomes_of_mutation(
+    viewers: AccessCallers, people: dict[str, Person], organization: OrganizationScenario, field: RootField
+) -> AccessOutcomes:
+    """Calls a mutation as one viewer after the other."""
+    ids = await organization.renew(field.id_types)
+    await restore_memberships(people, organization)
+    outcomes: dict[str, str] = {}
+    for name, viewer in viewers.items():
+        outcomes[name] = await viewer.outcome(field, ids)
+        if field.name in NOT_REPEATABLE and outcomes[name] == "yes":
+            ids = await organization.renew(field.id_types)
     return outcomes
 
 
 def test_tables_have_every_field_and_no_other() -> None:
-    assert {str(field) for field in root_fields()} == set(read_tables()), "Run `make access`, and check the new rows."
+    assert {*map(str, root_fields()), *NESTED_FIELDS} == set(read_tables()), (
+        "Run `make access`, and check the new rows."
+    )
 
 
-async def test_each_viewer_may_do_exactly_what_the_tables_say(sign_in: SignIn) -> None:
-    outcomes = await measured_outcomes(sign_in)
+async def test_each_viewer_may_do_exactly_what_the_tables_say(
+    tmp_path: Path, mongodb_uri: str, redis_url: str, mongo_driver: Driver
+) -> None:
+    keys: dict[str, Any] = {"credential_keys": CREDENTIAL_KEYS, "address_keys": ADDRESS_KEYS}
+    setting = ",".join(f"{number}:{base64.b64encode(key).decode()}" for number, key in CREDENTIAL_KEYS.items())
+    with web_process(tmp_path, mongodb_uri, redis_url, NOROSHI_CREDENTIAL_KEYS=setting) as web:
+        async with open_stores(mongodb_uri, redis_url, web.database, mongo_driver, **keys) as stores:
+            outcomes = await measured_outcomes(SignIn(stores), web)
     if os.environ.get(WRITES_TABLES):
         write_tables(outcomes)
     assert outcomes == read_tables()
@@ -96,7 +252,7 @@ async def test_token_with_several_roles_has_rights_of_each(sign_in: SignIn) -> N
     assert await both.code("{ communities { id } }") is None
 
 
-async def test_rights_follow_token_roles_not_stored_roles(sign_in: SignIn) -> None:
+async def test_rights_follow_token_roles_before_first_grant(sign_in: SignIn) -> None:
     organization = await create_organization(sign_in, "acme")
     former_admin = await sign_in("dan", organization.mark, [Role.ADMIN])
     await sign_in("dan", organization.mark, [Role.MEMBER])

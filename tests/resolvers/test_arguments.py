@@ -20,13 +20,14 @@ from storage.timeline import NOW
 from tests.resolvers.people import ChatScenario
 
 EMOJIS = [
-    *("👍", "👍🏽", "👨‍👩‍👧", "🇯🇵", "❤️", "❤", "1️⃣", "#️⃣", "*⃣"),
+    *("👍", "👍🏽", "👨‍👩‍👧", "🇯🇵", "❤️", "1️⃣", "#️⃣", "*️⃣"),
     *("🏳️‍🌈", "🏴‍☠️", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "👩🏿‍❤️‍💋‍👨🏻", "👁️‍🗨️", "🧑‍🚀", "⛹🏿‍♀️", "🫱🏻‍🫲🏿", "🐻‍❄️"),
-    *("©", "™️", "‼️", "☀", "㊗️", "🀄", "🆗", "🈁", "🫠", "⭐", "↔️", "〰️", "🏽"),
+    *("©️", "™️", "‼️", "☀️", "㊗️", "🀄", "🆗", "🈁", "🫠", "⭐", "↔️", "〰️", "🏽"),
 ]
 NOT_SINGLE_EMOJIS = [
     *("", "a", "1", "#", "あ", "漢", "é", "ß", " ", "\n", "👍 ", " 👍", "👍\n", ":+1:", "x️⃣"),
     *("👍👍", "👍a", "🇯🇵🇯🇵", "🇯", "❤️❤️", "1️⃣2️⃣", "👍\u200d", "\u200d👍", "👍🏽🏽", "\ufe0f", "\u20e3"),
+    *("🇯🇯", "👩‍👍", "\U0001f8ff"),
     *("🏴" + "\U000e0061" * 1000 + "\U000e007f", "👍" + "\u200d👍" * 20, "\ud83d", "\U0010ffff"),
 ]
 
@@ -34,6 +35,11 @@ NOT_SINGLE_EMOJIS = [
 @pytest.mark.parametrize("value", EMOJIS)
 def test_checked_emoji_accepts_one_grapheme(value: str) -> None:
     assert checked_emoji(value) == value
+
+
+@pytest.mark.parametrize(("sent", "stored"), [("❤", "❤️"), ("👍\ufe0f", "👍"), ("*⃣", "*️⃣"), ("©", "©️"), ("🕵🏽‍♀", "🕵🏽‍♀️")])
+def test_checked_emoji_returns_the_qualified_form(sent: str, stored: str) -> None:
+    assert checked_emoji(sent) == stored
 
 
 @pytest.mark.parametrize("value", NOT_SINGLE_EMOJIS)

@@ -21,7 +21,7 @@ TOPIC = """
 query ($id: ID!) { topic(id: $id) { unreadCount lastMessage { text } messages(latest: "now") { items { text } } } }
 """
 MESSAGE = "query ($id: ID!) { message(id: $id) { text reactions { emoji count users { id } } mentions { id } } }"
-RECEIVED = '{ reactionsReceived(latest: "now") { items { emoji user { id } } hasOlder hasNewer } }'
+REACTIONS_RECEIVED = '{ reactionsReceived(latest: "now") { items { emoji user { id } } hasOlder hasNewer } }'
 AROUND = """
 query ($topic: ID!, $at: Timestamp!) { messagesAround(topicId: $topic, timestamp: $at, limit: 4) { items { text } } }
 """
@@ -109,7 +109,7 @@ async def test_received_reactions_leave_out_blocked_users(chat: ChatScenario) ->
         await person.run(REACT, id=message_id, emoji="👍")
     await until_outbox_is_empty(chat.ann.stores)
     await chat.ann.block(chat.eve)
-    page = (await chat.ann.run(RECEIVED))["reactionsReceived"]
+    page = (await chat.ann.run(REACTIONS_RECEIVED))["reactionsReceived"]
     assert page == {"items": [{"emoji": "👍", "user": {"id": "bob"}}], "hasOlder": False, "hasNewer": False}
 
 
@@ -128,7 +128,7 @@ async def test_events_of_blocked_users_are_withheld(chat: ChatScenario) -> None:
         await chat.bob.run(EDIT, id=hidden_message["id"], text="still hidden")
         await chat.eve.run(REACT, id=hidden_message["id"], emoji="👍")
         await chat.eve.post(chat.topic, "visible")
-        event = await events.event()
+        event = await events.next_event()
         assert (event["type"], event["message"]["text"]) == ("MessagePosted", "visible")
 
 
@@ -136,11 +136,11 @@ async def test_block_applies_to_open_subscriptions(chat: ChatScenario) -> None:
     await chat.eve.join(chat.community)
     async with chat.ann.subscribed(TOPIC_EVENTS, topic=chat.topic) as events:
         await chat.bob.post(chat.topic, "before")
-        assert (await events.event())["message"]["text"] == "before"
+        assert (await events.next_event())["message"]["text"] == "before"
         await chat.ann.block(chat.bob)
         await chat.bob.post(chat.topic, "hidden")
         await chat.eve.post(chat.topic, "visible")
-        assert (await events.event())["message"]["text"] == "visible"
+        assert (await events.next_event())["message"]["text"] == "visible"
 
 
 async def test_blocked_user_notices_nothing(chat: ChatScenario) -> None:
@@ -148,8 +148,8 @@ async def test_blocked_user_notices_nothing(chat: ChatScenario) -> None:
     await chat.ann.block(chat.bob)
     assert (await message_fields(chat.bob, posted_message["id"]))["text"] == "Hello @bob"
     assert (await topic_fields(chat.bob, chat))["unreadCount"] == 1
-    done = await chat.bob.do(REACT, id=posted_message["id"], emoji="👍")
-    assert done["reactions"] == [{"emoji": "👍", "count": 1, "reacted": True, "users": [{"handle": "bob"}]}]
+    reacted_message = await chat.bob.do(REACT, id=posted_message["id"], emoji="👍")
+    assert reacted_message["reactions"] == [{"emoji": "👍", "count": 1, "reacted": True, "users": [{"handle": "bob"}]}]
     assert (await chat.bob.post(chat.topic, "@ann"))["mentions"] == [{"handle": "ann"}]
     assert (await chat.bob.run('{ user(id: "ann") { blocked } }'))["user"] == {"blocked": False}
 
@@ -182,7 +182,7 @@ async def test_unblocking_restores_everything_but_follows(chat: ChatScenario) ->
     before = (
         await topic_fields(chat.ann, chat),
         await message_fields(chat.ann, message_id),
-        await chat.ann.run(RECEIVED),
+        await chat.ann.run(REACTIONS_RECEIVED),
     )
     await chat.ann.block(chat.bob)
     assert await chat.ann.texts(chat.topic) == ["from ann"]
@@ -190,7 +190,7 @@ async def test_unblocking_restores_everything_but_follows(chat: ChatScenario) ->
     assert (
         await topic_fields(chat.ann, chat),
         await message_fields(chat.ann, message_id),
-        await chat.ann.run(RECEIVED),
+        await chat.ann.run(REACTIONS_RECEIVED),
     ) == before
     assert await chat.ann.texts(chat.topic) == ["from ann", "from bob"]
 

@@ -1,18 +1,20 @@
-"""Reports of content: who files, sees and decides them, each once, and what a decision does."""
+"""Reports of content: who files, sees and decides them, that each is decided once, and what a decision does."""
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from storage.chat import moderation_changes
 from storage.chat.moderation_changes import Moderator
 from storage.feed.content_reports import changes
-from storage.feed.content_reports.changes import Verdict
+from storage.feed.content_reports.changes import ReportRuling
 from storage.feed.content_reports.records import ContentReport, ContentReportDecision
 from storage.feed.content_reports.store import ReportFilter
 from storage.identity.audit import AuditAction, AuditFilter
 from storage.identity.roles import Role
-from tests.resolvers.people import DELETE, Answer, ChatScenario, Person, SignIn, until_outbox_is_empty
+from tests.resolvers.people import DELETE, PAGE, Answer, ChatScenario, Person, SignIn, until_outbox_is_empty
 
 pytestmark = pytest.mark.anyio
 
@@ -25,7 +27,7 @@ mutation ($subject: ContentReportSubject!, $id: ID!, $text: String! = "") {
 QUEUE = """
 query ($community: ID, $state: ContentReportState, $after: ID, $limit: Int! = 50) {
   done: contentReports(communityId: $community, state: $state, after: $after, limit: $limit) {
-    id subject subjectId contentText text state decision note failure
+    id subject subjectId contentText text state decision outcome note failure
     author { id } reporter { id } decidedBy { id } community { id }
   }
 }
@@ -47,8 +49,11 @@ subscription ($community: ID, $since: Cursor) {
   }
 }
 """
-NOTIFIED = """
+NOTIFICATIONS = """
 { notifications(latest: "now") { items { kind reportDecision warning actor { id } message { id } post { id } } } }
+"""
+OUTCOMES = """
+{ notifications(latest: "now") { items { reportDecision reportOutcome message { id } } } }
 """
 BLOCK = "mutation ($id: ID!) { blockUser(userId: $id) { id } }"
 SET_ROLE = """
@@ -83,12 +88,12 @@ async def queue(person: Person, community: str | None = None, **more: Any) -> li
 
 async def notifications(person: Person) -> list[Answer]:
     await until_outbox_is_empty(person.stores)
-    items: list[Answer] = (await person.run(NOTIFIED))["notifications"]["items"]
+    items: list[Answer] = (await person.run(NOTIFICATIONS))["notifications"]["items"]
     return items
 
 
-async def reported_message(chat: ChatScenario, reporter: Person, author: Person | None = None) -> tuple[str, str]:
-    """Posts a message, by default of Bob's, and reports it. Returns the ids of message and report."""
+async def report_new_message(chat: ChatScenario, reporter: Person, author: Person | None = None) -> tuple[str, str]:
+    """Posts a message as the author, by default Bob, and reports it. Returns the ids of the message and the report."""
     message = await (author or chat.bob).post(chat.topic, "Buy shoes")
     await report(reporter, "MESSAGE", message["id"])
     (found,) = [each for each in await queue(chat.ann, chat.community) if each["subjectId"] == message["id"]]
@@ -106,6 +111,14 @@ async def test_report_is_stored_once_for_each_reporter(chat: ChatScenario, carl:
     }
 
 
+async def test_decided_report_is_not_opened_again(chat: ChatScenario, carl: Person) -> None:
+    message, id_ = await report_new_message(chat, carl)
+    await chat.ann.run(DECIDE, id=id_, decision="DISMISS")
+    await report(carl, "MESSAGE", message, "again")
+    (found,) = await queue(chat.ann, chat.community)
+    assert (found["state"], found["text"]) == ("DECIDED", "")
+
+
 async def test_only_readable_content_of_others_is_reported(chat: ChatScenario, carl: Person) -> None:
     message = await chat.bob.post(chat.topic, "Buy shoes")
     variables = {"subject": "MESSAGE", "id": message["id"]}
@@ -118,28 +131,36 @@ async def test_only_readable_content_of_others_is_reported(chat: ChatScenario, c
 
 
 async def test_subjects_of_another_organization_are_not_found(chat: ChatScenario, sign_in: SignIn) -> None:
-    stranger = await sign_in("stranger", "globex")
-    post = await stranger.create_post("Elsewhere")
-    for subject, id_ in (("POST", post), ("USER", "stranger"), ("USER", "nobody")):
+    foreigner = await sign_in("foreigner", "globex")
+    post = await foreigner.create_post("Elsewhere")
+    for subject, id_ in (("POST", post), ("USER", "foreigner"), ("USER", "nobody")):
         assert await chat.ann.code(REPORT, subject=subject, id=id_) == "NOT_FOUND"
 
 
+async def test_reports_of_another_organization_are_not_found(chat: ChatScenario, carl: Person, sign_in: SignIn) -> None:
+    await report(carl, "USER", "bob")
+    (found,) = await chat.ann.stores.content_reports.list_reports("acme", ReportFilter(), None, 50)
+    foreign_admin = await sign_in("zoe", "umbrella", [Role.MEMBER, Role.ADMIN])
+    assert await foreign_admin.code("query ($id: ID!) { contentReport(id: $id) { id } }", id=found.id) == "NOT_FOUND"
+    assert await foreign_admin.code(DECIDE, id=found.id, decision="DISMISS") == "NOT_FOUND"
+
+
 async def test_queues_are_for_moderators_and_admins(chat: ChatScenario, carl: Person, admin: Person) -> None:
-    _, of_message = await reported_message(chat, carl)
+    _, message_report = await report_new_message(chat, carl)
     await report(carl, "POST", await chat.bob.create_post("Buy more shoes"))
     await report(carl, "USER", "bob")
     assert [each["subject"] for each in await queue(chat.ann, chat.community)] == ["MESSAGE"]
     assert [each["subject"] for each in await queue(admin)] == ["MESSAGE", "POST", "USER"]
-    of_user = (await queue(admin))[-1]["id"]
+    user_report = (await queue(admin))[-1]["id"]
     for person in (chat.bob, carl, chat.eve):
         assert await person.code(QUEUE, community=chat.community) == "FORBIDDEN"
-        assert await person.code(DECIDE, id=of_message, decision="DISMISS") == "NOT_FOUND"
+        assert await person.code(DECIDE, id=message_report, decision="DISMISS") == "NOT_FOUND"
     assert await chat.ann.code(QUEUE) == "FORBIDDEN"
-    assert await chat.ann.code(DECIDE, id=of_user, decision="DISMISS") == "NOT_FOUND"
+    assert await chat.ann.code(DECIDE, id=user_report, decision="DISMISS") == "NOT_FOUND"
 
 
 async def test_queue_is_paged_and_filtered(chat: ChatScenario, carl: Person) -> None:
-    ids = [(await reported_message(chat, carl))[1] for _ in range(5)]
+    ids = [(await report_new_message(chat, carl))[1] for _ in range(5)]
     await chat.ann.run(DECIDE, id=ids[0], decision="DISMISS")
     first = await queue(chat.ann, chat.community, limit=2)
     rest = await queue(chat.ann, chat.community, after=first[-1]["id"])
@@ -154,13 +175,13 @@ async def test_block_hides_no_report_from_a_moderator(chat: ChatScenario, carl: 
     message = await chat.bob.post(chat.topic, "Buy shoes")
     async with chat.ann.subscribed(EVENTS, community=chat.community) as events:
         await report(carl, "MESSAGE", message["id"])
-        assert (await events.event())["type"] == "ContentReported"
+        assert (await events.next_event())["type"] == "ContentReported"
     assert len(await queue(chat.ann, chat.community)) == 1
 
 
 async def test_two_moderators_decide_a_report_once(chat: ChatScenario, carl: Person, admin: Person) -> None:
     for _ in range(3):
-        _, id_ = await reported_message(chat, carl)
+        _, id_ = await report_new_message(chat, carl)
         answers = await asyncio.gather(
             chat.ann.execute(DECIDE, id=id_, decision="DISMISS"), admin.execute(DECIDE, id=id_, decision="REMOVE")
         )
@@ -177,10 +198,10 @@ async def test_two_moderators_decide_a_report_once(chat: ChatScenario, carl: Per
 
 
 async def test_removed_message_leaves_the_report_with_its_text(chat: ChatScenario, carl: Person) -> None:
-    message, id_ = await reported_message(chat, carl)
+    message, id_ = await report_new_message(chat, carl)
     await report(chat.ann, "MESSAGE", message)
-    done = await chat.ann.do(DECIDE, id=id_, decision="REMOVE")
-    assert (done["state"], done["failure"]) == ("DECIDED", None)
+    decided = await chat.ann.do(DECIDE, id=id_, decision="REMOVE")
+    assert (decided["state"], decided["failure"]) == ("DECIDED", None)
     assert await chat.ann.texts(chat.topic) == [""]
     found = await queue(chat.ann, chat.community)
     assert {(each["state"], each["decision"], each["contentText"]) for each in found} == {
@@ -192,7 +213,7 @@ async def test_removed_message_leaves_the_report_with_its_text(chat: ChatScenari
 
 
 async def test_warned_person_reads_the_note_but_not_who_wrote_it(chat: ChatScenario, carl: Person) -> None:
-    message, id_ = await reported_message(chat, carl)
+    message, id_ = await report_new_message(chat, carl)
     await chat.bob.leave(chat.community)
     await chat.ann.run(DECIDE, id=id_, decision="WARN", note="No shoes here")
     (warning,) = await notifications(chat.bob)
@@ -209,9 +230,13 @@ async def test_warned_person_reads_the_note_but_not_who_wrote_it(chat: ChatScena
 
 
 async def test_ban_removes_the_author_from_the_community(chat: ChatScenario, carl: Person) -> None:
-    _, id_ = await reported_message(chat, carl)
+    _, id_ = await report_new_message(chat, carl)
     assert await chat.ann.code(DECIDE, id=id_, decision="BAN", banUntil="2001-01-01T00:00:00Z") == "BAD_USER_INPUT"
+    await carl.leave(chat.community)
     await chat.ann.run(DECIDE, id=id_, decision="BAN", banUntil="2040-01-01T00:00:00Z")
+    await until_outbox_is_empty(carl.stores)
+    (decided,) = (await carl.run(OUTCOMES))["notifications"]["items"]
+    assert decided == {"reportDecision": "BAN", "reportOutcome": "BAN", "message": None}
     join = "mutation ($id: ID!) { joinCommunity(communityId: $id) { id } }"
     assert await chat.bob.fails(join, id=chat.community) == {"code": "FORBIDDEN", "until": "2040-01-01T00:00:00Z"}
 
@@ -221,24 +246,32 @@ async def test_admin_removes_a_post_and_deactivates_a_person(
 ) -> None:
     await report(carl, "POST", await chat.bob.create_post("Buy shoes"))
     await report(carl, "USER", "bob")
-    of_post, of_user = [each["id"] for each in await queue(admin)]
-    await admin.run(DECIDE, id=of_post, decision="REMOVE")
+    post_report, user_report = [each["id"] for each in await queue(admin)]
+    await admin.run(DECIDE, id=post_report, decision="REMOVE")
     feed = await chat.ann.run('{ localFeed(latest: "now") { items { text } } }')
     assert feed["localFeed"]["items"] == []
-    assert await admin.code(DECIDE, id=of_user, decision="REMOVE") == "BAD_USER_INPUT"
-    # The table of users knows no ADMIN without a granted role, so the effect fails as `deactivateUser` would.
-    await admin.run(DECIDE, id=of_user, decision="BAN")
+    entries = await admin.stores.audit.list_entries("acme", AuditFilter(action=AuditAction.POST_DELETED), None, 50)
+    assert [(each.actor_id, each.target_id) for each in entries] == [("zoe", "bob")]
+    assert await admin.code(DECIDE, id=user_report, decision="REMOVE") == "BAD_USER_INPUT"
+    await admin.run(DECIDE, id=user_report, decision="BAN")
     users = await admin.run("{ organizationUsers(deactivated: true) { id } }")
     assert users["organizationUsers"] == [{"id": "bob"}]
+    assert [each["outcome"] for each in await queue(admin, state="DECIDED")] == ["REMOVE", "DEACTIVATE"]
+    await until_outbox_is_empty(carl.stores)
+    items = (await carl.run(OUTCOMES))["notifications"]["items"]
+    assert [(each["reportDecision"], each["reportOutcome"]) for each in items] == [
+        ("BAN", "DEACTIVATE"),
+        ("REMOVE", "REMOVE"),
+    ]
 
 
 async def test_nobody_decides_about_oneself_or_a_higher_rank(chat: ChatScenario, carl: Person, admin: Person) -> None:
     await chat.ann.run(SET_ROLE, id=chat.community, user="carl", role="MODERATOR")
-    _, of_owner = await reported_message(chat, chat.bob, author=chat.ann)
-    assert await chat.ann.code(DECIDE, id=of_owner, decision="DISMISS") == "FORBIDDEN"
+    _, report_of_owner = await report_new_message(chat, chat.bob, author=chat.ann)
+    assert await chat.ann.code(DECIDE, id=report_of_owner, decision="DISMISS") == "FORBIDDEN"
     for decision in ("REMOVE", "WARN", "BAN"):
-        assert await carl.code(DECIDE, id=of_owner, decision=decision) == "FORBIDDEN"
-    assert await carl.code(DECIDE, id=of_owner, decision="DISMISS") is None
+        assert await carl.code(DECIDE, id=report_of_owner, decision=decision) == "FORBIDDEN"
+    assert await carl.code(DECIDE, id=report_of_owner, decision="DISMISS") is None
 
 
 async def test_former_moderator_receives_no_more_events(chat: ChatScenario, carl: Person) -> None:
@@ -246,29 +279,50 @@ async def test_former_moderator_receives_no_more_events(chat: ChatScenario, carl
     async with carl.subscribed(EVENTS, community=chat.community) as events:
         message = await chat.bob.post(chat.topic, "first")
         await report(chat.ann, "MESSAGE", message["id"])
-        assert (await events.event())["type"] == "ContentReported"
+        assert (await events.next_event())["type"] == "ContentReported"
         await chat.ann.run(SET_ROLE, id=chat.community, user="carl", role="MEMBER")
         message = await chat.bob.post(chat.topic, "second")
         await report(chat.ann, "MESSAGE", message["id"])
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(events.event(), 1)
+            await asyncio.wait_for(events.next_event(), 1)
 
 
 async def test_admin_sees_no_report_of_a_private_community(chat: ChatScenario, carl: Person, admin: Person) -> None:
-    _, id_ = await reported_message(chat, carl)
+    _, id_ = await report_new_message(chat, carl)
     update = "mutation ($id: ID!) { updateCommunity(id: $id, visibility: PRIVATE) { id } }"
     async with admin.subscribed(EVENTS) as events:
         await chat.ann.run(update, id=chat.community)
         assert await queue(admin) == []
         assert await admin.code(QUEUE, community=chat.community) == "NOT_FOUND"
         assert await admin.code(QUEUE, after=id_) == "NOT_FOUND"
-        await reported_message(chat, carl)
+        await report_new_message(chat, carl)
         await report(carl, "USER", "bob")
-        assert [each["id"] for each in await queue(admin)] == [(await events.event())["report"]["id"]]
+        assert [each["id"] for each in await queue(admin)] == [(await events.next_event())["report"]["id"]]
+
+
+async def test_admins_decide_about_the_only_owner(chat: ChatScenario, carl: Person, admin: Person) -> None:
+    update = "mutation ($id: ID!) { updateCommunity(id: $id, visibility: PRIVATE) { id } }"
+    await chat.ann.run(update, id=chat.community)
+    messages = [(await chat.ann.post(chat.topic, text))["id"] for text in ("Buy shoes", "Buy hats", "Buy ties")]
+    for id_ in messages[:2]:
+        await report(carl, "MESSAGE", id_)
+    first, second = await queue(admin)
+    assert [each["contentText"] for each in (first, second)] == ["Buy shoes", "Buy hats"]
+    assert await admin.code(QUEUE, community=chat.community) == "NOT_FOUND"
+    assert await queue(chat.ann, chat.community) == []
+    assert await admin.code(DECIDE, id=first["id"], decision="BAN", banUntil="2030-01-01T00:00:00Z") == "BAD_USER_INPUT"
+    await admin.run(DECIDE, id=first["id"], decision="REMOVE")
+    texts = 'query ($topic: ID!) { messages(topicId: $topic, latest: "now") { items { text } } }'
+    assert (await carl.run(texts, topic=chat.topic))["messages"]["items"][-1] == {"text": ""}
+    await chat.ann.run(SET_ROLE, id=chat.community, user="carl", role="OWNER")
+    await report(chat.bob, "MESSAGE", messages[2])
+    assert [each["id"] for each in await queue(admin)] == [first["id"], second["id"]]
+    await admin.run(DECIDE, id=second["id"], decision="BAN")
+    assert (await admin.run("{ organizationUsers(deactivated: true) { id } }"))["organizationUsers"] == [{"id": "ann"}]
 
 
 async def test_decision_of_a_dead_process_is_carried_out_later(chat: ChatScenario, carl: Person) -> None:
-    _, id_ = await reported_message(chat, carl)
+    _, id_ = await report_new_message(chat, carl)
     decided = await decide_without_effect(chat, id_)
     effects = chat.ann.stores.report_effects
     assert await effects.sweep(10) == 0
@@ -281,7 +335,7 @@ async def test_decision_of_a_dead_process_is_carried_out_later(chat: ChatScenari
 
 async def test_lost_right_of_the_moderator_is_stored_as_failure(chat: ChatScenario, carl: Person) -> None:
     await chat.ann.run(SET_ROLE, id=chat.community, user="carl", role="MODERATOR")
-    _, id_ = await reported_message(chat, chat.ann)
+    _, id_ = await report_new_message(chat, chat.ann)
     await decide_without_effect(chat, id_, Moderator("carl"), ContentReportDecision.BAN)
     await chat.ann.run(SET_ROLE, id=chat.community, user="carl", role="MEMBER")
     await make_due(chat, id_)
@@ -289,6 +343,20 @@ async def test_lost_right_of_the_moderator_is_stored_as_failure(chat: ChatScenar
     (found,) = await queue(chat.ann, chat.community)
     assert "Only moderators" in found["failure"]
     assert await chat.bob.texts(chat.topic) == ["Buy shoes"]
+
+
+async def test_delayed_ban_is_carried_out_by_a_worker(
+    chat: ChatScenario, carl: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, id_ = await report_new_message(chat, carl)
+    with monkeypatch.context() as patch:
+        # No mark on a person lasts a day, so the ban is refused as UNAVAILABLE.
+        patch.setattr(moderation_changes, "MIN_MARK_LEFT", timedelta(days=1))
+        decided = await chat.ann.do(DECIDE, id=id_, decision="BAN")
+        assert (decided["state"], decided["failure"]) == ("DECIDED", None)
+    await make_due(chat, id_)
+    assert await chat.ann.stores.report_effects.sweep(10) == 1
+    assert await chat.bob.code(PAGE, topic=chat.topic, latest="now") == "FORBIDDEN"
 
 
 async def decide_without_effect(
@@ -299,7 +367,7 @@ async def decide_without_effect(
 ) -> ContentReport:
     """Commits a decision as a process that dies before it carries out the decision."""
     reports = chat.ann.stores.content_reports
-    return await reports.decide(await reports.get("acme", id_), moderator, Verdict(decision, "x", None))
+    return await reports.decide(await reports.get("acme", id_), moderator, ReportRuling(decision, "x", None))
 
 
 async def make_due(chat: ChatScenario, id_: str) -> None:
@@ -323,15 +391,15 @@ async def test_open_reports_are_limited(
 
 
 async def test_report_expires_after_the_decision(chat: ChatScenario, carl: Person) -> None:
-    _, id_ = await reported_message(chat, carl)
+    _, id_ = await report_new_message(chat, carl)
     reports = chat.ann.stores.mongo[changes.CONTENT_REPORTS]
     document = await reports.find_one({"_id": id_})
     assert document is not None
-    assert document["expires_at"] - document["at"] == changes.OPEN_FOR
+    assert document["expires_at"] - document["at"] == changes.OPEN_REPORT_LIFETIME
     await chat.ann.run(DECIDE, id=id_, decision="WARN")
     document = await reports.find_one({"_id": id_})
     assert document is not None
-    assert document["expires_at"] - document["decided_at"] == changes.DECIDED_FOR
+    assert document["expires_at"] - document["decided_at"] == changes.DECIDED_REPORT_LIFETIME
     await reports.delete_one({"_id": id_})
     assert [(each["kind"], each["reportDecision"]) for each in await notifications(carl)] == [("REPORT_DECIDED", None)]
     assert [(each["kind"], each["warning"]) for each in await notifications(chat.bob)] == [("WARNING", None)]

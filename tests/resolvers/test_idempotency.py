@@ -23,24 +23,24 @@ from tests.resolvers.people import DELETE, EDIT, REACT, ChatScenario, Person
 
 pytestmark = pytest.mark.anyio
 
-Input = dict[str, Any]
+MutationInput = dict[str, Any]
 ROUNDS = 20
 
 
 @dataclass(frozen=True)
-class Creation:
+class CreatingMutation:
     """A mutation that takes a key: its input, changes of the input, and the collection of the created objects."""
 
     mutation: str
     collection: str
-    input: Callable[[ChatScenario], Input]
-    changes: Input
+    input: Callable[[ChatScenario], MutationInput]
+    changes: MutationInput
 
     async def create_by(self, person: Person, chat: ChatScenario, **changes: Any) -> str:
         """Runs the mutation as the person, and returns the id of the created object."""
         return str((await person.do(self.query, input={**self.input(chat), **changes}))["id"])
 
-    async def refusal(self, person: Person, chat: ChatScenario, **changes: Any) -> Input:
+    async def refusal(self, person: Person, chat: ChatScenario, **changes: Any) -> MutationInput:
         return await person.fails(self.query, input={**self.input(chat), **changes})
 
     @property
@@ -54,18 +54,24 @@ class Creation:
 
 
 CREATIONS = [
-    Creation("createCommunity", "communities", lambda _chat: {"name": "Sailors"}, {"description": "Other words"}),
-    Creation(
+    CreatingMutation(
+        "createCommunity", "communities", lambda _chat: {"name": "Sailors"}, {"description": "Other words"}
+    ),
+    CreatingMutation(
         "createTopic", "topics", lambda chat: {"communityId": chat.community, "title": "Nets"}, {"title": "Other words"}
     ),
-    Creation("postMessage", "messages", lambda chat: {"topicId": chat.topic, "text": "Hello"}, {"stampId": "hello"}),
-    Creation("createPost", "posts", lambda _chat: {"text": "Hello"}, {"mediaUrls": ["https://example.org/a.png"]}),
+    CreatingMutation(
+        "postMessage", "messages", lambda chat: {"topicId": chat.topic, "text": "Hello"}, {"stampId": "hello"}
+    ),
+    CreatingMutation(
+        "createPost", "posts", lambda _chat: {"text": "Hello"}, {"mediaUrls": ["https://example.org/a.png"]}
+    ),
 ]
 
 
 @pytest.fixture(params=CREATIONS, ids=lambda creation: creation.mutation)
-def creation(request: pytest.FixtureRequest) -> Creation:
-    value: Creation = request.param
+def creation(request: pytest.FixtureRequest) -> CreatingMutation:
+    value: CreatingMutation = request.param
     return value
 
 
@@ -78,14 +84,14 @@ async def stores_of_other_process(
         yield stores
 
 
-async def test_same_key_and_arguments_return_one_object(creation: Creation, chat: ChatScenario) -> None:
+async def test_same_key_and_arguments_return_one_object(creation: CreatingMutation, chat: ChatScenario) -> None:
     count_before = await creation.count(chat)
     ids = {await creation.create_by(chat.ann, chat, idempotencyKey="k") for _ in range(3)}
     assert len(ids) == 1
     assert await creation.count(chat) == count_before + 1
 
 
-async def test_same_key_with_other_arguments_conflicts(creation: Creation, chat: ChatScenario) -> None:
+async def test_same_key_with_other_arguments_conflicts(creation: CreatingMutation, chat: ChatScenario) -> None:
     id_ = await creation.create_by(chat.ann, chat, idempotencyKey="k")
     count_before = await creation.count(chat)
     refusal = await creation.refusal(chat.ann, chat, idempotencyKey="k", **creation.changes)
@@ -94,7 +100,7 @@ async def test_same_key_with_other_arguments_conflicts(creation: Creation, chat:
     assert await creation.create_by(chat.ann, chat, idempotencyKey="k") == id_
 
 
-async def test_other_keys_and_other_users_are_independent(creation: Creation, chat: ChatScenario) -> None:
+async def test_other_keys_and_other_users_are_independent(creation: CreatingMutation, chat: ChatScenario) -> None:
     ids = [await creation.create_by(chat.ann, chat, idempotencyKey=key) for key in ("k", "l", "K", "k ")]
     ids += [
         await creation.create_by(chat.ann, chat, **without_key) for without_key in ({}, {}, {"idempotencyKey": None})
@@ -108,7 +114,7 @@ async def test_one_key_is_valid_once_per_mutation(chat: ChatScenario) -> None:
     assert [await creation.create_by(chat.ann, chat, idempotencyKey="k") for creation in CREATIONS] == ids
 
 
-async def test_concurrent_duplicates_create_one_object(creation: Creation, chat: ChatScenario) -> None:
+async def test_concurrent_duplicates_create_one_object(creation: CreatingMutation, chat: ChatScenario) -> None:
     count_before = await creation.count(chat)
     ids = await asyncio.gather(*(creation.create_by(chat.ann, chat, idempotencyKey="k") for _ in range(8)))
     assert len(set(ids)) == 1
@@ -116,7 +122,7 @@ async def test_concurrent_duplicates_create_one_object(creation: Creation, chat:
 
 
 async def test_concurrent_duplicates_in_two_processes_create_one(
-    creation: Creation, chat: ChatScenario, stores_of_other_process: Stores
+    creation: CreatingMutation, chat: ChatScenario, stores_of_other_process: Stores
 ) -> None:
     """All callers get the same object, even a caller who finds the key before the first attempt is durable."""
     count_before = await creation.count(chat)
@@ -132,7 +138,7 @@ async def test_concurrent_duplicates_in_two_processes_create_one(
 
 
 async def test_concurrent_reuse_of_a_key_conflicts_once(
-    creation: Creation, chat: ChatScenario, stores_of_other_process: Stores
+    creation: CreatingMutation, chat: ChatScenario, stores_of_other_process: Stores
 ) -> None:
     person_in_other_process = Person(stores_of_other_process, chat.ann.user, chat.ann.roles)
     inputs = [
@@ -147,7 +153,7 @@ async def test_concurrent_reuse_of_a_key_conflicts_once(
     assert await creation.count(chat) == count_before + 1
 
 
-async def test_key_has_one_to_two_hundred_characters(creation: Creation, chat: ChatScenario) -> None:
+async def test_key_has_one_to_two_hundred_characters(creation: CreatingMutation, chat: ChatScenario) -> None:
     for key in ("", "k" * 201):
         refusal = await creation.refusal(chat.ann, chat, idempotencyKey=key)
         assert refusal == {"code": "BAD_USER_INPUT", "field": "idempotencyKey", "expected": "1 to 200 characters"}
@@ -195,7 +201,7 @@ async def test_failed_attempt_stores_no_key(chat: ChatScenario, mutation: str) -
     assert await creation.create_by(chat.eve, chat, idempotencyKey="k")
 
 
-async def test_attempt_with_bad_input_stores_no_key(creation: Creation, chat: ChatScenario) -> None:
+async def test_attempt_with_bad_input_stores_no_key(creation: CreatingMutation, chat: ChatScenario) -> None:
     field_name = {"createCommunity": "name", "createTopic": "title"}.get(creation.mutation, "text")
     refusal = await creation.refusal(chat.ann, chat, idempotencyKey="k", **{field_name: "x" * 5000})
     assert refusal["code"] == "BAD_USER_INPUT"
@@ -227,7 +233,7 @@ def inputs_with_keys() -> list[Any]:
 
 
 def test_every_input_with_a_key_is_found() -> None:
-    assert len(inputs_with_keys()) == 10
+    assert len(inputs_with_keys()) == 11
 
 
 @pytest.mark.parametrize("input_type", inputs_with_keys())

@@ -32,12 +32,12 @@ async def test_author_receives_own_fan_out_events_only(sign_in: SignIn, stores: 
     ann, bob = await sign_in("ann"), await sign_in("bob")
     async with ann.subscribed(JOB_EVENTS) as ann_subscription, bob.subscribed(JOB_EVENTS) as bob_subscription:
         posts = [await post(each) for each in (ann, bob, ann)]
-        fan_outs = [(await ann_subscription.event())["fanOut"] for _ in range(2)]
+        fan_outs = [(await ann_subscription.next_event())["fanOut"] for _ in range(2)]
         assert [each["postId"] for each in fan_outs] == [posts[0].id, posts[2].id]
         assert fan_outs[0] == {
             "id": posts[0].id, "postId": posts[0].id, "state": "PENDING", "total": 0, "delivered": 0, "failed": 0
         }  # fmt: skip
-        assert (await bob_subscription.event())["fanOut"]["postId"] == posts[1].id
+        assert (await bob_subscription.next_event())["fanOut"]["postId"] == posts[1].id
 
 
 async def test_events_of_one_job_are_filtered_by_id(sign_in: SignIn, stores: Stores) -> None:
@@ -47,7 +47,7 @@ async def test_events_of_one_job_are_filtered_by_id(sign_in: SignIn, stores: Sto
     async with ann.subscribed(JOB_EVENTS, job=second.id) as events:
         for each in (first, second):
             await stores.posts.delete(each.key, "ann", False)
-        assert (await events.event())["fanOut"]["postId"] == second.id
+        assert (await events.next_event())["fanOut"]["postId"] == second.id
 
 
 async def test_cursor_continues_after_withheld_events(sign_in: SignIn, stores: Stores) -> None:
@@ -55,14 +55,14 @@ async def test_cursor_continues_after_withheld_events(sign_in: SignIn, stores: S
     async with ann.subscribed(JOB_EVENTS) as events:
         await post(bob)
         first = await post(ann)
-        event = await events.event()
+        event = await events.next_event()
         assert event["fanOut"]["postId"] == first.id
     second = await post(ann)
     async with ann.subscribed(JOB_EVENTS, since=event["cursor"]) as events:
-        assert (await events.event())["fanOut"]["postId"] == second.id
+        assert (await events.next_event())["fanOut"]["postId"] == second.id
 
 
-async def test_unknown_job_is_not_found_and_others_post_forbidden(sign_in: SignIn) -> None:
+async def test_unknown_job_is_not_found_and_post_of_others_forbidden(sign_in: SignIn) -> None:
     ann, bob, ann_elsewhere = await sign_in("ann"), await sign_in("bob"), await sign_in("ann", "globex")
     bobs_post = (await post(bob)).id
     for person, job, code in (
@@ -84,8 +84,8 @@ async def test_call_events_are_withheld_from_members(sign_in: SignIn) -> None:
     ):
         await operator.do("mutation ($i: CallLimitsInput!) { done: setCallLimits(input: $i) { id } }", i=limits)
         await operator.do("mutation ($i: LaunchCallJobInput!) { done: launchCallJob(input: $i) { id } }", i=call_list)
-        kinds = [(await operator_subscription.event())["type"] for _ in range(2)]
+        kinds = [(await operator_subscription.next_event())["type"] for _ in range(2)]
         assert kinds == ["CallLimitsChanged", "CallJobChanged"]
         own_post = await post(member)
-        event = await member_subscription.event()
+        event = await member_subscription.next_event()
         assert (event["type"], event["fanOut"]["postId"]) == ("FanOutChanged", own_post.id)

@@ -9,24 +9,15 @@ from hypothesis import strategies as st
 from resolvers import rate_limits
 from resolvers.rate_limits import BURST_S, RateLimiter
 from storage.errors import RateLimited
+from tests.manual_clock import ManualClock
 
 PER_MINUTE = 600.0
 BURST = PER_MINUTE / 60 * BURST_S
 
 
-class SettableClock:
-    """A clock whose time only tests change."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> SettableClock:
-    clock = SettableClock()
+def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
+    clock = ManualClock(1000.0)
     monkeypatch.setattr(rate_limits, "time", clock)
     return clock
 
@@ -39,7 +30,7 @@ def wait_ms_of_refusal(check: Callable[[], None]) -> int:
     return retry_after_ms
 
 
-def test_refused_key_may_spend_after_the_announced_time(clock: SettableClock) -> None:
+def test_refused_key_may_spend_after_the_announced_time(clock: ManualClock) -> None:
     limiter = RateLimiter(PER_MINUTE, "Testing")
     limiter.spend("ann", BURST)
     wait_ms = wait_ms_of_refusal(lambda: limiter.check("ann", 5))
@@ -49,7 +40,7 @@ def test_refused_key_may_spend_after_the_announced_time(clock: SettableClock) ->
     limiter.check("ann", 5)
 
 
-def test_amount_above_the_remaining_budget_is_refused(clock: SettableClock) -> None:
+def test_amount_above_the_remaining_budget_is_refused(clock: ManualClock) -> None:
     limiter = RateLimiter(PER_MINUTE, "Testing")
     limiter.spend("ann", BURST - 4.5)
     assert wait_ms_of_refusal(lambda: limiter.check("ann", 5)) == 50
@@ -64,7 +55,7 @@ def test_error_names_subject_and_limit() -> None:
         limiter.check("ann", 1)
 
 
-def test_full_budget_allows_an_amount_above_it(clock: SettableClock) -> None:
+def test_full_budget_allows_an_amount_above_it(clock: ManualClock) -> None:
     limiter = RateLimiter(PER_MINUTE, "Testing")
     limiter.check("ann", 10 * BURST)
     limiter.spend("ann", 10 * BURST)
@@ -81,7 +72,7 @@ def test_forgotten_budget_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @given(st.lists(st.tuples(st.floats(0, 30), st.floats(0, 2 * BURST)), max_size=30))
 def test_spending_never_exceeds_the_rate(steps: list[tuple[float, float]]) -> None:
-    clock = SettableClock()
+    clock = ManualClock(1000.0)
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(rate_limits, "time", clock)
         limiter = RateLimiter(PER_MINUTE, "Testing")

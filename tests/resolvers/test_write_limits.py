@@ -30,11 +30,11 @@ from storage.stores import Stores
 pytestmark = pytest.mark.anyio
 
 UNLIMITED = {"markRead", "markNotificationsRead", "recordDeliveries", "reportCall", "endSession", "endOtherSessions"}
-"""A mark is one document, which clients update while a person scrolls. A person has few sessions, and ending them must
-not be refused. The other mutations need the role SERVICE."""
+"""A read mark is one document, which clients update while a person scrolls. A person has few sessions, and ending them
+must not be refused. The other mutations need the role SERVICE."""
 
 SCALARS = {"Int": 1, "Float": 1.0, "Boolean": True, "Timestamp": "1.000000", "DateTime": "2030-01-01T00:00:00Z"}
-"""A value of each scalar type; "x" for all others."""
+"""An example value by scalar type. The value of every other scalar type is "x"."""
 
 ONE_A_MINUTE = WritesPerMinute(**{limit.name.lower(): 1 for limit in WriteLimit})
 ANN, BEN = (User(name, name, name, "acme", (Role.MEMBER,), 0, 0) for name in ("ann", "ben"))

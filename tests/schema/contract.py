@@ -69,7 +69,7 @@ FIELD_AREAS = {"Notification.publication": "publishing"}
 _COMMENT = re.compile(r"^\s*# (?:-{10,} )?(\w+)", re.ASCII)
 
 
-class Contract:
+class SchemaContract:
     """The definitions of a contract, each with its area."""
 
     def __init__(self, text: str) -> None:
@@ -106,7 +106,7 @@ def _line(node: TypeDefinitionNode | FieldDefinitionNode) -> int:
     return node.loc.start_token.line
 
 
-def violations(schema: str, contract: Contract, areas: Collection[str]) -> list[str]:
+def violations(schema: str, contract: SchemaContract, areas: Collection[str]) -> list[str]:
     """Returns the violations of the contract of these areas, as texts. Additions are allowed."""
     types = definitions(parse(schema))
     required = [_definition_in_areas(node, contract, areas) for node in contract.types.values()]
@@ -114,7 +114,7 @@ def violations(schema: str, contract: Contract, areas: Collection[str]) -> list[
 
 
 def _definition_in_areas(
-    node: TypeDefinitionNode, contract: Contract, areas: Collection[str]
+    node: TypeDefinitionNode, contract: SchemaContract, areas: Collection[str]
 ) -> TypeDefinitionNode | None:
     """Returns the part of a definition that belongs to the areas, or None."""
     if node.name.value not in ROOTS:

@@ -4,7 +4,7 @@ import pytest
 from graphql import ObjectTypeDefinitionNode
 
 from schema.root import schema
-from tests.schema.contract import AREAS, CONTRACT, EVERYWHERE, ROOTS, Contract, violations
+from tests.schema.contract import AREAS, CONTRACT, EVERYWHERE, ROOTS, SchemaContract, violations
 
 REQUIRED_AREAS = ("identity", "chat", "feed", "publishing", "calls", "mail")
 """The areas of the contract that the schema must fulfil. Areas are never removed."""
@@ -13,8 +13,8 @@ CONTRACT_TEXT = CONTRACT.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def contract() -> Contract:
-    return Contract(CONTRACT_TEXT)
+def contract() -> SchemaContract:
+    return SchemaContract(CONTRACT_TEXT)
 
 
 @pytest.fixture(scope="module")
@@ -22,14 +22,14 @@ def sdl() -> str:
     return schema.as_str()
 
 
-def test_schema_fulfils_the_contract(contract: Contract, sdl: str) -> None:
+def test_schema_fulfils_the_contract(contract: SchemaContract, sdl: str) -> None:
     differences = violations(sdl, contract, REQUIRED_AREAS)
     assert not differences, (
         f"Clients rely on tests/contract.graphql. Add what you need, and keep: {'; '.join(differences)}."
     )
 
 
-def test_contract_definitions_all_belong_to_an_area(contract: Contract) -> None:
+def test_contract_definitions_all_belong_to_an_area(contract: SchemaContract) -> None:
     areas = {name: contract.area(node) for name, node in contract.types.items() if name not in ROOTS}
     for root in ROOTS:
         node = contract.types[root]
@@ -56,7 +56,7 @@ def test_contract_definitions_all_belong_to_an_area(contract: Contract) -> None:
         ("DeliveryEventKind", "mail"),
     ],
 )
-def test_definition_area_follows_its_section(contract: Contract, name: str, area: str) -> None:
+def test_definition_area_follows_its_section(contract: SchemaContract, name: str, area: str) -> None:
     assert contract.area(contract.types[name]) == area
 
 
@@ -76,7 +76,7 @@ def test_definition_area_follows_its_section(contract: Contract, name: str, area
         ("Subscription.jobEvents", "feed"),
     ],
 )
-def test_root_field_area_follows_comment_above(contract: Contract, field: str, area: str) -> None:
+def test_root_field_area_follows_comment_above(contract: SchemaContract, field: str, area: str) -> None:
     root, _, name = field.partition(".")
     node = contract.types[root]
     assert isinstance(node, ObjectTypeDefinitionNode)
@@ -109,7 +109,7 @@ def test_root_field_area_follows_comment_above(contract: Contract, field: str, a
         ("communityEvents(", "villageEvents(", "Subscription.communityEvents is missing"),
     ],
 )
-def test_contract_comparison_detects_violations(contract: Contract, old: str, new: str, violation: str) -> None:
+def test_contract_comparison_detects_violations(contract: SchemaContract, old: str, new: str, violation: str) -> None:
     broken = CONTRACT_TEXT.replace(old, new)
     assert broken != CONTRACT_TEXT
     assert any(violation in line for line in violations(broken, contract, REQUIRED_AREAS))
@@ -124,7 +124,7 @@ def test_contract_comparison_detects_violations(contract: Contract, old: str, ne
         ("input CreateTopicInput {", "input CreateTopicInput { colour: String"),
     ],
 )
-def test_contract_comparison_allows_additions(contract: Contract, old: str, new: str) -> None:
+def test_contract_comparison_allows_additions(contract: SchemaContract, old: str, new: str) -> None:
     extended = CONTRACT_TEXT.replace(old, new)
     assert extended != CONTRACT_TEXT
     assert violations(extended, contract, REQUIRED_AREAS) == []

@@ -12,10 +12,10 @@ from resolvers.context import Context
 from schema.errors import ErrorPresenter
 from schema.root import schema
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound, RateLimited, Unauthenticated, Unavailable
+from storage.files.link_previews import LinkPreview
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.ids import message_key
-from storage.link_previews import LinkPreview
 from storage.stores import Stores
 from tests.resolvers.people import Person, SignIn
 
@@ -220,7 +220,7 @@ subscription ($topic: ID!) {
 """
 
 
-def fail_to_sign(_url: str) -> str:
+def fail_to_sign(_url: str, _copy_id: str = "") -> str:
     raise UnexpectedError("the signing key is 12345")
 
 
@@ -237,12 +237,12 @@ async def test_event_error_is_masked_and_subscription_continues(ann: Person) -> 
         with capture_logs() as log_entries:
             preview = LinkPreview("https://example.org/", "Example", None, "https://example.org/a.png", None)
             await ann.stores.messages.set_preview(message, "https://example.org/", preview)
-            answer = await subscription.answer()
+            answer = await subscription.next_answer()
         assert answer["data"] == {"topicEvents": {"type": "MessageEdited", "message": {"linkPreview": None}}}
         (error,) = answer["errors"]
         assert_masked(error, log_entries)
         await ann.post(topic)
-        assert await subscription.event() == {"type": "MessagePosted"}
+        assert await subscription.next_event() == {"type": "MessagePosted"}
 
 
 async def test_subscription_start_error_is_masked() -> None:

@@ -16,7 +16,14 @@ from graphql import (
 from graphql.execution import Executor, execute_subscription_event
 from strawberry.extensions import FieldExtension
 
-from resolvers.chat.events import ChatEventRecord, MessageEvent, StreamReady, TopicEvent
+from resolvers.chat.events import (
+    ChatEventRecord,
+    CommunityEvent,
+    MessageEvent,
+    StreamReady,
+    TopicEvent,
+    TypingEvent,
+)
 from resolvers.context import Context
 from schema.binding import field, shared_field
 from schema.root import schema
@@ -32,7 +39,8 @@ from tests.schema.viewers import (
     expected_in_community_events,
     expected_in_topic_events,
 )
-from tests.server.graphql.graphql_server import GraphQLServer, RecordedSubscription, serve_graphql, wait_until
+from tests.server.graphql.graphql_server import GraphQLServer, RecordedSubscription, serve_graphql
+from tests.waiting import poll_until_true
 
 GRAPHQL_CORE_SCHEMA = schema._schema
 assert GRAPHQL_CORE_SCHEMA.subscription_type is not None
@@ -41,7 +49,13 @@ OBJECTS = {
     for name, type_ in GRAPHQL_CORE_SCHEMA.type_map.items()
     if isinstance(type_, GraphQLObjectType) and not name.startswith("__")
 }
-SINGLE_VIEWER_SUBSCRIPTIONS = {"homeFeedEvents", "notificationEvents", "jobEvents", "contentReportEvents"}
+SINGLE_VIEWER_SUBSCRIPTIONS = {"homeFeedEvents", "notificationEvents", "jobEvents"} | {
+    "contentReportEvents",
+    "conversationEvents",
+    "presenceEvents",
+    "localEvents",
+    "hashtagEvents",
+}
 """Subscriptions to a stream of one viewer. None of their fields is shared."""
 
 SUBSCRIPTIONS = {
@@ -64,23 +78,30 @@ def reachable_types(*types: GraphQLObjectType) -> set[GraphQLObjectType]:
     return visited
 
 
-def fields_with_resolver(root: str) -> Iterator[tuple[GraphQLObjectType, str]]:
-    """Yields every field with a resolver that can be selected below a field of Subscription, as type and name."""
-    for type_ in sorted(reachable_types(*possible_types(SUBSCRIPTIONS[root].type)), key=str):
+def fields_with_resolver(*types: GraphQLObjectType) -> Iterator[tuple[GraphQLObjectType, str]]:
+    """Yields every field with a resolver that can be selected below objects of the types, as type and name."""
+    for type_ in sorted(reachable_types(*types), key=str):
         yield from ((type_, name) for name in type_.fields if field_binding(type_, name).base_resolver is not None)
 
 
-def viewer_dependent_fields(root: str) -> set[str]:
-    """Returns the viewer-dependent fields below a field of Subscription, as Type.field."""
+def event_types(root: str) -> list[GraphQLObjectType]:
+    """Returns the types of the events of a field of Subscription."""
+    return possible_types(SUBSCRIPTIONS[root].type)
+
+
+def viewer_dependent_fields(*types: GraphQLObjectType) -> set[str]:
+    """Returns the viewer-dependent fields below objects of the types, as Type.field."""
     return {
         f"{type_}.{name}"
-        for type_, name in fields_with_resolver(root)
+        for type_, name in fields_with_resolver(*types)
         if not field_binding(type_, name).metadata.get("shared")
     }
 
 
 EVERY_FIELD = sorted((name, each) for name, type_ in OBJECTS.items() for each in type_.fields)
-VIEWER_DEPENDENT_FIELDS = sorted({each for root in SUBSCRIPTIONS for each in viewer_dependent_fields(root)})
+VIEWER_DEPENDENT_FIELDS = sorted(
+    {each for root in SUBSCRIPTIONS for each in viewer_dependent_fields(*event_types(root))}
+)
 
 
 def selection(type_: GraphQLObjectType, name: str) -> str:
@@ -236,14 +257,24 @@ def example_events(root: str, viewers: DifferingViewers) -> list[ChatEventRecord
                 "MessageEdited",
                 "MessageDeleted",
                 "ReactionsChanged",
+                "ThreadChanged",
                 "MessagePinned",
                 "MessageUnpinned",
             ),
             lambda kind: MessageEvent(**ANY_POSITION, kind=kind, message=viewers.first_message),  # type: ignore[arg-type]
         ),
         **dict.fromkeys(
-            ("TopicCreated", "TopicActivity"),
+            ("TopicCreated", "TopicActivity", "TopicChanged"),
             lambda kind: TopicEvent(**ANY_POSITION, kind=kind, topic=viewers.scenario.topic),  # type: ignore[arg-type]
+        ),
+        **dict.fromkeys(
+            ("TypingStarted", "TypingEnded"),
+            lambda kind: TypingEvent(**ANY_POSITION, kind=kind, user_id="dan"),  # type: ignore[arg-type]
+        ),
+        "CommunityChanged": lambda kind: CommunityEvent(
+            **ANY_POSITION,  # type: ignore[arg-type]
+            kind=kind,
+            community_id=viewers.scenario.community.id,
         ),
     }
     kinds = [each.name for each in possible_types(SUBSCRIPTIONS[root].type)]
@@ -273,7 +304,9 @@ async def test_shared_fields_are_equal_for_all_viewers(viewers: DifferingViewers
             assert other == first, name
         fields_with_value |= set(non_empty_fields(first))
     marked_fields = {
-        f"{type_}.{name}" for type_, name in fields_with_resolver(root) if is_shared(field_binding(type_, name))
+        f"{type_}.{name}"
+        for type_, name in fields_with_resolver(*event_types(root))
+        if is_shared(field_binding(type_, name))
     }
     reachable_fields = {each for each in marked_fields if each.partition(".")[0] in shared_types(root)}
     missing = sorted(reachable_fields - fields_with_value)
@@ -305,12 +338,15 @@ def non_empty_fields(value: Any) -> Iterator[str]:
             yield from non_empty_fields(inner)
 
 
-def check_coverage(root: str, expected: dict[str, ExpectedValues]) -> dict[str, ExpectedValues]:
-    """Returns the expected values. Asserts that they cover every viewer-dependent field and differ between viewers."""
-    dependent = viewer_dependent_fields(root)
+def check_coverage(subject: str, expected: dict[str, ExpectedValues]) -> dict[str, ExpectedValues]:
+    """Returns the expected values of an event's subject, a Message or a Topic.
+
+    Asserts that they cover every viewer-dependent field and differ between viewers.
+    """
+    dependent = viewer_dependent_fields(OBJECTS[subject])
     missing, superfluous = dependent - set(expected), set(expected) - dependent
-    assert not missing, f"Add expected values for {root} to tests/schema/viewers.py: {', '.join(sorted(missing))}."
-    assert not superfluous, f"No longer depends on the viewer in {root}: {', '.join(sorted(superfluous))}."
+    assert not missing, f"Add expected values for a {subject} to tests/schema/viewers.py: {', '.join(sorted(missing))}."
+    assert not superfluous, f"No longer depends on the viewer in a {subject}: {', '.join(sorted(superfluous))}."
     for path, each in expected.items():
         assert len({repr(value) for value in each.values.values()}) > 1, f"All viewers get the same value of {path}."
     return expected
@@ -334,7 +370,7 @@ async def assert_viewers_get_own_values(
         expected_values = {
             (path, user_id): value for path, each in expected.items() for user_id, value in each.values.items()
         }
-        await wait_until(lambda: last_values(subscriptions) == expected_values)
+        await poll_until_true(lambda: last_values(subscriptions) == expected_values)
         assert last_values(subscriptions) == expected_values
 
 
@@ -350,7 +386,7 @@ async def test_messages_show_each_viewer_own_fields(viewers: DifferingViewers) -
           topicEvents(topicId: $topic) { __typename ... on MessageEdited { of: message { %s } } }
         }
     """
-    expected = check_coverage("topicEvents", expected_in_topic_events(viewers))
+    expected = check_coverage("Message", expected_in_topic_events(viewers))
     first = viewers.first_message
     async with serve_graphql(viewers.scenario) as server:
         edit = viewers.stores.messages.edit
@@ -366,6 +402,6 @@ async def test_topics_show_each_viewer_own_fields(viewers: DifferingViewers) -> 
           communityEvents(communityId: $community) { __typename ... on TopicActivity { of: topic { %s } } }
         }
     """
-    expected = check_coverage("communityEvents", expected_in_community_events(viewers))
+    expected = check_coverage("Topic", expected_in_community_events(viewers))
     async with serve_graphql(viewers.scenario) as server:
         await assert_viewers_get_own_values(server, expected, document, lambda: viewers.scenario.post("last", "cat"))

@@ -5,26 +5,36 @@ from datetime import UTC, datetime
 from typing import Any
 
 from resolvers.context import Context
+from storage.chat.changes import NewMessage
+from storage.chat.communities import NewCommunity
 from storage.chat.moderation_changes import Moderator
-from storage.chat.records import Message
+from storage.chat.records import Message, Quote
+from storage.files.link_previews import LinkPreview, PreviewPicture
 from storage.identity.audit import Actor
+from storage.identity.mutes import MuteSubject
 from storage.identity.records import User
 from storage.identity.roles import Role
-from storage.link_previews import LinkPreview
+from storage.ids import UserKey
 from storage.stores import Stores
+from tests.resolvers.people import until_outbox_is_empty
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
 
 VIEWER_IDS = ("ann", "bob", "cat", "dan", "eve")
 THUMBS_UP, FIRE = "👍", "🔥"
+THREADS = {"ann": {"replyCount": 1}, "bob": {"replyCount": 2}}
 LINK = "https://example.org/"
 MUTED_UNTIL = datetime(2100, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class DifferingViewers:
-    """Ann blocked cat, follows dan, and read the first message. Bob follows cat and is muted. Eve is in no community.
+    """Users to whom the same objects look different.
 
-    Dan posted the first and second message, cat the last one. Ann, bob and cat reacted to the first message.
+    Ann blocked cat, follows dan, muted the community, and read the first message. Bob follows cat, muted cat and the
+    topic, and is muted by a moderator. Eve is in no community.
+
+    Dan posted the first and second message, cat the last one. Ann, bob and cat reacted to the first message. Dan and
+    then cat replied to it.
     """
 
     scenario: TopicScenario
@@ -38,7 +48,12 @@ class DifferingViewers:
 
     def context(self, user_id: str) -> Context:
         """Returns the context of a request by the viewer."""
-        return Context(self.stores, lambda url: f"/images/{url}", self.users[user_id], frozenset({Role.MEMBER}))
+        return Context(
+            self.stores,
+            lambda url, copy_id="": f"/images/{url}/{copy_id}",
+            self.users[user_id],
+            frozenset({Role.MEMBER}),
+        )
 
 
 async def create_differing_viewers(stores: Stores) -> DifferingViewers:
@@ -54,16 +69,38 @@ async def create_differing_viewers(stores: Stores) -> DifferingViewers:
         for follower, followee in (("ann", "dan"), ("bob", "cat"))
     ]
     await stores.mongo["follows"].insert_many(follows)
+    quote = await _quote_from_a_community_of(stores, users["dan"])
     new = replace(scenario.new_message(f"@cat @dan {LINK}", "dan"), stamp_id="hello", mention_ids=("cat", "dan"))
+    new = replace(new, quote=quote)
     first = await stores.messages.post(new)
-    await stores.messages.set_preview(first.key, LINK, LinkPreview(LINK, "Title", "Words", f"{LINK}a.png", "Site"))
+    image = f"{LINK}a.png"
+    preview = LinkPreview(LINK, "Title", "Words", image, "Site", PreviewPicture(image, 4, 3, "a-hash"))
+    await stores.messages.set_preview(first.key, LINK, preview)
     for name, emoji in (("cat", THUMBS_UP), ("bob", THUMBS_UP), ("ann", FIRE)):
         await stores.messages.add_reaction(organization, first.key, name, emoji)
     await stores.messages.pin(first.key, Actor(organization, "ann"))
     await stores.topics.mark_read(scenario.topic.id, "ann", first.timestamp, first.timestamp)
+    for owner, subject, subject_id in (
+        ("ann", MuteSubject.COMMUNITY, scenario.community.id),
+        ("bob", MuteSubject.TOPIC, scenario.topic.id),
+        ("bob", MuteSubject.USER, "cat"),
+    ):
+        await stores.mutes.mute(UserKey(organization, owner), subject, subject_id, None)
+    thread = await stores.threads.open(organization, first.key, "dan")
+    for name in ("dan", "cat"):
+        await stores.messages.post(replace(scenario.new_message("reply", name), topic_id=thread.id))
+    await until_outbox_is_empty(stores)
     second = await scenario.post("second", "dan")
     await stores.moderation.mute(scenario.community, Moderator("ann"), "bob", MUTED_UNTIL)
     return DifferingViewers(scenario, users, await stores.messages.get(first.key), second)
+
+
+async def _quote_from_a_community_of(stores: Stores, person: User) -> Quote:
+    """Returns a quote of a message that only this person may read."""
+    community = await stores.communities.create(NewCommunity(person.organization_id, "Own", ""), person, None)
+    topic = await stores.topics.create(community, person.id, "Own", None)
+    quoted = await stores.messages.post(NewMessage(topic.id, community.id, person.id, "quoted", None, ()))
+    return Quote(quoted.key, community.id)
 
 
 @dataclass(frozen=True)
@@ -90,6 +127,30 @@ def expected_in_topic_events(viewers: DifferingViewers) -> dict[str, ExpectedVal
                 "ann": [{"following": False}, {"following": True}],
                 "bob": [{"following": True}, {"following": False}],
             },
+        ),
+        "User.muted": ExpectedValues(
+            "mentions { muted }",
+            {
+                "ann": [{"muted": False}, {"muted": False}],
+                "bob": [{"muted": True}, {"muted": False}],
+            },
+        ),
+        "Message.thread": ExpectedValues("thread { replyCount }", THREADS),
+        "Thread.lastRepliers": ExpectedValues(
+            "thread { lastRepliers { id } }",
+            {
+                "ann": {"lastRepliers": [{"id": "dan"}]},
+                "bob": {"lastRepliers": [{"id": "cat"}, {"id": "dan"}]},
+            },
+        ),
+        "Thread.unreadCount": ExpectedValues(
+            "thread { unreadCount }", {"ann": {"unreadCount": 1}, "bob": {"unreadCount": 2}}
+        ),
+        "Thread.followed": ExpectedValues(
+            "thread { followed }", {"bob": {"followed": False}, "dan": {"followed": True}}
+        ),
+        "Quote.message": ExpectedValues(
+            "quote { message { text } }", {"cat": {"message": None}, "dan": {"message": {"text": "quoted"}}}
         ),
         "Message.reactions": ExpectedValues("reactions { emoji count reacted }", REACTIONS),
         "Reaction.users": ExpectedValues("reactions { users { id } }", REACTING_USERS),
@@ -118,6 +179,14 @@ def expected_in_community_events(viewers: DifferingViewers) -> dict[str, Expecte
                 "eve": _members("following", all_false),
             },
         ),
+        "User.muted": ExpectedValues(
+            "community { members { handle muted } }",
+            {"ann": _members("muted", all_false), "bob": _members("muted", all_false | {"cat": True})},
+        ),
+        "Community.muted": ExpectedValues(
+            "community { muted }", {"ann": {"muted": True}, "bob": {"muted": False}, "eve": {"muted": False}}
+        ),
+        "Topic.muted": ExpectedValues("muted", {"ann": False, "bob": True, "eve": False}),
         "Community.joined": ExpectedValues(
             "community { joined }",
             {"ann": {"joined": True}, "bob": {"joined": True}, "eve": {"joined": False}},
@@ -147,6 +216,31 @@ def expected_in_community_events(viewers: DifferingViewers) -> dict[str, Expecte
         ),
         "Topic.lastMessage": ExpectedValues(
             "lastMessage { text }", {"ann": {"text": "second"}, "bob": {"text": "last"}, "eve": None}
+        ),
+        "Message.thread": ExpectedValues(
+            first_message_page % "thread { replyCount }", _first_message_pages("thread", THREADS)
+        ),
+        "Thread.lastRepliers": ExpectedValues(
+            first_message_page % "thread { lastRepliers { id } }",
+            _first_message_pages(
+                "thread",
+                {
+                    "ann": {"lastRepliers": [{"id": "dan"}]},
+                    "bob": {"lastRepliers": [{"id": "cat"}, {"id": "dan"}]},
+                },
+            ),
+        ),
+        "Thread.unreadCount": ExpectedValues(
+            first_message_page % "thread { unreadCount }",
+            _first_message_pages("thread", {"ann": {"unreadCount": 1}, "bob": {"unreadCount": 2}}),
+        ),
+        "Thread.followed": ExpectedValues(
+            first_message_page % "thread { followed }",
+            _first_message_pages("thread", {"dan": {"followed": True}}),
+        ),
+        "Quote.message": ExpectedValues(
+            first_message_page % "quote { message { text } }",
+            _first_message_pages("quote", {"cat": {"message": None}, "dan": {"message": {"text": "quoted"}}}),
         ),
         "Topic.unreadCount": ExpectedValues("unreadCount", {"ann": 1, "bob": 3, "eve": 0}),
         "Topic.pinnedMessages": ExpectedValues(

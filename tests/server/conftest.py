@@ -7,27 +7,10 @@ import pytest
 
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
-from tests.databases import fresh_database
 from tests.server.graphql.graphql_server import GraphQLServer, serve_graphql
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
 
 UNREACHABLE_REDIS = "redis://127.0.0.1:1/0"
-
-
-@pytest.fixture(scope="module")
-def shared_database(mongodb_uri: str, redis_url: str) -> Iterator[str]:
-    """Yields the name of the module's database."""
-    with fresh_database(mongodb_uri, redis_url) as name:
-        yield name
-
-
-@pytest.fixture(scope="module")
-async def shared_stores(
-    mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver: Driver
-) -> AsyncIterator[Stores]:
-    """Yields stores on the module's database."""
-    async with open_stores(mongodb_uri, redis_url, shared_database, mongo_driver) as stores:
-        yield stores
 
 
 @pytest.fixture

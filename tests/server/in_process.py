@@ -11,12 +11,8 @@ from starlette.types import ASGIApp
 from uvicorn.server import ServerState
 
 from server.graphql.socket_writer import WebSocketProtocol
+from tests.websocket_handshake import handshake_request
 
-HANDSHAKE = (
-    b"GET /graphql HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
-    b"Sec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n"
-)
 # Clients must mask their frames. A masking key of zeros leaves the payload unchanged.
 MASK = b"\0\0\0\0"
 
@@ -121,7 +117,7 @@ async def raw_client(port: int, buffer_bytes: int | None = None) -> AsyncIterato
         sock.setblocking(False)
         loop = asyncio.get_running_loop()
         await loop.sock_connect(sock, ("127.0.0.1", port))
-        await loop.sock_sendall(sock, HANDSHAKE)
+        await loop.sock_sendall(sock, handshake_request("127.0.0.1"))
         client = RawClient(sock)
         head = await client.read_head()
         assert head.startswith(b"HTTP/1.1 101"), head

@@ -13,14 +13,14 @@ from server.settings import Settings
 from storage.heartbeats import WorkerHeartbeat, process_name
 from storage.mail.rates import MIN_SENT
 from storage.stores import Stores
-from tests.storage.calls.in_memory_stream import new_job
+from tests.storage.calls.in_memory_jobs import new_job
 from tests.storage.mail.events import hard
-from tests.storage.mail.organization_mail import OrganizationMail
+from tests.storage.mail.scenario import MailScenario
 from tests.storage.topic_scenario import create_topic_scenario
 
 ORG, DOMAIN, PHONE, TEXT, HOST = "acme-secret", "customer.example", "819012345678", "the beacon is lit", "host-secret"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-FILES = {"/assets": "/nothing.js", "/stamps": "/hello.svg"}
+FILES = {"/assets": "/nothing.js", "/icons": "/noroshi-192.png", "/stamps": "/hello.svg"}
 BODY = b'{"query": "{ communities { name } bounceRates(from: \\"2026-01-01\\", to: \\"2026-01-02\\") { domain } }"}'
 
 pytestmark = pytest.mark.anyio
@@ -35,12 +35,12 @@ class AnonymousClient(NamedTuple):
 
 @pytest.fixture
 async def tenant_stores(stores: Stores) -> Stores:
-    """Yields stores with chat, calls and mail of one organization, and the heartbeat of a worker."""
+    """Returns stores with chat, calls and mail of one organization, and the heartbeat of a worker."""
     scenario = await create_topic_scenario(stores, ORG)
     await scenario.post(TEXT)
     await stores.call_jobs.launch(new_job(organization_id=ORG), f"phone_number\n+{PHONE}\n", None)
     now = await stores.mongo.now()
-    await OrganizationMail(stores, ORG).add_events(*(hard(f"a{n}@{DOMAIN}", at=now) for n in range(MIN_SENT)))
+    await MailScenario(stores, ORG).add_events(*(hard(f"a{n}@{DOMAIN}", at=now) for n in range(MIN_SENT)))
     await WorkerHeartbeat(stores.mongo, f"{HOST}/1")._write()
     return stores
 

@@ -17,14 +17,15 @@ from graphql import parse, validate
 
 from schema.root import build_schema
 from server.auth.tokens import mint
-from server.demo import DEMO_USERS, DemoError, DemoUser, fill, filling
+from server.demo import DEMO_USERS, DemoError, DemoUser, fill, filling, private_filling
 from server.demo.call_lists import call_lists
 from server.demo.cast import BLOCKED, BLOCKER, COMMUNITIES, DemoCommunity, DemoTopic, all_topics, user
-from server.demo.conversations import ASIDES, WORDS, Conversation, conversation, scenes
+from server.demo.conversations import ASIDES, WORDS, DemoConversation, conversation, scenes
 from server.demo.posts import posts as demo_posts
+from server.demo.private_talk import TALKS
 from server.demo.schedule import planner, scheduled_posts
-from server.graphql import DocumentLimits, Documents, limits_extension
-from storage.chat.stamps import find_stamp
+from server.graphql import DocumentCache, DocumentLimits, limits_extension
+from storage.chat.stamps.catalogue import find_stamp
 from tests.product import NO_WRITE_LIMITS
 from tests.serving import WebProcess, web_process
 
@@ -95,7 +96,15 @@ def test_operations_are_valid_and_within_limits(count: int) -> None:
     documents = [filling.VIEWER, filling.CREATE_COMMUNITY, filling.JOIN_COMMUNITY, filling.CREATE_TOPIC]
     documents += [filling.FOLLOW, filling.CREATE_POST, filling.SET_CALL_LIMITS, filling.LAUNCH_CALL_JOB]
     documents += [filling.POST_MESSAGE, filling.MARK_READ, filling.BLOCK_USER, filling.FILLED]
-    schema = build_schema(limits_extension(Documents()))._schema
+    documents += [
+        private_filling.START_TALK,
+        private_filling.TALK,
+        private_filling.LAST_MESSAGE,
+        private_filling.REPOST,
+    ]
+    documents += [private_filling.POST_MESSAGE, private_filling.CREATE_UPLOAD, private_filling.UPLOAD_STATE]
+    documents += [private_filling.ANSWER_POST, private_filling.REACT_TO_POST]
+    schema = build_schema(limits_extension(DocumentCache()))._schema
     for document in [*map(parse, documents), parse(filling._reactions_mutation(count))]:
         assert validate(schema, document) == []
         assert DocumentLimits().check(schema, document, {"limit": 200}, None) == []
@@ -103,7 +112,7 @@ def test_operations_are_valid_and_within_limits(count: int) -> None:
 
 class TestSchedule:
     def test_operations_are_valid(self) -> None:
-        schema = build_schema(limits_extension(Documents()))._schema
+        schema = build_schema(limits_extension(DocumentCache()))._schema
         for document in map(parse, (filling.SCHEDULED, filling.SCHEDULE_POST)):
             assert validate(schema, document) == []
 
@@ -123,7 +132,8 @@ def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: s
 
 @pytest.fixture
 def small_demo(monkeypatch: pytest.MonkeyPatch) -> list[tuple[DemoCommunity, DemoTopic]]:
-    """Replaces the demo's topics by three short topics in two communities."""
+    """Replaces the demo's topics by three short topics in two communities. No worker decodes pictures."""
+    monkeypatch.setattr(private_filling, "MAX_WAIT_S", 0.1)
     hikers, _, _, platform, _ = COMMUNITIES
     topics = [(hikers, DemoTopic("今週の山", "hikes", 40)), (hikers, DemoTopic("写真", "photos", 12))]
     topics.append((platform, DemoTopic("Releases", "releases", 20)))
@@ -141,6 +151,12 @@ CONTENT = """
 CALLS = """
 { callLimits { concurrentCalls } callJobs(oldest: "0.000000") { items { name state rowErrors { row } } } }
 """
+
+
+TALKS_QUERY = """
+{ conversations(latest: "now") { items { topic { messages(oldest: "0.000000") { items { text } } } } } }
+"""
+ANSWERS_QUERY = '{ localFeed(latest: "now") { items { text replyCount quoteCount repostCount } } }'
 
 
 class TestCalls:
@@ -177,6 +193,7 @@ class TestFill:
         assert sorted(feed_posts) == sorted(expected_posts)
         assert content_by_user["priya"]["viewer"]["followingCount"] == 2
         self.check_calls(web)
+        self.check_private_talk(web)
 
         steps.clear()
         asyncio.run(fill(web.url, self.token_for(web), lambda done, total: steps.append((done, total))))
@@ -206,6 +223,15 @@ class TestFill:
             assert content(web, self.token_for(web), "ken", CALLS)["callJobs"]["items"] == []
             assert content(web, self.token_for(web), "emma")["blockedUsers"] == [{"handle": "sora"}]
 
+    def check_private_talk(self, web: WebProcess) -> None:
+        """Asserts that Hana has the direct messages without pictures, a thread with replies, and an answered post."""
+        talks = content(web, self.token_for(web), "hana", TALKS_QUERY)["conversations"]["items"]
+        texts = {talk["topic"]["messages"]["items"][-1]["text"] for talk in talks}
+        assert texts == {talk.lines[-1].text for talk in TALKS}
+        posts = content(web, self.token_for(web), "hana", ANSWERS_QUERY)["localFeed"]["items"]
+        (post,) = [each for each in posts if each["text"] == next(demo_posts())[2]]
+        assert (post["replyCount"], post["quoteCount"], post["repostCount"]) == (3, 1, 1)
+
     def check_calls(self, web: WebProcess) -> None:
         """Asserts that ken has three jobs: one running, one rejected, and one that runs or waits for its window."""
         jobs = content(web, self.token_for(web), "ken", CALLS)["callJobs"]["items"]
@@ -228,7 +254,7 @@ class TestFill:
 
     @staticmethod
     def check_topic(
-        viewer_content: dict[str, Any], community: DemoCommunity, topic: DemoTopic, expected: Conversation
+        viewer_content: dict[str, Any], community: DemoCommunity, topic: DemoTopic, expected: DemoConversation
     ) -> None:
         """Asserts that the topic shows the conversation's messages, stamps, reactions and mentions."""
         (community_content,) = [each for each in viewer_content["communities"] if each["name"] == community.name]

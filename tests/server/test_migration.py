@@ -9,14 +9,14 @@ import pytest
 from server.migration import check_data, migrate_data
 from server.processes import StartupError
 from server.settings import Settings
-from storage.migrations.migrator import Progress
+from storage.migrations.migrator import MigrationProgress
 from storage.migrations.steps import DATA_VERSION
 from tests.databases import fresh_database
 from tests.product import running_product
 
 
 async def migrate(settings: Settings) -> None:
-    reports: list[Progress] = []
+    reports: list[MigrationProgress] = []
     await migrate_data(settings, reports.append)
 
 

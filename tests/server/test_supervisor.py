@@ -31,7 +31,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningProduct
 
 
 def all_processes_run(product: RunningProduct) -> bool:
-    """Returns whether exactly the five processes run: two web processes, and one of each other."""
+    """Returns whether exactly the five processes run: two web processes, and one of each other kind."""
     commands = product.children().values()
     names = sorted(name for command in commands for name in PROCESS_NAMES if name in command)
     return names == sorted((*PROCESS_NAMES, "noroshi web")) and len(commands) == len(names)
@@ -94,7 +94,7 @@ def test_second_start_on_used_data_dir_is_refused(product: RunningProduct) -> No
     assert result.returncode == 1
     assert result.stdout == ""
     assert result.stderr == (
-        f"noroshi: The data folder {product.data_dir} is in use by `noroshi up`, process {product.process.pid}: "
+        f"noroshi: The data folder {product.data_dir} is in use by another `noroshi`, process {product.process.pid}: "
         "stop that process, or choose another folder with --data-dir.\n"
     )
     assert is_ready(product)

@@ -7,13 +7,14 @@ import pytest
 
 from jobs.providers.telephony.simulator import Simulator
 from server.settings import Settings
-from server.telephony import make_telephony, telephony_provider
+from server.telephony import make_telephony, telephony_lines, telephony_provider
+from storage.calls.records import TelephonyProvider
 from storage.heartbeats import recent_workers
 from storage.mongo import Mongo
 from storage.stores import Stores
 from tests.client import client
 from tests.serving import web_process, worker_process
-from tests.storage.calls.in_memory_stream import new_job
+from tests.storage.calls.in_memory_jobs import new_job
 from tests.waiting import until
 
 LIST = {"name": "List", "scenario": "Hello", "csv": "phone_number\n+819012345678\n"}
@@ -37,6 +38,22 @@ def test_only_demo_has_a_default_provider(values: dict[str, Any], provider: str 
     assert telephony_provider(Settings(**values)) == provider
 
 
+TWILIO = {"telephony": "twilio", "twilio_account": "AC1", "twilio_token": "secret", "twilio_from": "+15005550006"}
+
+
+@pytest.mark.parametrize(
+    ("values", "lines"),
+    [
+        ({}, []),
+        ({"demo": True, "twilio_from": "+15005550006"}, [(TelephonyProvider.SIMULATOR, None)]),
+        ({"telephony": "webhook"}, [(TelephonyProvider.WEBHOOK, None)]),
+        (TWILIO, [(TelephonyProvider.TWILIO, "+15005550006")]),
+    ],
+)
+def test_settings_define_provider_and_number(values: dict[str, Any], lines: list[tuple[object, object]]) -> None:
+    assert [(line.provider, line.caller_number) for line in telephony_lines(Settings(**values))] == lines
+
+
 async def test_no_provider_makes_no_simulator(stores: Stores) -> None:
     assert make_telephony(Settings(), stores) is None
     assert isinstance(make_telephony(Settings(telephony="simulator"), stores), Simulator)
@@ -45,9 +62,10 @@ async def test_no_provider_makes_no_simulator(stores: Stores) -> None:
 async def test_launch_without_provider_is_unavailable(tmp_path: Path, mongodb_uri: str, redis_url: str) -> None:
     with web_process(tmp_path, mongodb_uri, redis_url, **NO_PROVIDER) as web:  # type: ignore[arg-type]
         async with client(web.url, web.token("ann", roles=("OPERATOR",))) as ann:
-            (error,) = (await ann.post(LAUNCH, input=LIST))["errors"]
+            (error,) = (await ann.execute(LAUNCH, input=LIST))["errors"]
             assert error["extensions"] == {"code": "UNAVAILABLE", "retryAfterMs": 60_000}
             assert error["message"].endswith("Set NOROSHI_TELEPHONY.")
+            assert (await ann.run("{ telephonyLines { id } }"))["telephonyLines"] == []
             assert (await ann.run(CHECK, input=LIST))["checkCallList"] == {"rows": 1}
             assert (await ann.run('{ callJobs(latest: "now") { items { id } } }'))["callJobs"]["items"] == []
 

@@ -21,7 +21,8 @@ from tests.jobs.providers.stub_server import StubResponse, StubServer, respond, 
 from tests.serving import ServerProcess, drop_database, worker_process
 from tests.storage.faulty_proxy import faulty_proxy
 from tests.storage.publishing.scenario import create_publishing_scenario
-from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, poll_until_true
+from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
+from tests.waiting import poll_until_true
 
 PAGE = b'<meta property="og:title" content="The Mountain"><meta property="og:site_name" content="Hills">'
 
@@ -138,7 +139,7 @@ async def test_sigterm_lets_running_jobs_finish(
 async def test_sigterm_releases_claimed_publications_at_once(
     tmp_path: Path, mongodb_uri: str, redis_url: str, database: str
 ) -> None:
-    """Otherwise, the worker would publish posts that become due while a job still runs."""
+    """A worker that kept its claims would publish posts that become due while it waits for a job."""
     release = asyncio.Event()
     async with (
         stub_server() as stub,

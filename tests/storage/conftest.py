@@ -4,7 +4,7 @@ All tests of a module share a database, because creating one takes longer than m
 topic. Tests that need an empty database use the fixture `stores` instead.
 """
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
@@ -13,24 +13,8 @@ import pytest
 from server.embedded import Valkey, find_valkey
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
-from tests.databases import CREDENTIAL_KEYS, fresh_database
+from tests.databases import CREDENTIAL_KEYS
 from tests.storage.topic_scenario import OpenStores, TopicScenario, create_topic_scenario
-
-
-@pytest.fixture(scope="module")
-def shared_database(mongodb_uri: str, redis_url: str) -> Iterator[str]:
-    """The name of the module's database."""
-    with fresh_database(mongodb_uri, redis_url) as name:
-        yield name
-
-
-@pytest.fixture(scope="module")
-async def shared_stores(
-    mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver: Driver
-) -> AsyncIterator[Stores]:
-    keys = CREDENTIAL_KEYS
-    async with open_stores(mongodb_uri, redis_url, shared_database, mongo_driver, credential_keys=keys) as stores:
-        yield stores
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ KIND_ARGUMENTS = {"emit": 0, "add_outbox_row": 1, "add_rows": 2}
 
 
 @dataclass(frozen=True)
-class Module:
+class ParsedModule:
     """A parsed module with its string constants."""
 
     name: str
@@ -36,9 +36,11 @@ class Module:
                 yield node
 
 
-def modules() -> list[Module]:
+def modules() -> list[ParsedModule]:
     paths = {path.relative_to(STORAGE).as_posix(): path for path in sorted(STORAGE.rglob("*.py"))}
-    return [Module(name, ast.parse(path.read_text())) for name, path in paths.items() if name not in EXCLUDED_MODULES]
+    return [
+        ParsedModule(name, ast.parse(path.read_text())) for name, path in paths.items() if name not in EXCLUDED_MODULES
+    ]
 
 
 def event_kinds() -> set[str]:
@@ -59,7 +61,7 @@ def stream_kinds() -> set[str]:
     return {str(kind.value) for kind in kinds if isinstance(kind, ast.Constant)}
 
 
-def _kinds(module: Module, functions: set[str]) -> Iterator[str]:
+def _kinds(module: ParsedModule, functions: set[str]) -> Iterator[str]:
     """Yields the kinds that a module passes to the functions, directly or through a function with a parameter."""
     arguments = {name: index for name, index in KIND_ARGUMENTS.items() if name in functions}
     kinds: set[str] = set()

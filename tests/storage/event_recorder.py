@@ -6,9 +6,9 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from storage.streams.hub import Hub
-from storage.streams.log import Position, Stream
+from storage.streams.log import Stream, StreamPosition
 from storage.streams.subscription import IdleTimeout, StreamEvent, SubscriptionStart, follow_events
-from tests.storage.topic_scenario import poll_until_true
+from tests.waiting import poll_until_true
 
 
 class EventRecorder:
@@ -46,7 +46,7 @@ class EventRecorder:
 
         return await poll_until_true(is_started, timeout_s)
 
-    async def record(self, hub: Hub, stream: Stream, since: Position | None) -> None:
+    async def record(self, hub: Hub, stream: Stream, since: StreamPosition | None) -> None:
         """Records the subscription until the task is cancelled."""
         async with aclosing(follow_events(hub, stream, since)) as items:
             async for item in items:
@@ -59,7 +59,9 @@ class EventRecorder:
 
 
 @asynccontextmanager
-async def recorded_events(hub: Hub, stream: Stream, since: Position | None = None) -> AsyncIterator[EventRecorder]:
+async def recorded_events(
+    hub: Hub, stream: Stream, since: StreamPosition | None = None
+) -> AsyncIterator[EventRecorder]:
     """Records a subscription during the block, which begins after the subscription has started."""
     recorder = EventRecorder()
     task = asyncio.create_task(recorder.record(hub, stream, since))

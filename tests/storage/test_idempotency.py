@@ -52,7 +52,7 @@ async def commit_key(stores: Stores, key: IdempotencyKey | None, result: str) ->
     await stores.mongo.transact(work)
 
 
-async def test_repeated_key_returns_result_or_conflicts(shared_stores: Stores) -> None:
+async def test_repeated_key_returns_result_unless_arguments_differ(shared_stores: Stores) -> None:
     org = new_id()
     await commit_key(shared_stores, new_key(org=org, text="a"), "first")
     with pytest.raises(DuplicateRequest) as duplicate:

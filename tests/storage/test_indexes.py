@@ -1,5 +1,6 @@
 """Indexes: MongoDB's profiler shows that every query uses one, and index keys are fields of the document types."""
 
+import asyncio
 from collections.abc import Awaitable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -8,34 +9,52 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from storage.calls import documents as calls
+from storage.calls.expired_data import PHONE_NUMBERS
 from storage.chat import documents as chat
+from storage.chat.changes import NewMessage
 from storage.chat.communities import NewCommunity
+from storage.chat.conversations import documents as conversations
+from storage.chat.conversations.records import ConversationState
 from storage.chat.moderation_changes import Moderator
-from storage.chat.reactions import ViewerBlocks
+from storage.chat.reactions import documents as reactions
+from storage.chat.reactions.store import ViewerBlocks
 from storage.chat.roles import CommunityRole
+from storage.chat.search import documents as search
+from storage.chat.stamps import documents as stamps
+from storage.chat.stamps.ownerships import StampPackGiver
+from storage.chat.stamps.rules import StampPackAvailability, StampRule, StampRuleKind
 from storage.chat.visibility import CommunityVisibility
 from storage.feed import documents as feed
 from storage.feed.changes import CreatePost, NewPost
 from storage.feed.content_reports import documents as content_reports
+from storage.feed.edits import NewText
 from storage.feed.fan_outs import FanOutRetry
 from storage.feed.follows import FollowPair
 from storage.feed.home import FEW_MERGED_AUTHORS
-from storage.feed.records import author_stream
+from storage.feed.records import Post, PostParent, PostParentKind, author_stream
+from storage.feed.stamp_rules.activity import SCANS
+from storage.files import documents as files
+from storage.files.pictures import DecodedPicture, EncodedPicture, FileRefusal
+from storage.files.preview_pictures import preview_picture_id
 from storage.heartbeats import MailTailDocument, WorkerDocument
 from storage.idempotency import IdempotencyKeyDocument, idempotency_key
 from storage.identity import documents as identity
-from storage.identity.access_changes import UserKey
 from storage.identity.accounts import documents as accounts
 from storage.identity.accounts.invitations import NewInvitation
-from storage.identity.accounts.local_accounts import Language, NewAccount
+from storage.identity.accounts.local_accounts import MailLanguage, NewLocalAccount
 from storage.identity.accounts.mails import AccountMailKind
 from storage.identity.accounts.registration import offer_first_admin
 from storage.identity.accounts.throttle import SIGN_INS_BY_CLIENT
 from storage.identity.accounts.tokens import TokenPurpose, TokenSubject
 from storage.identity.audit import Actor
+from storage.identity.mutes import HiddenSubjects, MuteSubject
+from storage.identity.passkeys import documents as passkeys
+from storage.identity.passkeys.records import NewPasskey, PasskeyUse
+from storage.identity.records import User
 from storage.identity.relations import FEW_BLOCKERS
 from storage.identity.roles import Role
 from storage.identity.session_records import NewSession, ProviderSession, SignInMethod
+from storage.ids import UserKey
 from storage.indexes import INDEXES
 from storage.locks import FenceDocument, LockDocument
 from storage.mail.addresses import Address
@@ -46,7 +65,19 @@ from storage.mail.rates import day_of
 from storage.migrations.data_version import DataVersionDocument
 from storage.migrations.start import prepare_database
 from storage.mongo import Document
+from storage.mongo.text_index.pages import SearchFilter
+from storage.notifications import documents as offline
+from storage.notifications.arrivals import SCAN_ID, NotificationArrivals
+from storage.notifications.channels import NewNotifications, PushSubscription
+from storage.notifications.settings import (
+    DigestPeriod,
+    NotificationPlace,
+    NotificationPlaceKind,
+    NotificationSettingsChange,
+    NotificationWay,
+)
 from storage.privacy import documents as privacy
+from storage.privacy.retention_rules import RetainedData
 from storage.publishing import documents as publishing
 from storage.secrets.key_fingerprints import KeyFingerprintsDocument
 from storage.secrets.shared_secrets import SecretDocument, shared_secret
@@ -56,7 +87,7 @@ from storage.streams.log import Stream
 from storage.timeline import MAX_TIMESTAMP, NOW, timeline_range
 from tests.keys import ADDRESS_KEYS
 from tests.storage.mail.events import ok
-from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, open_all
+from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, keep_all
 
 pytestmark = pytest.mark.anyio
 
@@ -78,6 +109,40 @@ async def query_identity(scenario: TopicScenario) -> None:
     await relations.blockers_among(org, "dan", ["ann"])
     await relations.follows(org, "ann", "bob")
     await relations.unblock(org, "ann", "dan")
+    mutes, owner = scenario.stores.mutes, UserKey(org, "ann")
+    await scenario.stores.notification_settings.set_level(
+        owner, NotificationPlace(NotificationPlaceKind.TOPIC, scenario.topic.id), None
+    )
+    await scenario.stores.notification_settings.get(owner)
+    channels = scenario.stores.notification_channels
+    device = await channels.add_device(owner, PushSubscription("https://push.example.org/a", b"", b""), None, None)
+    await channels.mark({owner: NewNotifications(MAX_TIMESTAMP, frozenset({"t"}))}, 0.0)
+    for channel in await channels.claim(NotificationWay.PUSH, 10):
+        await channels.postpone(channel, None)
+        await channels.finish(channel, 0.0)
+        await channels.remove(channel)
+    await scenario.stores.digests.change_settings(owner, NotificationSettingsChange(digest=DigestPeriod.DAILY))
+    await channels.mark({owner: NewNotifications(MAX_TIMESTAMP, frozenset({"t"}))}, 0.0)
+    for channel in await channels.claim(NotificationWay.MAIL, 10):
+        await channels.finish(channel, 0.0)
+        await channels.reopen(channel, 0.0)
+    await scenario.stores.digests.change_settings(owner, NotificationSettingsChange(digest=DigestPeriod.NEVER))
+    await users.verified_address(owner)
+    await channels.devices(owner)
+    await channels.remove_device(owner, device.id)
+    await scenario.stores.notifications.unread_between(owner, 0, MAX_TIMESTAMP, HiddenSubjects(), 10)
+    await scenario.stores.sessions.is_open("nothing")
+    await scenario.stores.mongo["notification_scans"].update_one(
+        {"_id": SCAN_ID}, {"$set": {"at": datetime.now(UTC) - timedelta(hours=1)}}, upsert=True
+    )
+    await NotificationArrivals(scenario.stores.mongo, channels).sweep(0.0, 0.0)
+    muted = await mutes.mute(owner, MuteSubject.USER, "dan", None)
+    await mutes.mute(owner, MuteSubject.TOPIC, scenario.topic.id, None)
+    await mutes.muted_by(org, "ann")
+    await mutes.list_mutes(owner, None, None, 10)
+    await mutes.list_mutes(owner, MuteSubject.USER, None, 10)
+    await mutes.list_mutes(owner, None, muted.id, 10)
+    await mutes.unmute(owner, MuteSubject.USER, "dan")
     ann, sessions = UserKey(org, "ann"), scenario.stores.sessions
     new = NewSession(ann, SignInMethod.OIDC, provider=ProviderSession("https://id.example.org", "ann", "s1"))
     tokens = [await sessions.begin(new) for _ in range(4)]
@@ -93,13 +158,13 @@ async def query_accounts(scenario: TopicScenario) -> None:
     actor, address = Actor(org, "ann"), "bob@example.org"
     await stores.users.sign_in(org, "ann", (Role.ADMIN,), "Ann", None)
     await offer_first_admin(stores.mongo, org)
-    new = NewInvitation(Role.OPERATOR, scenario.community.id, address, 1, timedelta(days=1), Language.EN)
+    new = NewInvitation(Role.OPERATOR, scenario.community.id, address, 1, timedelta(days=1), MailLanguage.EN)
     created = await stores.invitations.create(actor, new, None)
     await stores.invitations.find(org, created.token or "")
-    await stores.invitations.new_link(org, created.invitation.id)
+    await stores.invitations.add_token(org, created.invitation.id)
     for mail in await stores.account_mails.claim(10):
         await stores.account_mails.finish(mail)
-    account = NewAccount(Actor(org, "new"), address, "Bob", None, "", Language.EN)
+    account = NewLocalAccount(Actor(org, "new"), address, "Bob", None, "", MailLanguage.EN)
     await stores.registrations.create_invited(created.token or "", account)
     await stores.invitations.revoke(actor, created.invitation.id)
     for after in (None, created.invitation.id):
@@ -107,7 +172,13 @@ async def query_accounts(scenario: TopicScenario) -> None:
     token = await stores.account_tokens.issue(TokenPurpose.REGISTRATION, TokenSubject(org, address="c@example.org"))
     await stores.account_tokens.find(TokenPurpose.REGISTRATION, token)
     await stores.local_accounts.of_user(org, "new")
-    await stores.account_mails.add(AccountMailKind.RESET, org, address, Language.EN)
+    passkey = await stores.passkeys.add(account.actor, NewPasskey(b"challenge", b"id", b"key", 0, False, "Phone"))
+    await stores.passkeys.list_of(passkey.user)
+    await stores.passkeys.find(org, b"id")
+    await stores.passkeys.rename(passkey.user, passkey.id, "Key")
+    await stores.passkey_sessions.sign_in(passkey, PasskeyUse(b"another challenge", 0), None, None)
+    await stores.passkeys.remove(account.actor, passkey.id, None)
+    await stores.account_mails.add(AccountMailKind.RESET, org, address, MailLanguage.EN)
     await stores.sign_in_limits.count([(SIGN_INS_BY_CLIENT, "a")])
     await stores.sign_in_limits.forget([(SIGN_INS_BY_CLIENT, "a")])
 
@@ -125,6 +196,21 @@ async def query_communities(scenario: TopicScenario) -> None:
     for joined in (None, True, False):
         for after in (None, other.id):
             await communities.list_communities(org, "ann", joined, after, 10)
+
+
+async def query_conversations(scenario: TopicScenario) -> None:
+    stores, org = scenario.stores, scenario.organization_id
+    ann, bob, cyd = [await stores.users.get(org, name) for name in ("ann", "bob", "cyd")]
+    pair = await stores.conversations.start(bob, [ann], "", None)
+    group = await stores.conversations.start(ann, [bob, cyd], "Boat", idempotency_key(org, "ann", "v", "k", {}))
+    await stores.messages.post(NewMessage(pair.id, pair.id, "bob", "@ann", None, ("ann",)))
+    await stores.conversations.accept(ann, pair.id)
+    await stores.conversations.add(ann, group.id, [bob])
+    for state in ConversationState:
+        await query_pages(lambda range_, state=state: stores.conversations.page(bob, state, range_))  # type: ignore[misc]
+    await stores.communities.departures(pair.id)
+    await stores.conversations.leave_pair(org, "ann", "bob")
+    await stores.conversations.start(bob, [ann], "", None)
 
 
 async def query_moderation(scenario: TopicScenario) -> None:
@@ -152,7 +238,7 @@ async def query_topics(scenario: TopicScenario) -> None:
     await topics.create(scenario.community, "ann", "Another", idempotency_key(org, "ann", "t", "k", {}))
     await topics.get(org, scenario.topic.id)
     await query_pages(lambda range_: topics.page(scenario.community.id, range_))
-    await topics.trending(org, 10, open_all)
+    await topics.trending(org, 10, keep_all)
     await topics.mark_read(scenario.topic.id, "bob", 5, 5)
     await topics.read_up_to(scenario.topic.id, "bob")
     await topics.unread_count(scenario.topic.id, MAX_TIMESTAMP, "bob", NOBODY)
@@ -165,7 +251,7 @@ async def query_pages(page: Any) -> None:
 
 
 async def query_messages(scenario: TopicScenario) -> None:
-    messages, reactions, org = scenario.stores.messages, scenario.stores.reactions, scenario.organization_id
+    messages, reads, org = scenario.stores.messages, scenario.stores.reactions, scenario.organization_id
     first = await scenario.post("https://example.com", key="k")
     posted = [first] + [await scenario.post(author="bob") for _ in range(5)]
     for blocked in (NOBODY, BLOCKED):
@@ -180,10 +266,37 @@ async def query_messages(scenario: TopicScenario) -> None:
     await messages.add_reaction(org, posted[1].key, "cyd", "👍")
     await messages.remove_reaction(org, posted[1].key, "cyd", "👍")
     for blocked in (NOBODY, BLOCKED):
-        await reactions.of_messages([reacted], ViewerBlocks("ann", blocked))
-        await reactions.users(posted[1].key, "👍", 10, blocked)
-        await query_pages(lambda range_, blocked=blocked: reactions.received(org, "bob", range_, blocked, open_all))
+        await reads.of_messages([reacted], ViewerBlocks("ann", blocked))
+        await reads.users(posted[1].key, "👍", 10, blocked)
+        await query_pages(lambda range_, blocked=blocked: reads.received(org, "bob", range_, blocked, keep_all))
     await messages.delete(posted[1].key, "bob", False)
+    thread = await scenario.stores.threads.open(org, first.key, "bob")
+    await messages.post(replace(scenario.new_message(), topic_id=thread.id))
+    await scenario.stores.threads.follow(thread.id, "bob")
+    # The first is committed alone, and the two others together.
+    replies = [replace(scenario.new_message("reply", name), topic_id=thread.id) for name in ("ann", "bob", "ann")]
+    await asyncio.gather(*(messages.post(each) for each in replies))
+    await scenario.stores.threads.followed_among([thread.id], "bob")
+    followed = scenario.stores.threads.followed
+    await query_pages(lambda range_: followed(org, "bob", [scenario.community.id], range_))
+    await scenario.stores.threads.unfollow(thread.id, "bob")
+    await scenario.stores.threads.count_replies_by([first.key, posted[1].key], BLOCKED)
+    await scenario.stores.topics.set_archived(scenario.topic.id, True, Actor(org, "ann"))
+    await scenario.stores.topics.set_archived(scenario.topic.id, False, Actor(org, "ann"))
+
+
+async def query_search(scenario: TopicScenario) -> None:
+    org, community = scenario.organization_id, scenario.community.id
+    await scenario.stores.communities.find_joined(org, "ann", community, "fishers")
+    await scenario.stores.communities.people_met_by(UserKey(org, "ann"), ["bob"])
+    find, posts = scenario.stores.message_search.page, scenario.stores.post_search
+    topics = scenario.stores.topic_search
+    for terms in (["boat"], ["boat", "red"], ["from:ann", "in:x", "has:link"]):
+        filter_ = SearchFilter([], terms, 0, MAX_TIMESTAMP)
+        await query_pages(lambda range_, filter_=filter_: find(org, "ann", NOBODY, filter_, range_))
+        await query_pages(lambda range_, filter_=filter_: find(org, "ann", NOBODY, filter_, range_, community))
+        await query_pages(lambda range_, filter_=filter_: topics.page(org, "ann", filter_, range_))
+        await query_pages(lambda range_, filter_=filter_: posts.page(org, NOBODY, filter_, range_))
 
 
 async def query_posts(scenario: TopicScenario) -> None:
@@ -194,14 +307,37 @@ async def query_posts(scenario: TopicScenario) -> None:
     for blocked in (NOBODY, BLOCKED):
         await query_pages(lambda range_, blocked=blocked: posts.all_posts(org, range_, blocked))
         await query_pages(lambda range_, blocked=blocked: posts.posts_with_hashtag(org, "a", range_, blocked))
-        await query_pages(lambda range_, blocked=blocked: stores.notifications.page(org, "bob", range_, blocked))
-        await stores.notifications.unread_count(org, "bob", blocked)
+    for hidden in (HiddenSubjects(), HiddenSubjects(BLOCKED, BLOCKED, BLOCKED)):
+        await query_pages(lambda range_, hidden=hidden: stores.notifications.page(org, "bob", range_, hidden))
+        await stores.notifications.unread_count(org, "bob", hidden)
     await query_pages(lambda range_: posts.posts_of_author(org, "ann", range_))
+    await query_responses(scenario, first)
     await posts.get(first.key)
     await posts.awaiting_preview(-60, 10)
     await posts.set_preview(first.key, "https://example.org", None)
     await posts.delete(second.key, "ann", False)
     await stores.notifications.mark_read(org, "bob", 5)
+
+
+async def query_responses(scenario: TopicScenario, post: Post) -> None:
+    """Replies to a post, reposts it and reacts to it."""
+    stores, org = scenario.stores, scenario.organization_id
+    parent = PostParent(PostParentKind.REPLY, post.timestamp, post.author_id)
+    await stores.posts.create(NewPost(org, "bob", "reply", (), (), (), parent=parent))
+    for blocked in (NOBODY, BLOCKED):
+        await query_pages(lambda range_, blocked=blocked: stores.posts.replies(post.key, range_, blocked))
+    await stores.posts.count_responses(org, PostParentKind.REPLY, [post.timestamp], BLOCKED)
+    await stores.posts.repost("bob", post)
+    await stores.posts.reposted_among(org, "bob", [post.timestamp])
+    await query_pages(lambda range_: stores.posts.posts_of_author(org, "bob", range_))
+    await stores.posts.undo_repost("bob", post.key)
+    reacted = await stores.post_reactions.add(post, "bob", "👍")
+    await stores.post_reactions.of_posts([reacted], ViewerBlocks("bob", BLOCKED))
+    for blocked in (NOBODY, BLOCKED):
+        await stores.post_reactions.users(post.key, "👍", 10, blocked)
+    await stores.post_reactions.remove(post.key, "bob", "👍")
+    await stores.post_edits.edit(post.key, "ann", NewText("edited #a", (), ("a",)))
+    await stores.post_edits.versions(post.key)
 
 
 async def query_feeds(scenario: TopicScenario) -> None:
@@ -228,8 +364,11 @@ async def query_feeds(scenario: TopicScenario) -> None:
     await stores.fan_outs.advance(claim, chunk.after, True, 1, names[1:2])
     await stores.fan_outs.due_retries(10)
     await stores.fan_outs.store_retry_outcomes(FanOutRetry(post.key, {names[1]: 1}), ())
-    await stores.home.record_visit(org, names[1])
-    for reader in (await stores.home.reader(org, names[1], NOBODY), await stores.home.reader(org, "ann", BLOCKED)):
+    await stores.home.record_read(org, names[1])
+    for reader in (
+        await stores.home.load_reader(org, names[1], NOBODY),
+        await stores.home.load_reader(org, "ann", BLOCKED),
+    ):
         await query_pages(lambda range_, reader=reader: stores.home.page(reader, range_))
     await stores.home.rebuild(org, names[1])
     await stores.home.readers_to_rebuild(10)
@@ -296,14 +435,108 @@ async def profile(stores: Stores, work: Awaitable[Any]) -> list[Document]:
     return await profiler_entries.find(of_work).to_list(None)
 
 
+async def query_files(scenario: TopicScenario) -> None:
+    stores, owner = scenario.stores, UserKey("o", "ann")
+    for data in (b"beacon", b"\x89PNG"):
+        file = await stores.uploads.create(owner, "a", len(data))
+        await stores.uploads.append(file, data)
+        claimed = await stores.file_checks.claim()
+        assert claimed is not None
+        await stores.file_checks.accept(claimed, "text/plain")
+    await stores.uploads.require(owner, [file.id])
+    await stores.file_checks.refuse(claimed, FileRefusal.UNREADABLE)
+    await stores.file_deletion.delete_expired()
+    await stores.file_deletion.delay_s()
+    await stores.file_deletion.cancel(claimed)
+    await stores.file_deletion.erase(file.id)
+    await store_preview_pictures(stores)
+
+
+async def store_preview_pictures(stores: Stores) -> None:
+    pictures, encoded = stores.preview_pictures, EncodedPicture("image/webp", 4, 3, b"beacon")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("storage.files.preview_pictures.MAX_PICTURES", 1)
+        for url in ("https://a.example", "https://b.example", "https://b.example"):
+            await pictures.store("o", url, DecodedPicture(encoded, (), "a-hash"))
+    await pictures.find(preview_picture_id("o", "https://a.example"))
+    await pictures.find_fresh("o", "https://b.example")
+
+
+async def query_stamps(scenario: TopicScenario) -> None:
+    stores, org = scenario.stores, scenario.organization_id
+    admin, ann = Actor(org, "ann", is_command_line=True), UserKey(org, "ann")
+    message = await scenario.post()
+    await stores.messages.add_reaction(org, message.key, "bob", "👍")
+    await stores.post_reactions.add(await stores.posts.create(NewPost(org, "ann", "hello", (), (), ())), "bob", "👍")
+    for kind in StampRuleKind:
+        pack = await stores.stamp_packs.create(admin, kind.value)
+        await stores.stamp_packs.set_availability(
+            admin,
+            pack.id,
+            StampPackAvailability.EARNED,
+            StampRule(kind, 2 if kind is StampRuleKind.POSTS_CREATED else 1),
+        )
+    await stores.stamp_rule_walk.sweep()
+    past = datetime.now(UTC) - timedelta(minutes=1)
+    await stores.mongo[SCANS].update_one({"_id": SCAN_ID}, {"$set": {"at": past}}, upsert=True)
+    await stores.stamp_rule_activity.sweep(0.0)
+    given = await stores.stamp_packs.set_availability(admin, pack.id, StampPackAvailability.GIVEN, None)
+    await stores.stamp_ownerships.give(ann, given, StampPackGiver(Moderator("ann"), scenario.community.id))
+    await stores.stamp_packs.get(org, pack.id)
+    await stores.stamp_packs.find_by_stamp(org, "lit")
+    assert await stores.stamp_ownerships.may_use(ann, given)
+    await stores.stamp_rule_evaluation.progress(ann, await stores.stamp_packs.list_packs(org), ())
+    await stores.stamp_ownerships.take_back(admin, ann, given)
+    await stores.stamp_packs.remove(admin, pack.id)
+    past_due = [{"$set": {"due": {"$subtract": ["$$NOW", 1]}}}]
+    await stores.mongo["stamp_catalogues"].update_one({"_id": org}, past_due)
+    await stores.stamp_ownerships.grant_earned(ann, pack.id)
+    await stores.stamp_rule_walk.sweep()
+
+
+async def query_retention(scenario: TopicScenario) -> None:
+    stores, org = scenario.stores, scenario.organization_id
+    await stores.users.sign_in(org, "ada", (Role.ADMIN,), "Ada", None)
+    await stores.retention_rules.set_rule(Actor(org, "ada"), RetainedData.PHONE_NUMBERS, 1)
+    await stores.retention_rules.list_rules(org)
+    rule = await stores.retention_rules.claim()
+    assert rule is not None
+    await stores.retention_rules.finish(rule)
+    old = {"created_at": datetime(2020, 1, 1, tzinfo=UTC)}
+    await stores.mongo["call_jobs"].insert_many([{"_id": f"j{n}", "org": org, "ts": n, **old} for n in range(20)])
+    await stores.mongo["call_tasks"].insert_many(
+        [{"_id": {"j": f"j{n}", "r": row}, "phone": "+1", "state": "QUEUED"} for n in range(20) for row in (2, 3)]
+    )
+
+    async def ignore(_until: datetime | None = None) -> None:
+        return
+
+    await stores.expired_call_data.remove(org, PHONE_NUMBERS, timedelta(days=1), ignore)
+    await stores.expired_events.empty(org, -timedelta(days=1), None, ignore)
+    await stores.expired_messages.delete(org, -timedelta(days=1), None, ignore)
+
+
 QUERIES = {
     query_identity: {"users", "blocks", "follows", "memberships", "sessions"},
-    query_accounts: {"local_accounts", "account_tokens", "account_mails", "invitations", "sign_in_limits", "users"},
+    query_accounts: {"local_accounts", "account_tokens", "account_mails", "invitations", "sign_in_limits", "users"}
+    | {"passkeys", "passkey_challenges"},
     query_communities: {"communities", "memberships", "idempotency"},
+    query_conversations: {"topics", "memberships", "follows", "blocks", "contact_counts", "communities"},
     query_moderation: {"communities", "memberships", "community_restrictions", "join_requests"},
     query_topics: {"topics", "messages", "read_marks", "streams"},
     query_messages: {"messages", "reactions", "received_reactions", "topics", "idempotency"},
-    query_posts: {"posts", "users", "notifications", "notification_marks", "fan_outs", "feed_items", "post_sources"},
+    query_posts: {
+        "posts",
+        "users",
+        "notifications",
+        "notification_marks",
+        "fan_outs",
+        "feed_items",
+        "post_sources",
+        "post_reactions",
+        "post_histories",
+    },
+    query_search: {"message_terms", "topic_terms", "memberships", "communities", "post_terms"},
     query_feeds: {
         "follows",
         "follow_changes",
@@ -323,6 +556,9 @@ QUERIES = {
         "mail_reports",
         "mail_sources",
     },
+    query_files: {"files", "file_usage"},
+    query_stamps: {"stamp_catalogues", "stamp_ownerships", "stamp_scans", "posts", "messages", "received_reactions"},
+    query_retention: {"retention_rules", "call_jobs", "call_tasks", "mail_ledger"},
     query_streams: {"topics", "streams", "events", "outbox", "secrets"},
 }
 """Functions that run all queries of an area, each with the collections that it must read."""
@@ -333,7 +569,7 @@ async def test_queries_scan_and_sort_no_whole_collection(stores: Stores) -> None
     for run_queries, collections in QUERIES.items():
         entries = await profile(stores, run_queries(scenario))
         slow = [describe(entry) for entry in entries if is_slow(entry)]
-        assert not slow, "Add an index to storage/indexes.py for:\n" + "\n".join(slow)
+        assert not slow, "Add an index to storage/indexes/ for:\n" + "\n".join(slow)
         unread = collections - {entry["ns"].partition(".")[2] for entry in entries}
         assert not unread, (
             f"{run_queries.__name__} does not read {sorted(unread)}: call queries of these collections, or remove them"
@@ -373,6 +609,21 @@ async def test_page_of_long_topic_examines_only_its_messages(stores: Stores) -> 
     assert await examined_documents(stores, stores.messages.around("b", 1000, 10)) <= 13
 
 
+async def test_page_of_many_conversations_examines_only_its_items(stores: Stores) -> None:
+    states = {"pair": True, "requested": [], "declined": [], "left": [], "written": True, "asked": False}
+    topic = {"org": "o", "title": "", "creator": "bob", "created_at": datetime.now(UTC)}
+    documents = [
+        {**topic, "_id": f"{n}", "community": f"{n}", "last": n, "direct": {**states, "joined": [f"u{n % 10}", "ann"]}}
+        for n in range(3000)
+    ]
+    await stores.mongo["topics"].insert_many(documents)
+    for name, limit in (("ann", 10), ("u7", 10)):
+        viewer = User(name, name, name, "o", (), 0, 0)
+        for bounds in ({"oldest": 1000}, {"latest": 1000}, {"latest": NOW}):
+            page = stores.conversations.page(viewer, ConversationState.JOINED, timeline_range(**bounds, limit=limit))
+            assert await examined_documents(stores, page) <= 13, bounds
+
+
 async def test_blockers_lookup_reads_no_documents_and_few_keys(stores: Stores) -> None:
     blocks = [{"org": "o", "user": f"user-{n:05}", "blocked": "ann"} for n in range(5000)]
     await stores.mongo["blocks"].insert_many(blocks)
@@ -393,10 +644,10 @@ async def test_home_reader_examines_few_merged_authors(stores: Stores) -> None:
     await stores.mongo["merged_authors"].insert_many({"_id": {"o": "o", "u": author}} for author in authors)
     follows = [{"org": "o", "follower": "bob", "followee": author} for author in (*authors[::500], "ann")]
     await stores.mongo["follows"].insert_many(follows)
-    reader = stores.home.reader("o", "bob", NOBODY)
+    reader = stores.home.load_reader("o", "bob", NOBODY)
     entries = await profile(stores, reader)
     assert sum(entry["keysExamined"] for entry in entries) <= FEW_MERGED_AUTHORS + 10 * len(follows)
-    assert (await stores.home.reader("o", "bob", NOBODY)).merged == set(authors[::500])
+    assert (await stores.home.load_reader("o", "bob", NOBODY)).merged == set(authors[::500])
 
 
 async def test_unread_count_examines_a_hundred_messages_at_most(stores: Stores) -> None:
@@ -434,42 +685,59 @@ async def test_indexes_after_second_start_are_unchanged(stores: Stores) -> None:
 
 
 DOCUMENTS: dict[str, Any] = {
-    "audit": identity.AuditDocument,
+    "audit": identity.AuditEntryDocument,
     "sessions": identity.SessionDocument,
     "provider_logouts": identity.ProviderLogoutDocument,
     "access_changes": identity.AccessChangeDocument,
     "reserved_handles": identity.ReservedHandleDocument,
     "erasures": privacy.ErasureDocument,
+    "retention_rules": privacy.RetentionRuleDocument,
     "exports": privacy.ExportDocument,
     "export_chunks": privacy.ExportChunkDocument,
     "service_keys": identity.ServiceKeyDocument,
+    "post_terms": feed.PostTermsDocument,
+    "message_terms": search.MessageTermsDocument,
+    "topic_terms": search.TopicTermsDocument,
     "users": identity.UserDocument,
+    "organization_settings": identity.OrganizationSettingsDocument,
+    "stamp_catalogues": stamps.StampCatalogueDocument,
+    "stamp_ownerships": stamps.StampOwnershipDocument,
+    "stamp_scans": stamps.StampScanDocument,
     "local_accounts": accounts.LocalAccountDocument,
+    "passkeys": passkeys.PasskeyDocument,
+    "passkey_challenges": passkeys.PasskeyChallengeDocument,
     "account_tokens": accounts.AccountTokenDocument,
     "account_mails": accounts.AccountMailDocument,
     "sign_in_limits": accounts.SignInLimitDocument,
     "invitations": accounts.InvitationDocument,
     "blocks": identity.BlockDocument,
+    "mutes": identity.MuteDocument,
     "follows": identity.FollowDocument,
     "follow_changes": identity.FollowChangeDocument,
     "communities": chat.CommunityDocument,
     "memberships": chat.MembershipDocument,
     "community_restrictions": chat.RestrictionDocument,
     "join_requests": chat.JoinRequestDocument,
+    "contact_counts": conversations.ContactCountDocument,
     "slow_mode_posts": chat.SlowModePostDocument,
     "content_reports": content_reports.ContentReportDocument,
     "topics": chat.TopicDocument,
     "activity": chat.TopicActivityDocument,
     "messages": chat.MessageDocument,
-    "reactions": chat.ReactionDocument,
-    "received_reactions": chat.ReceivedReactionDocument,
+    "reactions": reactions.ReactionDocument,
+    "received_reactions": reactions.ReceivedReactionDocument,
     "read_marks": chat.ReadMarkDocument,
     "posts": feed.PostDocument,
     "post_sources": feed.PostSourceDocument,
+    "post_reactions": feed.PostReactionDocument,
+    "post_histories": feed.PostHistoryDocument,
     "merged_authors": feed.MergedAuthorDocument,
     "feed_items": feed.FeedItemDocument,
     "feeds": feed.FeedDocument,
     "fan_outs": feed.FanOutDocument,
+    "files": files.FileDocument,
+    "file_removals": files.FileRemovalDocument,
+    "file_usage": files.FileUsageDocument,
     "feed_retries": feed.FeedRetryDocument,
     "accounts": publishing.AccountDocument,
     "scheduled_posts": publishing.ScheduledPostDocument,
@@ -487,6 +755,9 @@ DOCUMENTS: dict[str, Any] = {
     "outbox": streams.OutboxDocument,
     "notifications": streams.NotificationDocument,
     "notification_marks": streams.NotificationMarkDocument,
+    "notification_settings": offline.NotificationSettingsDocument,
+    "notification_channels": offline.NotificationChannelDocument,
+    "notification_scans": offline.NotificationScanDocument,
     "idempotency": IdempotencyKeyDocument,
     "workers": WorkerDocument,
     "mail_tails": MailTailDocument,
@@ -498,7 +769,7 @@ DOCUMENTS: dict[str, Any] = {
 }
 """The document type of each collection. Those of the mail area are not checked."""
 
-AREAS = (accounts, calls, chat, feed, identity, privacy, publishing, streams)
+AREAS = (search, accounts, calls, chat, conversations, feed, files, identity, offline, privacy, publishing, streams)
 
 
 def lacks_path(hint: Any, path: str) -> bool:

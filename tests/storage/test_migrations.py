@@ -12,10 +12,16 @@ from storage.indexes import INDEXES
 from storage.locks import Locks
 from storage.migrations.data_version import DOCUMENT_ID, read_data_version, record_data_version
 from storage.migrations.index_changes import finished_indexes
-from storage.migrations.migrator import Progress, describe, migrate
+from storage.migrations.migrator import MigrationProgress, describe, migrate
 from storage.migrations.plan import DataMismatch, read_plan
 from storage.migrations.start import prepare_database
-from storage.migrations.steps import DATA_VERSION, STEPS, appoint_owners, drop_indexes
+from storage.migrations.steps import (
+    DATA_VERSION,
+    STEPS,
+    appoint_owners,
+    drop_indexes,
+    name_communities_of_notifications,
+)
 from storage.mongo import Driver, Mongo, connect
 from tests.databases import fresh_database
 
@@ -39,7 +45,7 @@ async def index_names(mongo: Mongo, collection: str) -> set[str]:
 
 async def run_migration(mongo: Mongo) -> list[str]:
     """Migrates, and returns the titles of the reported progress."""
-    reports: list[Progress] = []
+    reports: list[MigrationProgress] = []
     await migrate(mongo, Locks(mongo), "host/1", reports.append)
     return [progress.title for progress in reports]
 
@@ -103,15 +109,21 @@ async def test_start_refuses_missing_index_until_migrated(mongo: Mongo) -> None:
 
 async def test_old_data_are_refused_then_migrated_once(mongo: Mongo) -> None:
     await downgrade_database(mongo)
-    await expect_refusal(mongo, "missing indexes: 2, old indexes: 1, data steps: 2", "run `noroshi migrate`")
+    await expect_refusal(
+        mongo, f"missing indexes: 2, old indexes: 1, data steps: {len(STEPS)}", "run `noroshi migrate`"
+    )
     assert await describe(mongo, await read_plan(mongo)) == [
         "build the indexes stream_1_due_1 of outbox, which has about 1 documents",
         "build the indexes topic_1_ts_1_v2 of notifications, which has about 1 documents",
         "drop the index topic_1_ts_1 of notifications",
         "step 1: drop the unused index org_1 of mail_domains",
         "step 2: make the earliest member of each community its owner",
+        "step 3: write the community into notifications of messages",
+        "step 4: write the terms by which messages and posts are found",
+        "step 5: write the terms by which topics are found",
+        "step 6: write the characters by which names in scripts without spaces are found",
     ]
-    assert len(await run_migration(mongo)) == 4
+    assert len(await run_migration(mongo)) == 2 + len(STEPS)
     await prepare_database(mongo)
     assert await run_migration(mongo) == []
     assert "org_1" not in await index_names(mongo, "mail_domains")
@@ -177,8 +189,21 @@ async def test_concurrent_migrations_run_one_after_the_other(mongo: Mongo) -> No
     await downgrade_database(mongo)
     titles_of_runs = await asyncio.gather(*(run_migration(mongo) for _ in range(3)))
     work_titles = [title for titles in titles_of_runs for title in titles if not title.startswith("wait")]
-    assert len(work_titles) == 4
+    assert len(work_titles) == 2 + len(STEPS)
     assert not await read_plan(mongo)
+
+
+async def test_notifications_get_the_community_of_their_topic(mongo: Mongo) -> None:
+    await mongo["topics"].insert_many([{"_id": "t1", "community": "c1"}, {"_id": "t2", "community": "c2"}])
+    owner = {"o": "acme", "u": "ann"}
+    topics = ["t1", "t2", "t1", "gone", None]
+    await mongo["notifications"].insert_many(
+        [{"_id": {**owner, "ts": number}, "topic": topic} for number, topic in enumerate(topics)]
+    )
+    for _ in range(2):
+        await name_communities_of_notifications(mongo)
+        stored = await mongo.find("notifications", {}, sort=[("_id", 1)])
+        assert [each.get("community") for each in stored] == ["c1", "c2", "c1", None, None]
 
 
 async def test_dropping_absent_indexes_changes_nothing(mongo: Mongo) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from storage.identity.mutes import HiddenSubjects
 from storage.identity.records import user_stream
 from storage.ids import MessageKey
 from storage.mongo import Session
@@ -10,11 +11,12 @@ from storage.stores import Stores
 from storage.streams.outbox import add_rows
 from storage.timeline import NOW, timeline_range
 from tests.storage.feed.feed_scenario import FeedScenario
-from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, poll_until_true
+from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
-NO_BLOCKED_USERS: frozenset[str] = frozenset()
+NOTHING = HiddenSubjects()
 NEWEST = timeline_range(latest=NOW)
 
 
@@ -43,7 +45,7 @@ async def test_notification_is_stored_iff_transaction_commits(feed: FeedScenario
     await stores.mongo.transact(add_notification)
     stores.outbox.nudge(stream.name)
     assert [event.kind for event in await feed.events(stream)] == ["NotificationArrived"]
-    (item,) = (await stores.notifications.page(feed.organization_id, "$ann", NEWEST, NO_BLOCKED_USERS)).items
+    (item,) = (await stores.notifications.page(feed.organization_id, "$ann", NEWEST, NOTHING)).items
     assert (item.kind, item.publication_id, item.actor_id) == (NotificationKind.PUBLICATION_FAILED, "$p1", None)
 
 
@@ -67,7 +69,7 @@ async def test_same_notification_is_created_once(feed: FeedScenario) -> None:
         assert len(await feed.events(stream)) == 1
 
 
-async def test_notification_of_another_organization_changes_nothing(feed: FeedScenario) -> None:
+async def test_equal_notifications_of_two_organizations_are_separate(feed: FeedScenario) -> None:
     """The user, the author and the timestamp of the post are equal in both organizations."""
     ref = notification_ref(NotificationKind.MENTION, "bob", post=5)
     for each in (feed, FeedScenario(feed.stores)):
@@ -100,15 +102,15 @@ async def test_unread_count_starts_at_mark_and_excludes_blocked(
     await add_rows(feed.stores.mongo, stream, "Notify", refs)
     feed.stores.outbox.nudge(stream.name)
     await feed.events(stream)
-    page = (await store.page(org, "ann", NEWEST, NO_BLOCKED_USERS)).items
+    page = (await store.page(org, "ann", NEWEST, NOTHING)).items
     assert [item.post and item.post.timestamp for item in page] == [5, 4, 3, 2, 1, 0]
-    assert await store.unread_count(org, "ann", NO_BLOCKED_USERS) == 6
-    assert await store.unread_count(org, "ann", frozenset({"cyd"})) == 3
+    assert await store.unread_count(org, "ann", NOTHING) == 6
+    assert await store.unread_count(org, "ann", HiddenSubjects(frozenset({"cyd"}))) == 3
     for item, unread in ((page[2], 2), (page[5], 2), (page[0], 0)):
         await store.mark_read(org, "ann", item.timestamp)
-        assert await store.unread_count(org, "ann", NO_BLOCKED_USERS) == unread
-    assert len((await store.page(org, "ann", NEWEST, frozenset({"cyd"}))).items) == 3
-    assert await store.unread_count("another", "ann", NO_BLOCKED_USERS) == 0
+        assert await store.unread_count(org, "ann", NOTHING) == unread
+    assert len((await store.page(org, "ann", NEWEST, HiddenSubjects(frozenset({"cyd"})))).items) == 3
+    assert await store.unread_count("another", "ann", NOTHING) == 0
 
 
 async def test_event_refers_to_its_notification(feed: FeedScenario) -> None:

@@ -1,7 +1,7 @@
 """Collections and Redis keys have documented lifetimes, and TTL indexes delete documents after the documented time."""
 
 from storage.indexes import INDEXES
-from storage.redis.keys import Keys
+from storage.redis.keys import RedisKeys
 from tests.retention import collection_retentions, redis_retentions
 
 
@@ -22,8 +22,9 @@ def test_ttl_indexes_have_the_documented_lifetimes() -> None:
 
 
 def test_every_redis_key_has_a_documented_lifetime() -> None:
-    keys = Keys("<database>")
+    keys = RedisKeys("<database>")
     names = {*keys.write_lease("<stream>"), *keys.hot_page("<topic>"), keys.queue("<name>")}
+    names |= {keys.online("<organization>"), keys.typing("<topic>")}
     pages = {name for name in names if ":pool:" in name}
     documented = {name for row in redis_retentions() for name in row.names}
     assert names - pages | {"<database>:pool:<topic>:<part>"} <= documented

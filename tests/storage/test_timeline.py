@@ -15,7 +15,7 @@ from storage.stores import Stores
 from storage.timeline import (
     MAX_TIMESTAMP,
     NOW,
-    Page,
+    TimelinePage,
     format_timestamp,
     instant,
     parse_timestamp,
@@ -51,7 +51,7 @@ def result_of(work: Coroutine[Any, Any, Result]) -> Result:
     raise AssertionError("The coroutine suspended.")
 
 
-def page_of(timeline: Sequence[int], arguments: PageArguments) -> Page[int]:
+def page_of(timeline: Sequence[int], arguments: PageArguments) -> TimelinePage[int]:
     """Reads a page from an ascending list."""
 
     async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[int]:
@@ -61,7 +61,7 @@ def page_of(timeline: Sequence[int], arguments: PageArguments) -> Page[int]:
     return result_of(read_page(arguments.range, fetch, lambda item: item))
 
 
-def summary(page: Page[int]) -> PageSummary:
+def summary(page: TimelinePage[int]) -> PageSummary:
     return actual_page(page, list(page.items))
 
 
@@ -226,4 +226,4 @@ def test_instant_is_exact_to_the_microsecond() -> None:
 
 def test_map_keeps_the_flags_and_ends_of_a_page() -> None:
     page = page_of([20, 21, 23], PageArguments(oldest=20, limit=2))
-    assert page.map(str) == Page(["20", "21"], False, True, page.oldest, page.newest)
+    assert page.map(str) == TimelinePage(["20", "21"], False, True, page.oldest, page.newest)

@@ -6,7 +6,7 @@ Tests compare the product's pages with the results of this module.
 from dataclasses import dataclass
 from typing import TypeVar
 
-from storage.timeline import NOW, Page, Range, timeline_range
+from storage.timeline import NOW, TimelinePage, TimelineRange, timeline_range
 
 Item = TypeVar("Item")
 
@@ -21,7 +21,7 @@ class PageArguments:
     inclusive: bool = True
 
     @property
-    def range(self) -> Range:
+    def range(self) -> TimelineRange:
         return timeline_range(self.oldest, self.latest, self.limit, self.inclusive)
 
     def include(self, timestamp: int) -> bool:
@@ -51,7 +51,7 @@ def expected_page(timeline: list[int], arguments: PageArguments) -> PageSummary:
 
 
 def _neighbours_of_empty_page(timeline: list[int], arguments: PageArguments) -> tuple[bool, bool]:
-    """Returns hasOlder and hasNewer of an empty page. They depend only on the bounds."""
+    """Returns hasOlder and hasNewer of an empty page. They depend on the bounds, not on the limit."""
     oldest, latest = arguments.oldest, None if arguments.latest == NOW else arguments.latest
     if oldest is not None and latest is not None and oldest > latest:
         latest = oldest
@@ -79,7 +79,7 @@ def expected_around(timeline: list[int], timestamp: int, limit: int) -> PageSumm
     return PageSummary(older_items + newer_items, len(older) > len(older_items), len(newer) > len(newer_items))
 
 
-def actual_page(page: Page[Item], timestamps: list[int]) -> PageSummary:
+def actual_page(page: TimelinePage[Item], timestamps: list[int]) -> PageSummary:
     """Returns the summary of one of the product's pages, whose items have the given timestamps.
 
     Asserts that `oldest` and `newest` of the page are the lowest and the highest of the timestamps.

@@ -1,11 +1,9 @@
 """A topic of a community, and posts to it from one or several processes."""
 
-import asyncio
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from storage.chat.changes import NewMessage, PostMessage
 from storage.chat.communities import NewCommunity
@@ -17,7 +15,6 @@ from storage.mongo import Document
 from storage.stores import Stores
 from storage.streams.log import Stream
 
-Result = TypeVar("Result")
 OpenStores = Callable[..., AbstractAsyncContextManager[Stores]]
 """A function that opens the stores of another process."""
 
@@ -66,6 +63,13 @@ class TopicScenario:
         scoped_key = None if key is None else self.idempotency_key(key, text, author)
         return await self.stores.messages.post(self.new_message(text, author), scoped_key)
 
+    async def age_events(self, up_to: int) -> None:
+        """Makes the topic's events up to number `up_to` older than the retention period."""
+        first_events = {"_id.s": self.stream.name, "_id.n": {"$lte": up_to}}
+        hours_25_ms = 25 * 3600 * 1000
+        subtract_25_hours = [{"$set": {"at": {"$subtract": ["$at", hours_25_ms]}}}]
+        await self.stores.mongo["events"].update_many(first_events, subtract_25_hours)
+
     async def hand_over_and_leave(self) -> None:
         """Makes another person the owner of the community, which ann then leaves."""
         heir = await self.stores.users.sign_in(self.organization_id, "heir", (), None, None)
@@ -84,7 +88,7 @@ class TopicScenario:
         return await cursor.to_list(None)
 
 
-async def open_all(ids: set[str]) -> set[str]:
+async def keep_all(ids: set[str]) -> set[str]:
     """Returns all ids, as for a viewer who has joined every community."""
     return ids
 
@@ -95,12 +99,3 @@ async def create_topic_scenario(stores: Stores, organization_id: str | None = No
     founder = await stores.users.sign_in(organization_id, "ann", (), "Ann", None)
     community = await stores.communities.create(NewCommunity(organization_id, "Hilltops", ""), founder, None)
     return TopicScenario(stores, community, await stores.topics.create(community, "ann", "Beacons", None))
-
-
-async def poll_until_true(check: Callable[[], Awaitable[Result]], deadline_s: float = 30.0) -> Result:
-    """Calls `check` until its result is true or the deadline has passed. Returns the last result."""
-    loop = asyncio.get_running_loop()
-    ends_at = loop.time() + deadline_s
-    while not (result := await check()) and loop.time() < ends_at:
-        await asyncio.sleep(0.01)
-    return result

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tests.twins.twin import Twin, bearer_token
+from tests.twins.twin import NetworkTwin, bearer_token
 
 TID = re.compile(r"[234567abcdefghij][234567abcdefghijklmnopqrstuvwxyz]{12}")
 DID = "did:plc:twin"
@@ -24,7 +24,7 @@ def xrpc_error(status: int, name: str, message: str) -> Response:
     return JSONResponse({"error": name, "message": message}, status)
 
 
-class BlueskyTwin(Twin):
+class BlueskyTwin(NetworkTwin):
     """The API of Bluesky with one account: ann.example with the password app-pass.
 
     A video job ends at status request number `polls_until_ready`, with `video_result`.

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tests.twins.twin import Twin, bearer_token
+from tests.twins.twin import NetworkTwin, bearer_token
 
 
 def graph_error(status: int, message: str, code: int, subcode: int | None = None) -> Response:
@@ -15,7 +15,7 @@ def graph_error(status: int, message: str, code: int, subcode: int | None = None
     return JSONResponse({"error": {"message": message, "code": code, "error_subcode": subcode}}, status)
 
 
-class InstagramTwin(Twin):
+class InstagramTwin(NetworkTwin):
     """The Graph API of Instagram. A container is FINISHED at status request number `polls_until_ready`.
 
     With `fails_processing`, its state becomes ERROR instead. `failure` is the answer to all calls that publish.

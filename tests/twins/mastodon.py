@@ -7,12 +7,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tests.twins.twin import Twin, bearer_token, error, multipart
+from tests.twins.twin import NetworkTwin, bearer_token, error, multipart
 
 MAX_CHARACTERS = 500
 
 
-class MastodonTwin(Twin):
+class MastodonTwin(NetworkTwin):
     """The API of Mastodon. A medium is ready at status request number `polls_until_ready`.
 
     Idempotency keys are remembered for `retention_s`.

@@ -21,7 +21,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 
-class Fault(Enum):
+class NetworkFault(Enum):
     """A fault of the next publishing call. To act is to publish the post."""
 
     FAIL_BEFORE = "answers 500 without acting"
@@ -34,9 +34,9 @@ class Fault(Enum):
     BUSY = "answers 429 without acting"
 
 
-FAULTS_WITHOUT_ACT = {Fault.FAIL_BEFORE, Fault.CUT_BEFORE, Fault.SILENT_BEFORE, Fault.LATE}
-SILENT_FAULTS = {Fault.SILENT_BEFORE, Fault.SILENT_AFTER}
-CUTTING_FAULTS = {Fault.CUT_BEFORE, Fault.CUT_AFTER, Fault.LATE}
+FAULTS_WITHOUT_ACT = {NetworkFault.FAIL_BEFORE, NetworkFault.CUT_BEFORE, NetworkFault.SILENT_BEFORE, NetworkFault.LATE}
+SILENT_FAULTS = {NetworkFault.SILENT_BEFORE, NetworkFault.SILENT_AFTER}
+CUTTING_FAULTS = {NetworkFault.CUT_BEFORE, NetworkFault.CUT_AFTER, NetworkFault.LATE}
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class TwinPost:
     at: float
 
 
-class Twin:
+class NetworkTwin:
     """A network with its accounts. `lose_rate` is the share of calls that publish and lose their response."""
 
     token = "token"
@@ -64,7 +64,7 @@ class Twin:
         self.bodies: list[Any] = []
         """The published posts in the network's format, for networks that record them."""
 
-        self.faults: deque[Fault] = deque()
+        self.faults: deque[NetworkFault] = deque()
         """The faults of the next publishing calls, one for each."""
 
         self.busy_headers: dict[str, str] = {"Retry-After": "1"}
@@ -95,19 +95,19 @@ class Twin:
         """Calls `act`, which publishes, and returns its response. A fault prevents or replaces this."""
         fault = self.faults.popleft() if self.faults else None
         if fault is None and self._random.random() < self._lose_rate:
-            fault = Fault.SILENT_AFTER if self._random.random() < 0.5 else Fault.FAIL_AFTER
+            fault = NetworkFault.SILENT_AFTER if self._random.random() < 0.5 else NetworkFault.FAIL_AFTER
         if not self.acts_late_only_on_request:
             await self.act_late()
-        if fault is Fault.BUSY:
+        if fault is NetworkFault.BUSY:
             return JSONResponse({"error": "Too many requests"}, 429, headers=self.busy_headers)
-        if fault is Fault.LATE:
+        if fault is NetworkFault.LATE:
             self._late_acts.append(act)
         answer = None if fault in FAULTS_WITHOUT_ACT else await act()
         if fault in SILENT_FAULTS:
             await asyncio.sleep(60)
         if fault in CUTTING_FAULTS:
             return NoResponse()
-        if answer is None or fault is Fault.FAIL_AFTER:
+        if answer is None or fault is NetworkFault.FAIL_AFTER:
             return JSONResponse({"error": "Something went wrong"}, 500)
         return answer
 
@@ -173,7 +173,7 @@ async def multipart(request: Request) -> dict[str, tuple[str, bytes]]:
 
 
 @asynccontextmanager
-async def running_twin(twin: Twin, port: int = 0, host: str = "127.0.0.1") -> AsyncIterator[Twin]:
+async def running_twin(twin: NetworkTwin, port: int = 0, host: str = "127.0.0.1") -> AsyncIterator[NetworkTwin]:
     """Serves a twin in this event loop, on loopback unless `host` is given."""
     config = uvicorn.Config(twin.app(), lifespan="off", log_config=None, access_log=False)
     config.load()

@@ -9,10 +9,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from jobs.providers.signed_webhooks import SignatureRefused, verify
-from tests.twins.twin import Twin, error
+from tests.twins.twin import NetworkTwin, error
 
 
-class WebhookTwin(Twin):
+class WebhookTwin(NetworkTwin):
     """A receiver that shares `secret` with the sender.
 
     It refuses messages with `refusal_status`, if set. With `answers_plain_text`, its answers are not JSON.

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tests.twins.twin import Twin, bearer_token, multipart
+from tests.twins.twin import NetworkTwin, bearer_token, multipart
 
 MAX_CHUNK_BYTES = 5 * 1024 * 1024
 
@@ -28,7 +28,7 @@ def invalid_request(parameter: str, values: Any, message: str) -> Response:
     return JSONResponse(body, 400)
 
 
-class XTwin(Twin):
+class XTwin(NetworkTwin):
     """The API of X. A video is ready at status request number `polls_until_ready`, and at once if that is 0.
 
     With `fails_processing`, videos fail instead.

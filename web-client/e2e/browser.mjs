@@ -4,12 +4,22 @@ import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
 
 const TIMEOUT_MS = 45_000;
-const CHROMIUM_FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"];
+export const CHROMIUM_FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--no-first-run",
+  "--disable-background-networking",
+];
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Address of a running browser that several scripts share; undefined if this script starts a browser. */
+let sharedBrowser;
 
 /** Returns the script's arguments, which are JSON on standard input. */
 export function readInput() {
-  return JSON.parse(readFileSync(0, "utf8"));
+  const { sharedBrowser: address, ...input } = JSON.parse(readFileSync(0, "utf8"));
+  sharedBrowser = address;
+  return input;
 }
 
 /** Runs a GraphQL operation and returns its data. Throws: Error. */
@@ -24,9 +34,16 @@ export async function runOperation(url, token, query, variables = {}) {
   return data;
 }
 
-/** Starts a browser. `requests` and `pageErrors` collect the requested URLs and the errors of its pages. */
-export async function launch(executablePath, options = {}) {
-  const browser = await chromium.launch({ executablePath, headless: true, args: CHROMIUM_FLAGS, ...options });
+/**
+ * Connects to the shared browser. Starts a browser if there is no shared browser, or if this script needs its own
+ * options. Closing a shared browser closes only the windows of this script. `requests` and `pageErrors` collect the
+ * requested URLs and the errors of the script's pages.
+ */
+export async function launch(executablePath, options = null) {
+  const browser =
+    sharedBrowser && options === null
+      ? await chromium.connect(sharedBrowser)
+      : await chromium.launch({ executablePath, headless: true, args: CHROMIUM_FLAGS, ...options });
   return { browser, requests: [], pageErrors: [] };
 }
 
@@ -51,10 +68,63 @@ export async function openTab({ requests, pageErrors }, context, origin, token, 
   );
   page.setDefaultTimeout(TIMEOUT_MS);
   await page.goto(`${origin}/#token=${token}`);
-  await page.getByRole("navigation", { name: /Screens|画面/ }).waitFor();
+  await waitForSignIn(page);
   await navigate(page, path);
   if (path.startsWith("/topic")) await page.locator("[data-message]").first().waitFor();
   return page;
+}
+
+/** Opens a window of 1280 x 800 with separate storage. Returns its page, on which nobody is signed in. */
+export async function openWindow(session, locale = "en-US") {
+  const context = await session.browser.newContext({ locale, viewport: { width: 1280, height: 800 } });
+  context.on("request", (request) => session.requests.push(request.url()));
+  const page = await context.newPage();
+  page.on("pageerror", (error) => session.pageErrors.push(String(error)));
+  page.setDefaultTimeout(TIMEOUT_MS);
+  return page;
+}
+
+/** Waits until somebody is signed in on a page. */
+export async function waitForSignIn(page) {
+  await page.getByRole("navigation", { name: /Screens|画面/ }).waitFor();
+}
+
+/** Runs a GraphQL operation with the cookie of the page's session, and returns its data. Throws: Error. */
+export async function runInSession(page, query) {
+  const { data, errors } = await page.evaluate(async (body) => {
+    const headers = { "content-type": "application/json", "noroshi-client": "test" };
+    return await (await fetch("/graphql", { method: "POST", headers, body })).json();
+  }, JSON.stringify({ query }));
+  if (errors) throw new Error(JSON.stringify(errors));
+  return data;
+}
+
+/** Waits until somebody is signed in on a page. Returns the way in which the person signed in. */
+export async function signInMethod(page) {
+  await waitForSignIn(page);
+  const { mySessions } = await runInSession(page, "{ mySessions { method current } }");
+  return mySessions.find(({ current }) => current).method;
+}
+
+/** Adds a virtual authenticator to the page's browser. Its user is present and verified. */
+export async function addAuthenticator(page) {
+  const client = await page.context().newCDPSession(page);
+  await client.send("WebAuthn.enable");
+  const options = {
+    protocol: "ctap2",
+    transport: "internal",
+    hasResidentKey: true,
+    hasUserVerification: true,
+    isUserVerified: true,
+    automaticPresenceSimulation: true,
+  };
+  const { authenticatorId } = await client.send("WebAuthn.addVirtualAuthenticator", { options });
+  return {
+    setVerified: (isUserVerified) =>
+      client.send("WebAuthn.setUserVerified", { authenticatorId, isUserVerified }),
+    clear: () => client.send("WebAuthn.clearCredentials", { authenticatorId }),
+    credentials: async () => (await client.send("WebAuthn.getCredentials", { authenticatorId })).credentials,
+  };
 }
 
 /** Goes to a path of the web client, without loading the page again. */
@@ -69,6 +139,11 @@ export async function overflow_px(page) {
   return await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 }
 
+/** Loads axe into a page, unless it is there already. */
+export async function loadAxe(page) {
+  if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(AXE);
+}
+
 /** Returns the violations that axe finds on a page in a theme. All rules of axe apply. */
 export async function axeViolations(page, name, theme) {
   await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
@@ -76,7 +151,7 @@ export async function axeViolations(page, name, theme) {
   await page.evaluate(() =>
     Promise.all(document.getAnimations().map((animation) => animation.finished.catch(() => {}))),
   );
-  await page.evaluate(AXE);
+  await loadAxe(page);
   const results = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
   return results.violations.map(
     ({ id, nodes }) => `${name} ${theme} ${id}: ${nodes[0].html} ${nodes[0].failureSummary}`,

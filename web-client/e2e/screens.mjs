@@ -11,8 +11,8 @@ const WINDOW_SIZES = [
 ];
 
 /**
- * Returns the `violations` that axe found, the `overflowingScreens` that are wider than their window, and the width of
- * the longest line of text at 2560 pixels. The user of `page` must have posts, notifications and reactions.
+ * Returns the `violations` that axe found, and the `overflowingScreens` that are wider than their window. Also returns
+ * the width of the longest line of text at 2560 pixels. The user of `page` must have posts, notifications and reactions.
  */
 export async function checkScreens(page, { topicId, personId, closedTopicId, screenshots }) {
   const findings = { violations: [], overflowingScreens: [], longestLine_px: 0 };

@@ -2,7 +2,9 @@
  * Takes WebP screenshots of every screen in both themes: at 1280 and 360 pixels, and of the main screens also at 2560.
  * Prints {files} as one line of JSON.
  *
- * Standard input: {url, chromium, tokens: {hana, ...}, screenshots}. The product must contain the demo data.
+ * Standard input: {url, chromium, tokens: {hana, sora, ...}, screenshots}. The product must contain the demo data. If
+ * the environment variable SCREENSHOTS_PNG names a folder, the screenshots are also written there as PNG files. SCREENS
+ * names the screens to take, such as `chat,thread`; without it, all are taken.
  */
 import { writeFileSync } from "node:fs";
 import { navigate, readInput } from "./browser.mjs";
@@ -18,29 +20,89 @@ const WEBP_QUALITY = 82;
 const LIST_WITH_ERRORS =
   "phone_number,name,time\n+819012345678,佐藤,10:00\n090-1234-5678,田中,10:30\n+81901234,鈴木,11:00\n";
 const CREATE_COMMUNITY = "mutation ($input: CreateCommunityInput!) { createCommunity(input: $input) { id } }";
+const INVITE = "mutation ($input: CreateInvitationInput!) { createInvitation(input: $input) { url } }";
 const OTHER_COMMUNITIES = [
   ["星を見る会", "新月の夜に、丘の上で。"],
   ["Harbour radio", "Who is on the air, and how far one hears us."],
   ["畑しごと", "季節の畑と、分けあう苗。"],
 ];
+const TALKS = '{ conversations(latest: "now") { items { id name } } }';
+const POSTS = '{ localFeed(latest: "now", limit: 50) { items { id replyCount } } }';
+const LAST_MESSAGE =
+  'query ($id: ID!) { messages(topicId: $id, latest: "now", limit: 1) { items { id thread { replyCount } } } }';
 const PASTED_ADDRESSES =
   "ann@harbour.example\ngone@harbour.example\nfull@valley.example\nnew@harbour.example\nwho@closed.example\nann@@harbour";
 
 const { tokens, ...options } = readInput();
 const { browser, run, open, close } = await openScreenChecker(options);
 const files = [];
+const chosen = process.env.SCREENS?.split(",");
 
 try {
   await takeSignIn();
   const page = await open(tokens.hana, "/home");
-  const screens = { ...mainScreens(await topicOfHana()), ...otherScreens() };
+  const screens = { ...mainScreens(await topicOfHana()), ...conversationScreens(), ...otherScreens() };
   for (const [name, open] of Object.entries(screens)) await takeScreenshots(page, name, open);
   console.log(JSON.stringify({ files }));
 } finally {
   await close();
 }
 
-/** Returns functions that open the other screens. The palette is last because it stays open. */
+/** Returns functions that open the screens of conversations, of a thread and of a post with replies. */
+function conversationScreens() {
+  return {
+    "direct-messages": async (page) => {
+      for (const each of [tokens.ken, tokens.emma]) await open(each, "/home");
+      const { conversations } = await run(tokens.hana, TALKS);
+      await navigate(page, `/topic/${conversations.items.find(({ name }) => name !== "").id}`);
+      await page.locator("[data-message] img[alt*=狼煙台]").waitFor();
+      await page.locator("main [data-online]").first().waitFor({ timeout: 60_000 });
+    },
+    thread: async (page) => {
+      const topicId = await firstTopic();
+      const { messages } = await run(tokens.hana, LAST_MESSAGE, { id: topicId });
+      await navigate(page, `/topic/${topicId}/latest/${messages.items[0].id}`);
+      await page.getByRole("complementary", { name: "Thread" }).locator("[data-message]").nth(2).waitFor();
+    },
+    post: async (page) => {
+      const { localFeed } = await run(tokens.hana, POSTS);
+      await navigate(page, `/post/${localFeed.items.find(({ replyCount }) => replyCount > 0).id}`);
+      await page.locator("[data-post]").nth(3).waitFor();
+    },
+    "emoji-picker": async (page) => {
+      await navigate(page, `/topic/${await firstTopic()}`);
+      const message = page.locator("[data-message]").last();
+      await message.waitFor();
+      await message.hover();
+      await message.getByRole("button", { name: "React" }).click();
+      await page.getByRole("dialog").getByRole("button").nth(20).waitFor();
+    },
+    stamps: async (page) => {
+      await page.keyboard.press("Escape");
+      await page.getByRole("button", { name: "Stamps" }).click();
+      await page.getByRole("dialog", { name: "Stamps" }).getByRole("button").first().waitFor();
+    },
+    "notification-settings": async (page) => {
+      await page.keyboard.press("Escape");
+      await screenAt("/notificationSettings", "main h2")(page);
+    },
+  };
+}
+
+/** Returns the id of the topic whose last message has a thread. */
+async function firstTopic() {
+  const { communities } = await run(
+    tokens.hana,
+    "{ communities(joined: true) { topics(limit: 20) { id } } }",
+  );
+  for (const { id } of communities.flatMap(({ topics }) => topics)) {
+    const { messages } = await run(tokens.hana, LAST_MESSAGE, { id });
+    if (messages.items[0]?.thread) return id;
+  }
+  throw new Error("No topic has a thread.");
+}
+
+/** Returns functions that open all screens except the main screens. The palette is last, because it stays open. */
 function otherScreens() {
   return {
     profile: async (page) => {
@@ -59,6 +121,20 @@ function otherScreens() {
         .waitFor();
     },
     reactions: screenAt("/reactions", "main time"),
+    search: screenAt("/search/messages/狼煙", "main mark"),
+    members: async (page) => {
+      const { communities } = await run(tokens.hana, "{ communities(joined: true, limit: 1) { id } }");
+      await navigate(page, `/community/${communities[0].id}/members`);
+      await page.locator("[data-member]").first().waitFor();
+    },
+    "my-data": screenAt("/myData", "main h2"),
+    administration: screenAt("/admin", "[data-user]"),
+    invitations: async (page) => {
+      await run(tokens.hana, INVITE, { input: { email: "mina@harbour.example", role: "OPERATOR" } });
+      await run(tokens.hana, INVITE, { input: { maxUses: 20, expiresInHours: 72 } });
+      await screenAt("/adminInvitations", "[data-invitation]")(page);
+    },
+    "audit-log": screenAt("/adminAudit", "main time"),
     "calls-limits": screenAt("/callRules", "main input"),
     "mail-domains": async (page) => {
       await navigate(page, "/mailDomains");
@@ -158,6 +234,7 @@ async function takeSignIn() {
 }
 
 async function takeScreenshots(page, name, open) {
+  if (chosen && !chosen.includes(name)) return;
   await page.setViewportSize(SIZES[0]);
   await open(page);
   for (const size of MAIN_SCREENS.includes(name) ? [...SIZES, WIDE_SIZE] : SIZES) {

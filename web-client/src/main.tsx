@@ -4,12 +4,13 @@ import { App } from "./app/app";
 import { applyPreferences } from "./ui/preferences";
 import "./ui/theme.css";
 
-applyPreferences();
-const root = document.getElementById("app");
-if (root) {
-  createRoot(root).render(
-    <StrictMode>
-      <App />
-    </StrictMode>,
-  );
-}
+applyPreferences().then(() => {
+  const root = document.getElementById("app");
+  if (root) {
+    createRoot(root).render(
+      <StrictMode>
+        <App />
+      </StrictMode>,
+    );
+  }
+});

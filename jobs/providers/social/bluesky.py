@@ -19,11 +19,11 @@ from jobs.providers.social.bluesky_video import MAX_VIDEO_BYTES, VideoService
 from jobs.providers.social.http import UPLOAD_TIMEOUT_S, HttpClient, NetworkResponse, bearer, require_success
 from jobs.providers.social.media import MediaFile
 from jobs.providers.social.network import (
-    Account,
     MediaUpload,
     OutcomeUncertain,
     OutgoingPost,
     PublishedPost,
+    PublishingAccount,
     PublishingRefused,
     RetryableFailure,
     UploadExpired,
@@ -64,12 +64,12 @@ class Bluesky:
         self._videos = videos or VideoService(http)
         self._sessions: dict[tuple[str, str], _Session] = {}
 
-    async def upload(self, account: Account, post: OutgoingPost) -> MediaUpload:
+    async def upload(self, account: PublishingAccount, post: OutgoingPost) -> MediaUpload:
         """Uploads one blob per medium."""
         blobs = [await self._upload_medium(account, post, each) for each in post.media]
         return MediaUpload(blobs, BLOB_LIFETIME_S)
 
-    async def _upload_medium(self, account: Account, post: OutgoingPost, medium: ScheduledMedia) -> Any:
+    async def _upload_medium(self, account: PublishingAccount, post: OutgoingPost, medium: ScheduledMedia) -> Any:
         if medium.kind is MediaKind.VIDEO:
             async with self._http.load_medium(medium, MAX_VIDEO_BYTES) as video:
                 job = await self._begin_video(account, post, video)
@@ -85,7 +85,7 @@ class Bluesky:
             )
         return response["blob"]
 
-    async def _begin_video(self, account: Account, post: OutgoingPost, video: MediaFile) -> dict[str, Any]:
+    async def _begin_video(self, account: PublishingAccount, post: OutgoingPost, video: MediaFile) -> dict[str, Any]:
         if video.media_type != "video/mp4":
             raise PublishingRefused(
                 "MEDIA_REFUSED", f"Bluesky accepts video/mp4 only; this video is {video.content_type or 'of no type'}."
@@ -98,7 +98,7 @@ class Bluesky:
         return await self._videos.begin(response.text("token"), session.did, f"{post.publication_id}.mp4", video)
 
     async def _send_retryable(
-        self, method: str, account: Account, nsid: str, headers: dict[str, str] | None = None, **request: Any
+        self, method: str, account: PublishingAccount, nsid: str, headers: dict[str, str] | None = None, **request: Any
     ) -> NetworkResponse:
         """Sends a request that publishes nothing, in the account's session. `nsid` is the name of the XRPC method.
 
@@ -114,13 +114,15 @@ class Bluesky:
         except OutcomeUncertain as error:
             raise RetryableFailure(str(error)) from None
 
-    def _check_session(self, account: Account, response: NetworkResponse) -> None:
+    def _check_session(self, account: PublishingAccount, response: NetworkResponse) -> None:
         """Raises: RetryableFailure when the session has expired; the next request creates a new one."""
         if response["error"] in ("ExpiredToken", "InvalidToken"):
             self._sessions.pop(_session_key(account), None)
             raise RetryableFailure("The session has expired.", after_s=0.0)
 
-    async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
+    async def publish(
+        self, account: PublishingAccount, post: OutgoingPost, key: str, references: Sequence[Any]
+    ) -> PublishedPost:
         """Puts the post's record under the key. Raises UploadExpired when the server no longer has a blob."""
         session = await self._session(account)
         body = {"repo": session.did, "collection": COLLECTION, "rkey": key, "record": _record(post, key, references)}
@@ -134,11 +136,11 @@ class Bluesky:
             require_success(response).text("uri"), f"https://bsky.app/profile/{session.did}/post/{key}"
         )
 
-    async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
+    async def look_up(self, account: PublishingAccount, references: Sequence[Any]) -> PublishedPost | None:
         """Raises OutcomeUncertain: after a lost response, the same record is put again instead."""
         raise OutcomeUncertain("Bluesky is not queried: the same record is put again.")
 
-    def reconciliation_method(self, account: Account) -> ReconciliationMethod:
+    def reconciliation_method(self, account: PublishingAccount) -> ReconciliationMethod:
         """Returns REPEAT, because a repository holds one record per key."""
         return ReconciliationMethod.REPEAT
 
@@ -147,7 +149,7 @@ class Bluesky:
         microseconds = int(due_at.timestamp()) * 1_000_000 + secrets.randbelow(1_000_000)
         return tid(microseconds, secrets.randbelow(1024))
 
-    async def _session(self, account: Account) -> _Session:
+    async def _session(self, account: PublishingAccount) -> _Session:
         session, now = self._sessions.get(_session_key(account)), asyncio.get_running_loop().time()
         if session is not None and session.reusable_until > now:
             return session
@@ -169,15 +171,15 @@ def tid(microseconds: int, clock_id: int) -> str:
     return "".join(_TID_ALPHABET[value >> shift & 31] for shift in range(60, -1, -5))
 
 
-def _session_key(account: Account) -> tuple[str, str]:
+def _session_key(account: PublishingAccount) -> tuple[str, str]:
     return account.id, account.secret
 
 
-def _xrpc_url(account: Account, nsid: str) -> str:
+def _xrpc_url(account: PublishingAccount, nsid: str) -> str:
     return f"{account.base_url or BEHAVIOURS[Network.BLUESKY].own_address}/xrpc/{nsid}"
 
 
-def _server_did(response: NetworkResponse, account: Account) -> str:
+def _server_did(response: NetworkResponse, account: PublishingAccount) -> str:
     """Returns the DID of the server that hosts the account's data. The session may be at another server."""
     document = response["didDoc"]
     services = document.get("service", ()) if isinstance(document, dict) else ()

@@ -73,7 +73,10 @@ class VideoService:
 
 
 def _job(response: NetworkResponse) -> dict[str, Any]:
-    """Returns the job's status. Raises: OutcomeUncertain for a response without a job; as `require_success`."""
+    """Returns the job's status, which a response of any HTTP status may hold.
+
+    Raises: OutcomeUncertain for a 2xx response without a job; for other responses without a job, as `require_success`.
+    """
     status = response["jobStatus"] or response.json
     is_job = isinstance(status, dict) and "state" in status
     if not is_job:

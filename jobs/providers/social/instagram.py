@@ -12,12 +12,12 @@ from typing import Any
 
 from jobs.providers.social.http import HttpClient, NetworkResponse, bearer, require_success
 from jobs.providers.social.network import (
-    Account,
     MediaUpload,
     NotPublished,
     OutcomeUncertain,
     OutgoingPost,
     PublishedPost,
+    PublishingAccount,
     PublishingRefused,
     RetryableFailure,
     UploadExpired,
@@ -44,7 +44,7 @@ class Instagram:
         self._http = http
         self._poll_s = poll_s
 
-    async def upload(self, account: Account, post: OutgoingPost) -> MediaUpload:
+    async def upload(self, account: PublishingAccount, post: OutgoingPost) -> MediaUpload:
         """Creates one container. Several media become a carousel, whose children are created first."""
         if len(post.media) == 1:
             container = await self._create(account, _medium(post.media[0]) | {"caption": post.text})
@@ -55,17 +55,17 @@ class Instagram:
         await self._wait_until_finished(account, container)
         return MediaUpload([container], CONTAINER_LIFETIME_S)
 
-    async def _create_finished_child(self, account: Account, medium: ScheduledMedia) -> str:
+    async def _create_finished_child(self, account: PublishingAccount, medium: ScheduledMedia) -> str:
         child = await self._create(account, _medium(medium) | {"is_carousel_item": "true"})
         await self._wait_until_finished(account, child)
         return child
 
-    async def _create(self, account: Account, fields: dict[str, str]) -> str:
+    async def _create(self, account: PublishingAccount, fields: dict[str, str]) -> str:
         user, headers = _credentials(account)
         response = await self._http.send_retryable("POST", _url(account, f"{user}/media"), headers=headers, data=fields)
         return response.text("id")
 
-    async def _wait_until_finished(self, account: Account, container: str) -> None:
+    async def _wait_until_finished(self, account: PublishingAccount, container: str) -> None:
         for _ in range(POLLS):
             status, detail = await self._status(account, container)
             if status == "FINISHED":
@@ -75,13 +75,15 @@ class Instagram:
             await asyncio.sleep(self._poll_s)
         raise RetryableFailure("Instagram is still processing the media.")
 
-    async def _status(self, account: Account, container: str) -> tuple[str, str]:
+    async def _status(self, account: PublishingAccount, container: str) -> tuple[str, str]:
         _, headers = _credentials(account)
         query = {"fields": "status_code,status"}
         response = await self._http.send_retryable("GET", _url(account, container), headers=headers, params=query)
         return response.text("status_code"), str(response["status"])
 
-    async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
+    async def publish(
+        self, account: PublishingAccount, post: OutgoingPost, key: str, references: Sequence[Any]
+    ) -> PublishedPost:
         """Publishes the container, unless the account's quota is used up."""
         user, headers = _credentials(account)
         await self._check_quota(account)
@@ -94,7 +96,7 @@ class Instagram:
         id_ = response.text("id")
         return PublishedPost(id_, await self._permalink(account, id_))
 
-    async def _check_quota(self, account: Account) -> None:
+    async def _check_quota(self, account: PublishingAccount) -> None:
         """Reads the account's quota from the API, since Instagram documents several values.
 
         Raises: PublishingRefused when the quota is used up.
@@ -109,7 +111,7 @@ class Instagram:
             if total is not None and limit["quota_usage"] >= total:
                 raise PublishingRefused("QUOTA_REACHED", f"The account has published {total} posts within a day.")
 
-    async def _permalink(self, account: Account, id_: str) -> str | None:
+    async def _permalink(self, account: PublishingAccount, id_: str) -> str | None:
         _, headers = _credentials(account)
         try:
             response = await self._http.send_retryable(
@@ -119,8 +121,12 @@ class Instagram:
             return None  # The post is published all the same.
         return response["permalink"] and str(response["permalink"])
 
-    async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
-        """Returns the post if the container is PUBLISHED, and None if it is EXPIRED or ERROR and can't be published."""
+    async def look_up(self, account: PublishingAccount, references: Sequence[Any]) -> PublishedPost | None:
+        """Returns the post if the container is PUBLISHED.
+
+        Returns None if nothing can be published: there is no container, or it is EXPIRED or ERROR. Raises: NotPublished
+        for a FINISHED container, OutcomeUncertain for any other status.
+        """
         if not references:
             return None
         status, detail = await self._status(account, references[0])
@@ -132,7 +138,7 @@ class Instagram:
             raise NotPublished(detail)
         raise OutcomeUncertain(f"{status}: {detail}")
 
-    def reconciliation_method(self, account: Account) -> ReconciliationMethod:
+    def reconciliation_method(self, account: PublishingAccount) -> ReconciliationMethod:
         """Returns QUERY, because the container's status shows the outcome."""
         return ReconciliationMethod.QUERY
 
@@ -147,12 +153,12 @@ def _medium(medium: ScheduledMedia) -> dict[str, str]:
     return {"video_url": medium.url, "media_type": "REELS" if medium.kind is MediaKind.REEL else "VIDEO"}
 
 
-def _credentials(account: Account) -> tuple[str, dict[str, str]]:
+def _credentials(account: PublishingAccount) -> tuple[str, dict[str, str]]:
     user, _, token = account.secret.partition(":")
     return user, bearer(token)
 
 
-def _url(account: Account, path: str) -> str:
+def _url(account: PublishingAccount, path: str) -> str:
     return f"{account.base_url or BEHAVIOURS[Network.INSTAGRAM].own_address}/{path}"
 
 

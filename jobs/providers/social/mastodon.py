@@ -18,11 +18,11 @@ from jobs.providers.social.http import (
     require_success,
 )
 from jobs.providers.social.network import (
-    Account,
     MediaUpload,
     OutcomeUncertain,
     OutgoingPost,
     PublishedPost,
+    PublishingAccount,
     PublishingRefused,
     RetryableFailure,
     UploadExpired,
@@ -45,14 +45,14 @@ class Mastodon:
         self._http = http
         self._poll_s = poll_s
 
-    async def upload(self, account: Account, post: OutgoingPost) -> MediaUpload:
+    async def upload(self, account: PublishingAccount, post: OutgoingPost) -> MediaUpload:
         """Uploads the media, and waits until each is processed. Before that, a medium cannot be attached."""
         ids = [await self._upload_one(account, each) for each in post.media]
         for id_ in ids:
             await self._wait_until_processed(account, id_)
         return MediaUpload(ids, UNATTACHED_MEDIUM_LIFETIME_S)
 
-    async def _upload_one(self, account: Account, medium: ScheduledMedia) -> str:
+    async def _upload_one(self, account: PublishingAccount, medium: ScheduledMedia) -> str:
         max_bytes = MAX_IMAGE_BYTES if medium.kind is MediaKind.IMAGE else MAX_VIDEO_BYTES
         async with self._http.load_medium(medium, max_bytes) as fetched:
             response = await self._http.send_retryable(
@@ -65,7 +65,7 @@ class Mastodon:
             )
         return response.text("id")
 
-    async def _wait_until_processed(self, account: Account, id_: str) -> None:
+    async def _wait_until_processed(self, account: PublishingAccount, id_: str) -> None:
         for _ in range(POLLS):
             response = await self._http.send_retryable(
                 "GET", f"{account.base_url}/api/v1/media/{id_}", headers=bearer(account.secret)
@@ -75,7 +75,9 @@ class Mastodon:
             await asyncio.sleep(self._poll_s)
         raise RetryableFailure("The server is still processing the media.")
 
-    async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
+    async def publish(
+        self, account: PublishingAccount, post: OutgoingPost, key: str, references: Sequence[Any]
+    ) -> PublishedPost:
         """Posts one status. A repeated key returns the first status again."""
         response = await self._http.send(
             "POST",
@@ -88,11 +90,11 @@ class Mastodon:
         posted = require_success(response)
         return PublishedPost(posted.text("id"), posted.text("url"))
 
-    async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
+    async def look_up(self, account: PublishingAccount, references: Sequence[Any]) -> PublishedPost | None:
         """Raises OutcomeUncertain: after a lost response, the same key is sent again instead."""
         raise OutcomeUncertain("Mastodon is not queried: the same key is sent again.")
 
-    def reconciliation_method(self, account: Account) -> ReconciliationMethod:
+    def reconciliation_method(self, account: PublishingAccount) -> ReconciliationMethod:
         """Returns REPEAT, because the server remembers keys."""
         return ReconciliationMethod.REPEAT
 

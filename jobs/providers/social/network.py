@@ -38,7 +38,7 @@ class NotPublished(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class PublishingAccount:
     """A connected account with its secret, which `repr` omits."""
 
     id: str
@@ -47,7 +47,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
-class Author:
+class PostAuthor:
     """The author of the post."""
 
     id: str
@@ -63,7 +63,7 @@ class OutgoingPost:
     text: str
     media: Sequence[ScheduledMedia]
     due_at: datetime
-    author: Author
+    author: PostAuthor
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,19 +88,21 @@ class SocialNetwork(Protocol):
     Methods raise PublishingRefused, RetryableFailure, OutcomeUncertain, and what their docstrings name.
     """
 
-    async def upload(self, account: Account, post: OutgoingPost) -> MediaUpload:
+    async def upload(self, account: PublishingAccount, post: OutgoingPost) -> MediaUpload:
         """Uploads the post's media. Repeating it is harmless: unused media expire."""
         ...
 
-    async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
+    async def publish(
+        self, account: PublishingAccount, post: OutgoingPost, key: str, references: Sequence[Any]
+    ) -> PublishedPost:
         """Publishes the post. Networks with idempotency keys publish once per key. Also raises UploadExpired."""
         ...
 
-    async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
+    async def look_up(self, account: PublishingAccount, references: Sequence[Any]) -> PublishedPost | None:
         """Returns the post of an earlier call, or None if none was or will be published. Also raises NotPublished."""
         ...
 
-    def reconciliation_method(self, account: Account) -> ReconciliationMethod:
+    def reconciliation_method(self, account: PublishingAccount) -> ReconciliationMethod:
         """Returns how the outcome of a call to this account is found after a lost response."""
         ...
 

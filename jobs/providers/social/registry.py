@@ -14,10 +14,10 @@ from jobs.providers.social.x import X
 from storage.publishing.networks import Network
 from storage.publishing.sandbox import SandboxStore
 
-Networks = Mapping[Network, SocialNetwork]
+NetworkClients = Mapping[Network, SocialNetwork]
 
 
-def all_networks(egress: Egress, sandbox: SandboxStore) -> Networks:
+def all_networks(egress: Egress, sandbox: SandboxStore) -> NetworkClients:
     """Returns one client per network. Their requests pass the address guard."""
     http = HttpClient(egress)
     return {

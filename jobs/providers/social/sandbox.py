@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from jobs.providers.social.network import (
-    Account,
     MediaUpload,
     OutcomeUncertain,
     OutgoingPost,
     PublishedPost,
+    PublishingAccount,
     PublishingRefused,
 )
 from storage.publishing.networks import ReconciliationMethod
@@ -29,11 +29,13 @@ class Sandbox:
         self._store = store
         self._delay_s = delay_s
 
-    async def upload(self, account: Account, post: OutgoingPost) -> MediaUpload:
+    async def upload(self, account: PublishingAccount, post: OutgoingPost) -> MediaUpload:
         """Uploads nothing: media are part of the post."""
         return MediaUpload((), None)
 
-    async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
+    async def publish(
+        self, account: PublishingAccount, post: OutgoingPost, key: str, references: Sequence[Any]
+    ) -> PublishedPost:
         """Stores one post per key, unless the credentials are `fail`."""
         if account.secret == "fail":  # noqa: S105 - selects a behaviour, is not a password
             raise PublishingRefused("REFUSED", "The sandbox account is set to fail.")
@@ -44,11 +46,11 @@ class Sandbox:
             raise OutcomeUncertain("The sandbox account is set to lose its responses.")
         return PublishedPost(published.id, None)
 
-    async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
+    async def look_up(self, account: PublishingAccount, references: Sequence[Any]) -> PublishedPost | None:
         """Raises OutcomeUncertain, because the sandbox offers no query."""
         raise OutcomeUncertain("The sandbox offers no query.")
 
-    def reconciliation_method(self, account: Account) -> ReconciliationMethod:
+    def reconciliation_method(self, account: PublishingAccount) -> ReconciliationMethod:
         """Returns MANUAL for an account that loses its responses, REPEAT otherwise."""
         return ReconciliationMethod.MANUAL if account.secret == "lose" else ReconciliationMethod.REPEAT  # noqa: S105
 

@@ -10,11 +10,11 @@ import orjson
 from jobs.providers.signed_webhooks import sign
 from jobs.providers.social.http import HttpClient
 from jobs.providers.social.network import (
-    Account,
     MediaUpload,
     OutcomeUncertain,
     OutgoingPost,
     PublishedPost,
+    PublishingAccount,
     PublishingRefused,
 )
 from storage.publishing.networks import ReconciliationMethod
@@ -26,11 +26,13 @@ class WebhookNetwork:
     def __init__(self, http: HttpClient) -> None:
         self._http = http
 
-    async def upload(self, account: Account, post: OutgoingPost) -> MediaUpload:
+    async def upload(self, account: PublishingAccount, post: OutgoingPost) -> MediaUpload:
         """Uploads nothing: media are sent as URLs."""
         return MediaUpload((), None)
 
-    async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
+    async def publish(
+        self, account: PublishingAccount, post: OutgoingPost, key: str, references: Sequence[Any]
+    ) -> PublishedPost:
         """Sends the post. 2xx means that it is published, 3xx and 4xx are final refusals, all else is uncertain."""
         body = orjson.dumps(_body(post))
         headers = sign(account.secret, key, int(time.time()), body)
@@ -42,11 +44,11 @@ class WebhookNetwork:
             raise PublishingRefused("REFUSED", response.summary)
         raise OutcomeUncertain(response.summary)
 
-    async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
+    async def look_up(self, account: PublishingAccount, references: Sequence[Any]) -> PublishedPost | None:
         """Raises OutcomeUncertain: after a lost response, the same key is sent again instead."""
         raise OutcomeUncertain("Webhooks offer no query.")
 
-    def reconciliation_method(self, account: Account) -> ReconciliationMethod:
+    def reconciliation_method(self, account: PublishingAccount) -> ReconciliationMethod:
         """Returns REPEAT, because the receiver remembers keys."""
         return ReconciliationMethod.REPEAT
 

@@ -24,11 +24,11 @@ from jobs.providers.social.http import (
 )
 from jobs.providers.social.media import MediaFile
 from jobs.providers.social.network import (
-    Account,
     MediaUpload,
     OutcomeUncertain,
     OutgoingPost,
     PublishedPost,
+    PublishingAccount,
     PublishingRefused,
     RetryableFailure,
     UploadExpired,
@@ -49,13 +49,13 @@ class X:
         self._http = http
         self._max_poll_s = max_poll_s
 
-    async def upload(self, account: Account, post: OutgoingPost) -> MediaUpload:
+    async def upload(self, account: PublishingAccount, post: OutgoingPost) -> MediaUpload:
         """Uploads the media. The upload as a whole expires when its first medium does."""
         uploads = [await self._upload_one(account, each) for each in post.media]
         lifetimes_s = [expires_in_s for _, expires_in_s in uploads if expires_in_s is not None]
         return MediaUpload([id_ for id_, _ in uploads], min(lifetimes_s, default=None))
 
-    async def _upload_one(self, account: Account, medium: ScheduledMedia) -> tuple[str, float | None]:
+    async def _upload_one(self, account: PublishingAccount, medium: ScheduledMedia) -> tuple[str, float | None]:
         is_image = medium.kind is MediaKind.IMAGE
         async with self._http.load_medium(medium, MAX_IMAGE_BYTES if is_image else MAX_VIDEO_BYTES) as fetched:
             id_ = await self._begin(account, fetched, is_image)
@@ -68,7 +68,7 @@ class X:
         expires_in_s = data.get("expires_after_secs")
         return id_, None if expires_in_s is None else float(expires_in_s)
 
-    async def _begin(self, account: Account, fetched: MediaFile, is_image: bool) -> str:
+    async def _begin(self, account: PublishingAccount, fetched: MediaFile, is_image: bool) -> str:
         begin = {
             "media_type": fetched.media_type,
             "total_bytes": fetched.size,
@@ -77,7 +77,7 @@ class X:
         response = await self._send_retryable("POST", account, "/2/media/upload/initialize", json=begin)
         return str(response["data"]["id"])
 
-    async def _append(self, account: Account, id_: str, fetched: MediaFile) -> None:
+    async def _append(self, account: PublishingAccount, id_: str, fetched: MediaFile) -> None:
         for index, start in enumerate(range(0, fetched.size, CHUNK_BYTES)):
             chunk = await fetched.read(start, CHUNK_BYTES)
             await self._send_retryable(
@@ -89,7 +89,7 @@ class X:
                 timeout_s=UPLOAD_TIMEOUT_S,
             )
 
-    async def _wait_until_processed(self, account: Account, id_: str, data: Any) -> Any:
+    async def _wait_until_processed(self, account: PublishingAccount, id_: str, data: Any) -> Any:
         for _ in range(POLLS):
             processing = data.get("processing_info")
             if processing is None or processing["state"] == "succeeded":
@@ -103,7 +103,9 @@ class X:
             data = (await self._send_retryable("GET", account, "/2/media/upload", params=query))["data"]
         raise RetryableFailure("X is still processing the media.")
 
-    async def publish(self, account: Account, post: OutgoingPost, key: str, references: Sequence[Any]) -> PublishedPost:
+    async def publish(
+        self, account: PublishingAccount, post: OutgoingPost, key: str, references: Sequence[Any]
+    ) -> PublishedPost:
         """Creates one post."""
         body: dict[str, Any] = {"text": post.text}
         if references:
@@ -119,11 +121,11 @@ class X:
         id_ = str(require_success(response)["data"]["id"])
         return PublishedPost(id_, f"https://x.com/i/status/{id_}")
 
-    async def look_up(self, account: Account, references: Sequence[Any]) -> PublishedPost | None:
+    async def look_up(self, account: PublishingAccount, references: Sequence[Any]) -> PublishedPost | None:
         """Raises OutcomeUncertain: X reports nothing that links a post to a call."""
         raise OutcomeUncertain("X offers no query for posts.")
 
-    def reconciliation_method(self, account: Account) -> ReconciliationMethod:
+    def reconciliation_method(self, account: PublishingAccount) -> ReconciliationMethod:
         """Returns MANUAL, because X has neither keys nor a query."""
         return ReconciliationMethod.MANUAL
 
@@ -131,7 +133,9 @@ class X:
         """Returns the publication's id; X ignores it."""
         return publication_id
 
-    async def _send_retryable(self, method: str, account: Account, path: str, **request: Any) -> NetworkResponse:
+    async def _send_retryable(
+        self, method: str, account: PublishingAccount, path: str, **request: Any
+    ) -> NetworkResponse:
         return await self._http.send_retryable(method, _url(account, path), headers=bearer(account.secret), **request)
 
 
@@ -141,7 +145,7 @@ def _refuses_media_ids(response: NetworkResponse) -> bool:
     return any("media.media_ids" in (error.get("parameters") or {}) for error in errors)
 
 
-def _url(account: Account, path: str) -> str:
+def _url(account: PublishingAccount, path: str) -> str:
     return f"{account.base_url or BEHAVIOURS[Network.X].own_address}{path}"
 
 

@@ -57,7 +57,7 @@ class CallNotFound:
 
 @dataclass(frozen=True, slots=True)
 class CallUntraceable:
-    """The service cannot say whether it knows the call, but no such call is active."""
+    """The service has no active call to this number, and cannot say whether an earlier call was this one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ TALK_MEDIAN_S, TALK_SPREAD, MAX_TALK_S = 45.0, 0.7, 600.0
 
 IMMEDIATE_OUTCOMES = frozenset({CallOutcome.BUSY, CallOutcome.INVALID_NUMBER, CallOutcome.NETWORK_ERROR})
 
-Report = Callable[[str, int, CallReportKind, CallOutcome | None], Awaitable[object]]
+ReportCall = Callable[[str, int, CallReportKind, CallOutcome | None], Awaitable[object]]
 
 log = structlog.get_logger(__name__)
 
@@ -86,7 +86,11 @@ class Simulator:
     honours_not_after = True
 
     def __init__(
-        self, mongo: Mongo, report: Report, speed: float = 1.0, script: Callable[[str], CallScript] = realistic_script
+        self,
+        mongo: Mongo,
+        report: ReportCall,
+        speed: float = 1.0,
+        script: Callable[[str], CallScript] = realistic_script,
     ) -> None:
         """`report` receives each change of a call; `script` returns a call's script by callId."""
         self._mongo = mongo

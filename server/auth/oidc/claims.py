@@ -13,8 +13,8 @@ NAMES = ("org", "roles", "name", "handle", "email")
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
-    """A person who has signed in at the provider. `roles` are None unless the provider's roles count."""
+class PersonClaims:
+    """Information from the claims about a person. `roles` is None if the claim map names no roles."""
 
     user_id: str
     organization_id: str
@@ -22,36 +22,39 @@ class Person:
     name: str | None
     handle: str | None
     email: str | None
+    is_email_verified: bool = False
+    """Whether the provider says that `email` is verified."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimMap:
-    """Rules by which claims become a person."""
+    """Rules by which the claims of a provider are read."""
 
     pointers: Mapping[str, str]
     """JSON pointers into the claims, by the names of NAMES."""
 
     organization: str
-    """The organization of everybody unless the map names a claim for it."""
+    """The organization of all people, unless `pointers` names a claim for the organization."""
 
     roles: Mapping[str, Role]
-    """The role for each role of the provider that counts."""
+    """The role that each role of the provider grants. Other roles of the provider grant nothing."""
 
     mail_domains: frozenset[str] = frozenset()
     """The domains of verified mail addresses that may sign in; empty if all people may."""
 
-    def person(self, claims: Mapping[str, Any]) -> Person:
+    def person(self, claims: Mapping[str, Any]) -> PersonClaims:
         """Returns the person that the claims describe. Raises: SignInFailed."""
         try:
             values = {name: value_at(claims, pointer) for name, pointer in self.pointers.items()}
             email = self._checked_email(values.get("email"), claims.get("email_verified"))
-            return Person(
+            return PersonClaims(
                 user_id=claim_text(claims.get("sub"), "sub"),
                 organization_id=claim_text(values["org"], "org") if "org" in values else self.organization,
                 roles=self._roles(values.get("roles")),
                 name=optional_claim_text(values.get("name"), "name"),
                 handle=optional_claim_text(values.get("handle"), "handle"),
                 email=email,
+                is_email_verified=email is not None and claims.get("email_verified") is True,
             )
         except TokenInvalid as error:
             raise SignInFailed(SignInFailure.CLAIMS, error.reason) from None

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote_plus, urlencode, urlsplit
 
-from server.auth.oidc.claims import ClaimMap, Person
+from server.auth.oidc.claims import ClaimMap, PersonClaims
 from server.auth.oidc.failures import SignInFailed, SignInFailure
 from server.auth.oidc.pending import PendingSignIn
-from server.auth.oidc.provider import Provider, ProviderMetadata, ProviderRefused, request_json
-from server.auth.oidc.signed_tokens import SignedTokens
+from server.auth.oidc.provider import IdentityProvider, ProviderMetadata, ProviderRefused, request_json
+from server.auth.oidc.signed_tokens import ProviderTokenVerifier
 from storage.identity.session_records import ProviderSession
 
 
 @dataclass(frozen=True, slots=True)
 class ClientRegistration:
-    """How the provider knows the product. Without a secret, the product is a public client."""
+    """The product's registration at the provider. Without a secret, the product is a public client."""
 
     client_id: str
     client_secret: str | None
@@ -25,21 +25,21 @@ class ClientRegistration:
 
 
 @dataclass(frozen=True, slots=True)
-class ProvenPerson:
-    """A person who has signed in at the provider, and the session there."""
+class ProviderSignIn:
+    """A verified sign-in at the provider: the person, and the session there."""
 
-    person: Person
-    provider: ProviderSession
+    person: PersonClaims
+    session: ProviderSession
 
 
 class OidcClient:
-    """Sends people to the provider, and finds out who has come back."""
+    """Begins sign-ins at the provider, and verifies the provider's answers."""
 
-    def __init__(self, provider: Provider, registration: ClientRegistration, claim_map: ClaimMap) -> None:
+    def __init__(self, provider: IdentityProvider, registration: ClientRegistration, claim_map: ClaimMap) -> None:
         self.provider = provider
         self._registration = registration
         self._claim_map = claim_map
-        self.tokens = SignedTokens(provider, registration.client_id)
+        self.tokens = ProviderTokenVerifier(provider, registration.client_id)
 
     async def authorization_url(self, pending: PendingSignIn) -> str:
         """Returns the address at the provider that begins a sign-in. Raises: Unavailable."""
@@ -56,8 +56,8 @@ class OidcClient:
         }
         return _with_parameters(metadata.authorization_endpoint, parameters)
 
-    async def finish(self, pending: PendingSignIn, answer: Mapping[str, str]) -> ProvenPerson:
-        """Returns the person of the provider's answer. Raises: SignInFailed, Unavailable."""
+    async def finish(self, pending: PendingSignIn, answer: Mapping[str, str]) -> ProviderSignIn:
+        """Exchanges the code of the provider's answer, and returns the sign-in. Raises: SignInFailed, Unavailable."""
         metadata = await self.provider.metadata()
         _check_answer(pending, answer, metadata)
         try:
@@ -67,11 +67,11 @@ class OidcClient:
         except ProviderRefused as error:
             raise SignInFailed(SignInFailure.INVALID, str(error)) from None
         sid = claims.get("sid")
-        provider = ProviderSession(metadata.issuer, claims["sub"], sid if isinstance(sid, str) else None)
-        return ProvenPerson(self._claim_map.person({**user_info, **claims}), provider)
+        session = ProviderSession(metadata.issuer, claims["sub"], sid if isinstance(sid, str) else None)
+        return ProviderSignIn(self._claim_map.person({**user_info, **claims}), session)
 
     async def sign_out_url(self, back_to: str) -> str | None:
-        """Returns the address that ends the session at the provider, or None if it offers none. Raises: Unavailable."""
+        """Returns the provider's address that ends the session there, or None if it has none. Raises: Unavailable."""
         endpoint = (await self.provider.metadata()).end_session_endpoint
         if endpoint is None:
             return None
@@ -98,7 +98,10 @@ class OidcClient:
         return await request_json("POST", metadata.token_endpoint, data=form | secrets)
 
     async def _user_info(self, access_token: object, sub: str, metadata: ProviderMetadata) -> dict[str, Any]:
-        """Returns further claims, which providers may leave out of the ID token."""
+        """Returns the claims of the userinfo endpoint, which the ID token may lack.
+
+        Returns an empty dict if the provider has no such endpoint, or gave no access token.
+        """
         if metadata.userinfo_endpoint is None or not isinstance(access_token, str):
             return {}
         headers = {"authorization": f"Bearer {access_token}"}
@@ -110,7 +113,7 @@ class OidcClient:
 
 def _check_answer(pending: PendingSignIn, answer: Mapping[str, str], metadata: ProviderMetadata) -> None:
     if not hmac.compare_digest(answer.get("state", "").encode(), pending.state.encode()):
-        raise SignInFailed(SignInFailure.EXPIRED, "the state is that of another sign-in")
+        raise SignInFailed(SignInFailure.EXPIRED, "the state belongs to another sign-in")
     if answer.get("iss", None if metadata.sends_issuer else metadata.issuer) != metadata.issuer:
         raise SignInFailed(SignInFailure.INVALID, "the answer is from another issuer")
     if "code" not in answer:

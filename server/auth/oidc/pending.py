@@ -6,10 +6,8 @@ import re
 import secrets
 from dataclasses import dataclass
 
-import orjson
-from cryptography.fernet import Fernet, InvalidToken
-
 from server.auth.oidc.failures import SignInFailed, SignInFailure
+from server.auth.sealed_cookies import SealedCookies
 
 PENDING_COOKIE = "__Host-noroshi-sign-in"
 PENDING_S = 600
@@ -24,10 +22,13 @@ class PendingSignIn:
     state: str
     nonce: str
     verifier: str
-    """The secret of PKCE, of which the provider first gets only the hash."""
+    """The secret of PKCE. The provider gets its hash first, and the secret with the code."""
 
     next: str
     """The local path to open after the sign-in."""
+
+    invitation: str | None = None
+    """The token of the invitation that the person accepts by signing in."""
 
     @property
     def challenge(self) -> str:
@@ -41,20 +42,19 @@ class PendingSignIns:
 
     def __init__(self, key: bytes) -> None:
         """Takes a key of 32 bytes."""
-        self._fernet = Fernet(base64.urlsafe_b64encode(key))
+        self._cookies = SealedCookies(key, PENDING_S)
 
-    def begin(self, next_path: str | None) -> tuple[PendingSignIn, str]:
-        """Returns a new sign-in, and the value of its cookie."""
+    def begin(self, next_path: str | None, invitation: str | None = None) -> tuple[PendingSignIn, str]:
+        """Returns a new sign-in, by which the person may accept an invitation, and the value of its cookie."""
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
-        pending = PendingSignIn(state, nonce, verifier, local_path(next_path))
-        return pending, self._fernet.encrypt(orjson.dumps([state, nonce, verifier, pending.next])).decode()
+        pending = PendingSignIn(state, nonce, verifier, local_path(next_path), invitation)
+        return pending, self._cookies.seal([state, nonce, verifier, pending.next, invitation])
 
     def open(self, cookie: str | None) -> PendingSignIn:
-        """Returns the sign-in of a cookie. Raises: SignInFailed without a cookie, and for one that is too old."""
-        try:
-            values = orjson.loads(self._fernet.decrypt((cookie or "").encode("utf-8", "replace"), ttl=PENDING_S))
-        except InvalidToken:
-            raise SignInFailed(SignInFailure.EXPIRED, "no sign-in is pending in this browser") from None
+        """Returns the sign-in of a cookie. Raises: SignInFailed without a cookie, and for a cookie that is too old."""
+        values = self._cookies.open(cookie)
+        if values is None:
+            raise SignInFailed(SignInFailure.EXPIRED, "no sign-in is pending in this browser")
         return PendingSignIn(*values)
 
 

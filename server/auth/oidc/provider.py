@@ -42,10 +42,10 @@ class ProviderRefused(Exception):
     """The provider answered with an error."""
 
 
-class Provider:
+class IdentityProvider:
     """The provider of one issuer.
 
-    Metadata are fetched when first needed, and again after an hour. While this fails, the old metadata stay valid.
+    Metadata are fetched when first needed, and again after an hour. If a fetch fails, the previous metadata stay valid.
     """
 
     def __init__(self, issuer: str, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -70,12 +70,12 @@ class Provider:
     async def _fetch(self) -> None:
         try:
             document = await request_json("GET", f"{self.issuer}/.well-known/openid-configuration")
-            self._metadata = self._parsed(document)
+            self._metadata = self._parse(document)
             self._fetched_at = self._monotonic()
         except (Unavailable, ProviderRefused, KeyError, TypeError, ValueError) as error:
             log.warning("oidc_discovery_failed", issuer=self.issuer, error=str(error) or type(error).__name__)
 
-    def _parsed(self, document: dict[str, Any]) -> ProviderMetadata:
+    def _parse(self, document: dict[str, Any]) -> ProviderMetadata:
         if str(document["issuer"]).rstrip("/") != self.issuer:
             raise ValueError(f"the issuer is {document['issuer']!r}")
         methods = document.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
@@ -129,7 +129,7 @@ def _object(body: bytes) -> dict[str, Any] | None:
 
 def _address(value: object) -> str:
     if not isinstance(value, str) or not value.startswith(("https://", "http://")):
-        raise ValueError("an endpoint is no http or https address")
+        raise ValueError("an endpoint is not an http or https address")
     return value
 
 

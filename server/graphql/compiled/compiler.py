@@ -30,14 +30,14 @@ from schema.binding import batch_resolver_of
 from server.graphql.compiled.leaves import NotCompilable
 from server.graphql.compiled.objects import FunctionSource, ObjectFunctions, complete_value_of
 from server.graphql.compiled.rows import (
-    AttributeGap,
-    BatchGap,
-    Gap,
+    CompiledObjectPlan,
+    CompiledPlan,
+    CompletionPlan,
     ObjectPlan,
-    PlainObjectPlan,
-    PlainPlan,
-    Plan,
-    SingleGap,
+    OpenAttribute,
+    OpenBatchField,
+    OpenField,
+    OpenSingleField,
     is_nullable,
     plan_of,
 )
@@ -45,7 +45,7 @@ from server.graphql.compiled.rows import (
 TYPENAME = "__typename"
 MAX_COMBINATIONS = 64
 
-Collect = Callable[[GraphQLObjectType, FieldDetailsList], dict[str, FieldDetailsList] | None]
+CollectFields = Callable[[GraphQLObjectType, FieldDetailsList], dict[str, FieldDetailsList] | None]
 """Returns the fields selected on a type, by response name; None when one of them cannot be compiled."""
 
 
@@ -54,11 +54,13 @@ class Compiler:
 
     def __init__(self, schema: GraphQLSchema) -> None:
         self._schema = schema
-        self._plans: dict[tuple[object, ...], Plan | None] = {}
+        self._plans: dict[tuple[object, ...], CompletionPlan | None] = {}
         # The keys of plans contain ids of nodes and types. These must stay alive, so that no id is used again.
         self._kept_alive: list[object] = []
 
-    def plan(self, type_: GraphQLOutputType, details: FieldDetailsList, collect: Collect) -> Plan | None:
+    def plan(
+        self, type_: GraphQLOutputType, details: FieldDetailsList, collect: CollectFields
+    ) -> CompletionPlan | None:
         """Returns the plan for values of the type with this selection; None if graphql-core must complete them."""
         key = (id(type_), *(id(each.node) for each in details))
         if key not in self._plans:
@@ -69,44 +71,46 @@ class Compiler:
                 self._plans[key] = None
         return self._plans[key]
 
-    def _compile(self, type_: GraphQLOutputType, details: FieldDetailsList, collect: Collect) -> Plan:
+    def _compile(self, type_: GraphQLOutputType, details: FieldDetailsList, collect: CollectFields) -> CompletionPlan:
         """Returns a new plan for values of any output type. Raises: NotCompilable."""
-        plans: dict[str, Plan] = {}
+        plans: dict[str, CompletionPlan] = {}
 
-        def object_plan(object_type: GraphQLObjectType) -> Plan:
+        def object_plan(object_type: GraphQLObjectType) -> CompletionPlan:
             if object_type.name not in plans:
                 plans[object_type.name] = self._compile_object(object_type, details, collect)
             return plans[object_type.name]
 
         def object_functions(object_type: GraphQLObjectType) -> ObjectFunctions:
             plan = object_plan(object_type)
-            if not isinstance(plan, PlainObjectPlan):
+            if not isinstance(plan, CompiledObjectPlan):
                 raise NotCompilable
             return ObjectFunctions(plan.complete_one, plan.complete_many)
 
         try:
-            return PlainPlan(complete_value_of(type_, object_functions, self._schema))
+            return CompiledPlan(complete_value_of(type_, object_functions, self._schema))
         except NotCompilable:
             return plan_of(type_, object_plan)
 
-    def _compile_object(self, type_: GraphQLObjectType, details: FieldDetailsList, collect: Collect) -> Plan:
+    def _compile_object(
+        self, type_: GraphQLObjectType, details: FieldDetailsList, collect: CollectFields
+    ) -> CompletionPlan:
         """Returns a new plan for objects of one type. Raises: NotCompilable."""
         fields = collect(type_, details)
         if fields is None:
             raise NotCompilable
-        source, gaps = FunctionSource(type_), list[Gap]()
+        source, open_fields = FunctionSource(type_), list[OpenField]()
         for key, selected in fields.items():
-            gap = self._compile_field(source, key, selected, collect)
-            if gap is not None:
-                source.add_gap(key)
-                gaps.append(gap)
+            open_field = self._compile_field(source, key, selected, collect)
+            if open_field is not None:
+                source.leave_open(key)
+                open_fields.append(open_field)
         functions = source.build()
-        return ObjectPlan(functions.many, gaps) if gaps else PlainObjectPlan(*functions)
+        return ObjectPlan(functions.many, open_fields) if open_fields else CompiledObjectPlan(*functions)
 
     def _compile_field(
-        self, source: FunctionSource, key: str, selected: FieldDetailsList, collect: Collect
-    ) -> Gap | None:
-        """Adds a field to the source, or returns the gap that the field leaves. Raises: NotCompilable."""
+        self, source: FunctionSource, key: str, selected: FieldDetailsList, collect: CollectFields
+    ) -> OpenField | None:
+        """Adds a field to the source, or returns the open field. Raises: NotCompilable."""
         type_, name = source.type_, selected[0].node.name.value
         if name == TYPENAME:
             source.add_constant(key, type_.name)
@@ -117,7 +121,7 @@ class Compiler:
             raise NotCompilable
         if is_plain(field, bound):
             return self._compile_attribute(source, key, bound.python_name, field.type, selected, collect)
-        return self._resolver_gap(type_, key, field, bound, selected, collect)
+        return self._open_resolver_field(type_, key, field, bound, selected, collect)
 
     def _compile_attribute(
         self,
@@ -126,37 +130,39 @@ class Compiler:
         attribute: str,
         type_: GraphQLOutputType,
         selected: FieldDetailsList,
-        collect: Collect,
-    ) -> Gap | None:
+        collect: CollectFields,
+    ) -> OpenField | None:
         if is_leaf_type(get_nullable_type(type_)):
             source.add_leaf(key, attribute, type_)
             return None
         plan = self._value_plan(type_, selected, collect)
         if plan is None:
-            return SingleGap(key, source.type_, selected)
-        if isinstance(plan, PlainPlan):
+            return OpenSingleField(key, source.type_, selected)
+        if isinstance(plan, CompiledPlan):
             source.add_value(key, attribute, type_, plan.complete_one)
             return None
-        return AttributeGap(key, attribute, source.type_.name, plan, is_nullable(type_))
+        return OpenAttribute(key, attribute, source.type_.name, plan, is_nullable(type_))
 
-    def _resolver_gap(
+    def _open_resolver_field(
         self,
         type_: GraphQLObjectType,
         key: str,
         field: GraphQLField,
         bound: StrawberryField,
         selected: FieldDetailsList,
-        collect: Collect,
-    ) -> Gap:
+        collect: CollectFields,
+    ) -> OpenField:
         resolve = batch_resolver_of(bound)
         plan = self._value_plan(field.type, selected, collect) if resolve else None
         if resolve is None or plan is None:
-            return SingleGap(key, type_, selected)
-        return BatchGap(key, type_, field, bound, resolve, selected, plan, is_nullable(field.type))
+            return OpenSingleField(key, type_, selected)
+        return OpenBatchField(key, type_, field, bound, resolve, selected, plan, is_nullable(field.type))
 
-    def _value_plan(self, type_: GraphQLOutputType, selected: FieldDetailsList, collect: Collect) -> Plan | None:
+    def _value_plan(
+        self, type_: GraphQLOutputType, selected: FieldDetailsList, collect: CollectFields
+    ) -> CompletionPlan | None:
         if is_leaf_type(get_named_type(type_)):
-            return PlainPlan(complete_value_of(type_, _no_objects, self._schema))
+            return CompiledPlan(complete_value_of(type_, _no_objects, self._schema))
         return self.plan(type_, selected, collect)
 
 

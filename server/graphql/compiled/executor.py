@@ -22,10 +22,10 @@ from graphql.type.definition import GraphQLResolveInfoHelpers
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from server.graphql.compiled.compiler import Compiler, Compilers
-from server.graphql.compiled.rows import PlainPlan, Plan, PlanRun
+from server.graphql.compiled.rows import CompiledPlan, CompletionPlan, CompletionRun
 from server.graphql.compiled.variables import long_lists, restore_lists
-from server.graphql.documents import Documents, PreparedDocument
-from server.graphql.fair_shares import Measured, root_field
+from server.graphql.documents import DocumentCache, PreparedDocument
+from server.graphql.fair_shares import MeasuredAwaitable, await_in_turn
 
 CompleteByGraphQLCore = Callable[["CompiledExecutor"], Any]
 """Completes a value with graphql-core's code, as a method of the given executor."""
@@ -82,8 +82,8 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         value = super().execute_field(parent_type, source, field_details_list, path, position_context)
         if not self.is_awaitable(value):
             return value
-        measured = Measured(value)
-        return root_field(measured) if path.prev is None else measured
+        measured = MeasuredAwaitable(value)
+        return await_in_turn(measured) if path.prev is None else measured
 
     def complete_list_value(
         self,
@@ -124,7 +124,7 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         completed: AwaitableOrValue[dict[str, Any]] = self._complete(plan, result, info, path, by_graphql_core)
         return completed
 
-    def _plan(self, type_: GraphQLOutputType, details: FieldDetailsList) -> Plan | None:
+    def _plan(self, type_: GraphQLOutputType, details: FieldDetailsList) -> CompletionPlan | None:
         if self._compiler is None or details[0].node.selection_set is None:
             return None
         return self._compiler.plan(type_, details, self._collect)
@@ -138,7 +138,7 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
 
     def _complete(
         self,
-        plan: Plan | None,
+        plan: CompletionPlan | None,
         value: Any,
         info: GraphQLResolveInfo[Any],
         path: Path,
@@ -147,20 +147,25 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         """Returns the plan's result, or graphql-core's result without a plan and for unusual values."""
         if plan is None:
             return by_graphql_core(self)
-        if not isinstance(plan, PlainPlan):
-            return self._complete_with_gaps(plan, value, info, path, by_graphql_core)
+        if not isinstance(plan, CompiledPlan):
+            return self._complete_with_open_fields(plan, value, info, path, by_graphql_core)
         try:
             return plan.complete_one(value, info)
         except Exception:
             return by_graphql_core(self._without_plans())
 
-    async def _complete_with_gaps(
-        self, plan: Plan, value: Any, info: GraphQLResolveInfo[Any], path: Path, by_graphql_core: CompleteByGraphQLCore
+    async def _complete_with_open_fields(
+        self,
+        plan: CompletionPlan,
+        value: Any,
+        info: GraphQLResolveInfo[Any],
+        path: Path,
+        by_graphql_core: CompleteByGraphQLCore,
     ) -> Any:
         attempt = copy(self)
         attempt.collected_errors = errors = _AttemptErrors()
         try:
-            (completed,) = await plan.complete(PlanRun(attempt, info), [value], lambda _number: path)
+            (completed,) = await plan.complete(CompletionRun(attempt, info), [value], lambda _number: path)
         except Exception:
             completed = by_graphql_core(self._without_plans())
             return await completed if self.is_awaitable(completed) else completed
@@ -200,7 +205,7 @@ class _AttemptErrors(CollectedErrors):
 class CompilerCache:
     """The compilers of cached documents. They live as long as `documents` keeps their document."""
 
-    def __init__(self, documents: Documents) -> None:
+    def __init__(self, documents: DocumentCache) -> None:
         self._documents = documents
         self._compilers: WeakKeyDictionary[PreparedDocument, Compilers] = WeakKeyDictionary()
 
@@ -216,6 +221,6 @@ class CompilerCache:
         return compilers.of(executor)
 
 
-def compiled_executor(documents: Documents) -> type[CompiledExecutor]:
+def compiled_executor(documents: DocumentCache) -> type[CompiledExecutor]:
     """Returns an executor class that caches compiled plans along with `documents`."""
     return type("CompiledExecutor", (CompiledExecutor,), {"compiler_cache": CompilerCache(documents)})

@@ -40,7 +40,7 @@ class ObjectFunctions(NamedTuple):
 
 @dataclass(slots=True)
 class FunctionSource:
-    """Python source of the functions that complete objects of one type. Plans fill the gaps."""
+    """Python source of the functions that complete objects of one type. Plans fill the open fields."""
 
     type_: GraphQLObjectType
     entries: list[str] = field(default_factory=list)
@@ -58,7 +58,7 @@ class FunctionSource:
         """Adds an entry with a constant value."""
         self.entries.append(f"{key!r}: {value!r}")
 
-    def add_gap(self, key: str) -> None:
+    def leave_open(self, key: str) -> None:
         """Adds an entry that a plan sets later."""
         self.entries.append(f"{key!r}: None")
 
@@ -92,7 +92,7 @@ class FunctionSource:
 
     def _function_for_many(self) -> list[str]:
         # Neighbouring records often share a value, so its result is reused, by the value's id. The value is stored with
-        # the result, since the id of a deleted value could belong to another one.
+        # the result, so that no other value gets the same id.
         caches = [f"cache_{name} = {{}}" for name in self.computed]
         computed = [line for name, expression in self.computed.items() for line in _computed_once(name, expression)]
         loop = _indented(1, [*self._read_lines(), *computed, f"rows.append({self._row()})"])

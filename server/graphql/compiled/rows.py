@@ -1,8 +1,8 @@
-"""Completes objects that have resolvers in some fields: all objects of a list together, one resolver after the other.
+"""Completes objects that have resolvers in some fields: field by field, each field for all objects of a list.
 
-A compiled function builds a row for each object from its plain attributes, and leaves gaps for the other fields. If a
-field has a batch resolver (schema/binding.py), its gap is filled for all objects at once. Otherwise graphql-core's
-executor resolves the field for each object.
+A compiled function builds a row for each object from its plain attributes, and leaves the other fields open. If an open
+field has a batch resolver (schema/binding.py), it is filled for all objects at once. Otherwise graphql-core's executor
+resolves it for each object.
 """
 
 import asyncio
@@ -31,92 +31,96 @@ from strawberry.types.field import StrawberryField
 
 from server.graphql.compiled.leaves import NotCompilable
 from server.graphql.compiled.objects import CompleteValue, CompleteValues, items_of
-from server.graphql.fair_shares import Measured, wait_for_turn
+from server.graphql.fair_shares import MeasuredAwaitable, wait_for_turn
 
 MAX_OBJECTS_AT_ONCE = 100
-"""Objects that graphql-core's executor completes before other requests get their turn. They take some ten ms."""
+"""Objects that graphql-core's executor completes before other requests get their turn. All of them take about 10 ms."""
 
-Row = dict[str, Any]
+CompletedFields = dict[str, Any]
 """The completed fields of one object, by response name."""
 
-Paths = Callable[[int], Path]
+PathOfRow = Callable[[int], Path]
 """Returns the path in the response of the value with this index."""
 
 
 @dataclass(slots=True)
-class PlanRun:
+class CompletionRun:
     """One execution of a plan. `info` belongs to the field that returned the values."""
 
     executor: Executor[Any]
     info: GraphQLResolveInfo[Any]
 
 
-class Gap(ABC):
-    """A field that the compiled function of its object type cannot complete."""
+class OpenField(ABC):
+    """A field that the compiled function of its object type leaves open."""
 
     @abstractmethod
-    async def fill(self, run: PlanRun, objects: Sequence[Any], rows: Sequence[Row], paths: Paths) -> None:
+    async def fill(
+        self, run: CompletionRun, objects: Sequence[Any], rows: Sequence[CompletedFields], paths: PathOfRow
+    ) -> None:
         """Completes the field for each object, and sets it in the object's row."""
 
 
-class Plan(ABC):
+class CompletionPlan(ABC):
     """Completes values of one type together."""
 
     is_worthwhile_for_one = True
     """Whether the plan is faster than graphql-core's executor for a single object."""
 
     @abstractmethod
-    async def complete(self, run: PlanRun, values: Sequence[Any], paths: Paths) -> list[Any]:
+    async def complete(self, run: CompletionRun, values: Sequence[Any], paths: PathOfRow) -> list[Any]:
         """Completes values other than None, in order. Raises: NotCompilable, and what resolvers raise."""
 
 
 @dataclass(slots=True)
-class PlainPlan(Plan):
+class CompiledPlan(CompletionPlan):
     """Completes values without resolvers."""
 
     complete_one: CompleteValue
 
-    async def complete(self, run: PlanRun, values: Sequence[Any], paths: Paths) -> list[Any]:
+    async def complete(self, run: CompletionRun, values: Sequence[Any], paths: PathOfRow) -> list[Any]:
         complete_one, info = self.complete_one, run.info
         return [complete_one(value, info) for value in values]
 
 
 @dataclass(slots=True)
-class PlainObjectPlan(PlainPlan):
+class CompiledObjectPlan(CompiledPlan):
     """Completes objects without resolvers by one call for all."""
 
     complete_many: CompleteValues
 
-    async def complete(self, run: PlanRun, values: Sequence[Any], paths: Paths) -> list[Any]:
+    async def complete(self, run: CompletionRun, values: Sequence[Any], paths: PathOfRow) -> list[Any]:
         return self.complete_many(values, run.info)
 
 
 @dataclass
-class ObjectPlan(Plan):
-    """Completes objects of one type that have gaps."""
+class ObjectPlan(CompletionPlan):
+    """Completes objects of one type that have open fields."""
 
     build_many: CompleteValues
-    gaps: Sequence[Gap]
+    open_fields: Sequence[OpenField]
 
     def __post_init__(self) -> None:
-        # If graphql-core's executor resolves every gap, completing one object takes as long as without a plan.
-        self.is_worthwhile_for_one = not all(isinstance(gap, SingleGap) for gap in self.gaps)
+        # If graphql-core's executor resolves every open field, completing one object takes as long as without a plan.
+        self.is_worthwhile_for_one = not all(isinstance(open_field, OpenSingleField) for open_field in self.open_fields)
 
-    async def complete(self, run: PlanRun, values: Sequence[Any], paths: Paths) -> list[Any]:
+    async def complete(self, run: CompletionRun, values: Sequence[Any], paths: PathOfRow) -> list[Any]:
         rows = self.build_many(values, run.info)
         if rows:
-            await await_all([Measured(gap.fill(run, values, rows, paths)) for gap in self.gaps])
+            await await_all(
+                [MeasuredAwaitable(open_field.fill(run, values, rows, paths)) for open_field in self.open_fields]
+            )
         return rows
 
 
 @dataclass(slots=True)
-class ListPlan(Plan):
+class ListPlan(CompletionPlan):
     """Completes lists: the items of all lists are completed together."""
 
-    items: Plan
+    items: CompletionPlan
     are_items_nullable: bool
 
-    async def complete(self, run: PlanRun, values: Sequence[Any], paths: Paths) -> list[Any]:
+    async def complete(self, run: CompletionRun, values: Sequence[Any], paths: PathOfRow) -> list[Any]:
         lists = [items_of(value) for value in values]
         all_items = [item for each in lists for item in each]
         ends = list(accumulate(map(len, lists)))
@@ -130,7 +134,7 @@ class ListPlan(Plan):
 
 
 async def complete_present(
-    plan: Plan, is_nullable: bool, run: PlanRun, values: Sequence[Any], paths: Paths
+    plan: CompletionPlan, is_nullable: bool, run: CompletionRun, values: Sequence[Any], paths: PathOfRow
 ) -> list[Any]:
     """Completes values, some of which may be None. Raises: NotCompilable, also for None in a non-null type."""
     present = [index for index, value in enumerate(values) if value is not None]
@@ -146,23 +150,25 @@ async def complete_present(
 
 
 @dataclass(slots=True)
-class AttributeGap(Gap):
+class OpenAttribute(OpenField):
     """A plain attribute whose value has fields with resolvers."""
 
     key: str
     attribute: str
     type_name: str
-    plan: Plan
+    plan: CompletionPlan
     is_nullable: bool
 
-    async def fill(self, run: PlanRun, objects: Sequence[Any], rows: Sequence[Row], paths: Paths) -> None:
+    async def fill(
+        self, run: CompletionRun, objects: Sequence[Any], rows: Sequence[CompletedFields], paths: PathOfRow
+    ) -> None:
         values = [getattr(each, self.attribute) for each in objects]
         field_paths = _field_paths(paths, self.key, self.type_name)
         _set_field(rows, self.key, await complete_present(self.plan, self.is_nullable, run, values, field_paths))
 
 
 @dataclass(slots=True)
-class BatchGap(Gap):
+class OpenBatchField(OpenField):
     """A field with a batch resolver, which is called once for all objects."""
 
     key: str
@@ -171,26 +177,30 @@ class BatchGap(Gap):
     bound: StrawberryField
     resolve: Callable[[Sequence[Any], Info[Any, Any]], Awaitable[Sequence[Any]]]
     details: FieldDetailsList
-    plan: Plan
+    plan: CompletionPlan
     is_nullable: bool
 
-    async def fill(self, run: PlanRun, objects: Sequence[Any], rows: Sequence[Row], paths: Paths) -> None:
+    async def fill(
+        self, run: CompletionRun, objects: Sequence[Any], rows: Sequence[CompletedFields], paths: PathOfRow
+    ) -> None:
         field_paths = _field_paths(paths, self.key, self.type_.name)
         info = run.executor.build_resolve_info(self.field, to_nodes(self.details), self.type_, field_paths(0))
         values = await self.resolve(objects, Info(_raw_info=info, _field=self.bound))
-        field_run = PlanRun(run.executor, info)
+        field_run = CompletionRun(run.executor, info)
         _set_field(rows, self.key, await complete_present(self.plan, self.is_nullable, field_run, values, field_paths))
 
 
 @dataclass(slots=True)
-class SingleGap(Gap):
+class OpenSingleField(OpenField):
     """A field that graphql-core's executor resolves for each object."""
 
     key: str
     type_: GraphQLObjectType
     details: FieldDetailsList
 
-    async def fill(self, run: PlanRun, objects: Sequence[Any], rows: Sequence[Row], paths: Paths) -> None:
+    async def fill(
+        self, run: CompletionRun, objects: Sequence[Any], rows: Sequence[CompletedFields], paths: PathOfRow
+    ) -> None:
         for start in range(0, len(objects), MAX_OBJECTS_AT_ONCE):
             if start:
                 await asyncio.sleep(0)
@@ -199,7 +209,12 @@ class SingleGap(Gap):
             await self._fill_some(run.executor, indexes, objects, rows, paths)
 
     async def _fill_some(
-        self, executor: Executor[Any], indexes: range, objects: Sequence[Any], rows: Sequence[Row], paths: Paths
+        self,
+        executor: Executor[Any],
+        indexes: range,
+        objects: Sequence[Any],
+        rows: Sequence[CompletedFields],
+        paths: PathOfRow,
     ) -> None:
         waiting: list[Awaitable[None]] = []
         try:
@@ -217,7 +232,7 @@ class SingleGap(Gap):
         if waiting:
             await await_all(waiting)
 
-    async def _set_awaited(self, row: Row, value: Awaitable[Any]) -> None:
+    async def _set_awaited(self, row: CompletedFields, value: Awaitable[Any]) -> None:
         row[self.key] = await value
 
 
@@ -236,7 +251,7 @@ async def await_all(waiting: Sequence[Any]) -> None:
         raise
 
 
-def plan_of(type_: GraphQLOutputType, object_plan: Callable[[GraphQLObjectType], Plan]) -> Plan:
+def plan_of(type_: GraphQLOutputType, object_plan: Callable[[GraphQLObjectType], CompletionPlan]) -> CompletionPlan:
     """Returns the plan for a type, given the plans of object types. Raises: NotCompilable for unions and interfaces."""
     if isinstance(type_, GraphQLNonNull):
         return plan_of(type_.of_type, object_plan)
@@ -253,10 +268,10 @@ def is_nullable(type_: GraphQLOutputType) -> bool:
     return not isinstance(type_, GraphQLNonNull)
 
 
-def _field_paths(paths: Paths, key: str, type_name: str) -> Paths:
+def _field_paths(paths: PathOfRow, key: str, type_name: str) -> PathOfRow:
     return lambda index: paths(index).add_key(key, type_name)
 
 
-def _set_field(rows: Sequence[Row], key: str, values: Sequence[Any]) -> None:
+def _set_field(rows: Sequence[CompletedFields], key: str, values: Sequence[Any]) -> None:
     for row, value in zip(rows, values, strict=True):
         row[key] = value

@@ -20,7 +20,7 @@ def long_lists(document: DocumentNode, values: Mapping[str, Any]) -> dict[str, l
 
 
 def restore_lists(values: VariableValues, lists: Mapping[str, list[str]]) -> None:
-    """Replaces the empty lists that were coerced as placeholders by the variables' own lists."""
+    """Puts the long lists back, in place of the empty lists that were coerced instead of them."""
     for name, value in lists.items():
         if name in values.sources:
             values.sources[name] = values.sources[name]._replace(value=value)

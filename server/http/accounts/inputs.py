@@ -5,21 +5,22 @@ from collections.abc import Mapping
 
 from resolvers.arguments import checked_text
 from storage.errors import BadUserInput
-from storage.identity.accounts.local_accounts import Language
+from storage.identity.accounts.local_accounts import MailLanguage
+from storage.identity.passkeys.records import MAX_NAME_CHARS as MAX_PASSKEY_NAME_CHARS
 from storage.identity.users import MAX_HANDLE
 from storage.mail.addresses import normalize
 
 MAX_NAME_CHARS = 100
 MAX_TOKEN_CHARS = 200
 MAX_PASSWORD_CHARS = 1000
-"""Longer passwords are refused before they are looked at."""
+"""Longer passwords are refused before any other check."""
 
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
-Body = Mapping[str, object]
+RequestBody = Mapping[str, object]
 
 
-def text(body: Body, field: str, max_chars: int) -> str:
+def text(body: RequestBody, field: str, max_chars: int) -> str:
     """Returns a required text of at most `max_chars` characters. Raises: BadUserInput."""
     value = body.get(field)
     if not isinstance(value, str) or not 1 <= len(value) <= max_chars:
@@ -27,17 +28,31 @@ def text(body: Body, field: str, max_chars: int) -> str:
     return value
 
 
-def token(body: Body, field: str) -> str | None:
+def token(body: RequestBody, field: str) -> str | None:
     """Returns the token of a link, or None without one. Raises: BadUserInput."""
     return None if body.get(field) is None else text(body, field, MAX_TOKEN_CHARS)
 
 
-def password(body: Body, field: str = "password") -> str:
-    """Returns a password, whose rules are checked elsewhere. Raises: BadUserInput."""
+def password(body: RequestBody, field: str = "password") -> str:
+    """Returns a password. The rules for passwords are not checked here. Raises: BadUserInput."""
     return text(body, field, MAX_PASSWORD_CHARS)
 
 
-def address(body: Body) -> str:
+def passkey(body: RequestBody) -> Mapping[str, object]:
+    """Returns a browser's PublicKeyCredential, which is verified elsewhere. Raises: BadUserInput."""
+    value = body.get("passkey")
+    if not isinstance(value, dict):
+        raise BadUserInput("passkey", "a PublicKeyCredential as JSON")
+    return value
+
+
+def passkey_name(body: RequestBody) -> str:
+    """Returns the name of a passkey. Raises: BadUserInput."""
+    value = text(body, "passkeyName", MAX_PASSKEY_NAME_CHARS).strip()
+    return _printable("passkeyName", value, MAX_PASSKEY_NAME_CHARS)
+
+
+def address(body: RequestBody) -> str:
     """Returns the normalized mail address. Raises: BadUserInput."""
     normalized = normalize(text(body, "address", MAX_TOKEN_CHARS * 2).strip())
     if normalized is None:
@@ -45,15 +60,19 @@ def address(body: Body) -> str:
     return normalized.text
 
 
-def name(body: Body) -> str:
+def name(body: RequestBody) -> str:
     """Returns the display name. Raises: BadUserInput."""
-    value = checked_text("name", text(body, "name", MAX_NAME_CHARS).strip(), 1, MAX_NAME_CHARS)
-    if _UNPRINTABLE.search(value):
-        raise BadUserInput("name", f"1 to {MAX_NAME_CHARS} characters without control characters")
-    return value
+    return _printable("name", text(body, "name", MAX_NAME_CHARS).strip(), MAX_NAME_CHARS)
 
 
-def handle(body: Body) -> str | None:
+def _printable(field: str, value: str, max_chars: int) -> str:
+    checked = checked_text(field, value, 1, max_chars)
+    if _UNPRINTABLE.search(checked):
+        raise BadUserInput(field, f"1 to {max_chars} characters without control characters")
+    return checked
+
+
+def handle(body: RequestBody) -> str | None:
     """Returns the wished handle, or None without one. Raises: BadUserInput."""
     value = body.get("handle")
     if value is None or value == "":
@@ -63,10 +82,10 @@ def handle(body: Body) -> str | None:
     return value
 
 
-def language(body: Body) -> Language:
+def language(body: RequestBody) -> MailLanguage:
     """Returns the language of mails, by default English. Raises: BadUserInput."""
-    value = body.get("language", Language.EN.value)
-    known = {each.value: each for each in Language}
+    value = body.get("language", MailLanguage.EN.value)
+    known = {each.value: each for each in MailLanguage}
     if not isinstance(value, str) or value not in known:
         raise BadUserInput("language", " or ".join(known))
     return known[value]

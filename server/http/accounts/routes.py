@@ -8,33 +8,35 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from server.auth.credentials import RequestCredentials
+from server.auth.passkeys.ceremonies import PASSKEY_COOKIE, CeremonyPurpose, PasskeyCeremonies
 from server.auth.viewers import ViewerSessions
 from server.http.accounts import inputs
-from server.http.accounts.inputs import Body
-from server.http.browser_routes import browser_route, client_of, json_answer, json_body
-from server.http.sessions import with_session_cookie
+from server.http.accounts.inputs import RequestBody
+from server.http.browser_routes import browser_route, client_of, json_body
+from server.http.json_answers import json_answer
+from server.http.passkeys import options_answer, without_passkey_cookie
+from server.http.sessions import with_new_session
+from server.http.sign_in_attempts import account_attempts, client_attempt, client_key_of
 from storage.errors import BadUserInput, Forbidden, Unauthenticated
 from storage.identity.accounts.invitations import require_open
-from storage.identity.accounts.local_accounts import LocalAccount, NewAccount
+from storage.identity.accounts.local_accounts import LocalAccount, NewLocalAccount, WrongPassword
 from storage.identity.accounts.mails import AccountMailKind
 from storage.identity.accounts.throttle import (
     LINKS_BY_CLIENT,
     MAILS_BY_CLIENT,
     MAILS_OF_ORGANIZATION,
     MAILS_TO_ADDRESS,
-    SIGN_INS_BY_CLIENT,
-    SIGN_INS_OF_ACCOUNT,
-    SIGN_INS_OF_ACCOUNT_BY_CLIENT,
-    Attempt,
-    client_key,
+    LimitedAttempt,
 )
-from storage.identity.accounts.tokens import TokenPurpose
+from storage.identity.accounts.tokens import LinkInvalid, TokenPurpose
 from storage.identity.audit import Actor
+from storage.identity.passkeys.records import NewPasskey
 from storage.identity.records import User
-from storage.ids import new_id
+from storage.identity.session_records import SignInMethod
+from storage.ids import UserKey, new_id
 from storage.stores import Stores
 
-Handler = Callable[[Request, Body], Awaitable[Response]]
+AccountHandler = Callable[[Request, RequestBody], Awaitable[Response]]
 
 
 def account_routes(
@@ -44,14 +46,21 @@ def account_routes(
     organization_id: str,
     *,
     is_registration_open: bool,
+    passkeys: PasskeyCeremonies | None,
 ) -> list[Route]:
-    """Returns the routes of people of an organization. Without open registration, an account needs a link."""
-    accounts = _Accounts(stores, viewers, credentials, organization_id, is_registration_open)
-    handlers: dict[str, Handler] = {
+    """Returns the routes by which people get and use accounts of an organization.
+
+    Without open registration, an account needs a link.
+
+    `passkeys` is None where browsers allow none.
+    """
+    accounts = _AccountRoutes(stores, viewers, credentials, organization_id, is_registration_open, passkeys)
+    handlers: dict[str, AccountHandler] = {
         "/sign-in/password": accounts.sign_in,
         "/accounts": accounts.create,
         "/accounts/invitation": accounts.show_invitation,
-        "/accounts/verification": accounts.verify,
+        "/accounts/options": accounts.begin_passkey_registration,
+        "/accounts/verification": accounts.create_verified,
         "/accounts/reset-request": accounts.request_reset,
         "/accounts/reset": accounts.reset,
         "/accounts/password": accounts.change_password,
@@ -59,7 +68,15 @@ def account_routes(
     return [browser_route(path, "POST", credentials, _with_body(handle)) for path, handle in handlers.items()]
 
 
-def _with_body(handle: Handler) -> Callable[[Request], Awaitable[Response]]:
+def invitation_routes(
+    stores: Stores, viewers: ViewerSessions, credentials: RequestCredentials, organization_id: str
+) -> list[Route]:
+    """Returns the route that shows an invitation, for people who sign in at a provider."""
+    accounts = _AccountRoutes(stores, viewers, credentials, organization_id, False, None)
+    return [browser_route("/accounts/invitation", "POST", credentials, _with_body(accounts.show_invitation))]
+
+
+def _with_body(handle: AccountHandler) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         return await handle(request, await json_body(request))
 
@@ -67,75 +84,105 @@ def _with_body(handle: Handler) -> Callable[[Request], Awaitable[Response]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Accounts:
-    """The handlers. Each counts an attempt before it does work, and answers alike for known and unknown addresses."""
+class _AccountRoutes:
+    """The handlers of the routes. Each handler counts an attempt before it acts.
+
+    Without the link of an invitation or a mail, the answers do not reveal whether an address has an account.
+    """
 
     stores: Stores
     viewers: ViewerSessions
     credentials: RequestCredentials
     organization_id: str
     is_registration_open: bool
+    passkeys: PasskeyCeremonies | None
 
-    async def sign_in(self, request: Request, body: Body) -> Response:
+    async def sign_in(self, request: Request, body: RequestBody) -> Response:
         """Begins a session for a mail address and a password."""
         address, password = inputs.address(body), inputs.password(body)
-        attempts = self._sign_ins_of(address, request)
-        await self.stores.sign_in_limits.count([(SIGN_INS_BY_CLIENT, _client(request)), *attempts])
+        attempts = self._attempts(address, request)
+        await self.stores.sign_in_limits.count([client_attempt(request), *attempts])
         client = client_of(request)
         user, token = await self.stores.password_sessions.sign_in(
             self.organization_id, address, password, client.address, client.user_agent
         )
         await self.stores.sign_in_limits.forget(attempts)
-        return with_session_cookie(json_answer({"userId": user.id}), token)
+        return await with_new_session(self.stores.sessions, request, json_answer({"userId": user.id}), token)
 
-    async def create(self, request: Request, body: Body) -> Response:
-        """Makes an account at once, or mails a link that proves the address."""
+    async def create(self, request: Request, body: RequestBody) -> Response:
+        """Creates an account at once, or mails a link that proves the address."""
         await self._count_link(request)
-        first_admin, invitation = inputs.token(body, "firstAdmin"), inputs.token(body, "invitation")
-        if first_admin is not None:
-            await self.stores.account_tokens.find(TokenPurpose.FIRST_ADMIN, first_admin)
+        admin_token, invitation_token = inputs.token(body, "firstAdmin"), inputs.token(body, "invitation")
+        registrations = self.stores.registrations
+        if admin_token is not None:
+            await self.stores.account_tokens.find(TokenPurpose.FIRST_ADMIN, admin_token)
             new = await self._new_account(request, body, inputs.address(body))
-            return await self._created(request, await self.stores.registrations.create_first_admin(first_admin, new))
-        if invitation is not None:
-            found = await self.stores.invitations.find(self.organization_id, invitation)
-            require_open(found)
-            if found.address is not None:
-                new = await self._new_account(request, body, found.address)
-                return await self._created(request, await self.stores.registrations.create_invited(invitation, new))
-            return await self._mail(request, body, AccountMailKind.REGISTRATION, found.id)
+            return await self._sign_in_new(request, await registrations.create_first_admin(admin_token, new))
+        if invitation_token is not None:
+            invitation = await self.stores.invitations.find(self.organization_id, invitation_token)
+            require_open(invitation)
+            if invitation.address is not None:
+                new = await self._new_account(request, body, invitation.address)
+                return await self._sign_in_new(request, await registrations.create_invited(invitation_token, new))
+            return await self._mail(request, body, AccountMailKind.REGISTRATION, invitation.id)
         if not self.is_registration_open:
             raise Forbidden("An account needs an invitation. Ask an administrator of the organization for one.")
         return await self._mail(request, body, AccountMailKind.REGISTRATION)
 
-    async def show_invitation(self, request: Request, body: Body) -> Response:
-        """Shows what an invitation offers, before somebody accepts it."""
+    async def show_invitation(self, request: Request, body: RequestBody) -> Response:
+        """Shows the content of an invitation, before a person accepts it."""
         await self._count_link(request)
         token = inputs.text(body, "invitation", inputs.MAX_TOKEN_CHARS)
         invitation = await self.stores.invitations.find(self.organization_id, token)
         community_id = invitation.community_id
         community = community_id and await self.stores.communities.find(self.organization_id, community_id)
-        shown = {
+        content = {
             "state": invitation.state.value,
             "role": invitation.role.value,
             "address": invitation.address,
             "community": community.name if community else None,
             "expiresAt": invitation.expires_at,
         }
-        return json_answer(shown)
+        return json_answer(content)
 
-    async def verify(self, request: Request, body: Body) -> Response:
-        """Makes the account of a mail address that the link in the mail proves."""
+    async def begin_passkey_registration(self, request: Request, body: RequestBody) -> Response:
+        """Gives the browser the options for a passkey of a new account, which then needs no password."""
+        await self._count_link(request)
+        if self.passkeys is None:
+            raise Forbidden("Passkeys need a public address with https.")
+        address, user = await self._linked_address(body), UserKey(self.organization_id, new_id())
+        return options_answer(
+            self.passkeys.begin_registration(CeremonyPurpose.NEW_ACCOUNT, user, address, inputs.name(body))
+        )
+
+    async def _linked_address(self, body: RequestBody) -> str:
+        """Returns the mail address of the account that the body's link creates. Raises: LinkInvalid, BadUserInput."""
+        first_admin, invitation = inputs.token(body, "firstAdmin"), inputs.token(body, "invitation")
+        if first_admin is not None:
+            await self.stores.account_tokens.find(TokenPurpose.FIRST_ADMIN, first_admin)
+            return inputs.address(body)
+        if invitation is not None:
+            address = (await self.stores.invitations.find(self.organization_id, invitation)).address
+        else:
+            token = inputs.text(body, "verification", inputs.MAX_TOKEN_CHARS)
+            address = (await self.stores.account_tokens.find(TokenPurpose.REGISTRATION, token)).address
+        if address is None:
+            raise LinkInvalid
+        return address
+
+    async def create_verified(self, request: Request, body: RequestBody) -> Response:
+        """Creates an account. The mailed link proves its mail address."""
         await self._count_link(request)
         token = inputs.text(body, "verification", inputs.MAX_TOKEN_CHARS)
         subject = await self.stores.account_tokens.find(TokenPurpose.REGISTRATION, token)
         new = await self._new_account(request, body, subject.address or "")
-        return await self._created(request, await self.stores.registrations.create_registered(token, new))
+        return await self._sign_in_new(request, await self.stores.registrations.create_registered(token, new))
 
-    async def request_reset(self, request: Request, body: Body) -> Response:
+    async def request_reset(self, request: Request, body: RequestBody) -> Response:
         """Mails a link to choose another password, if the address has an account."""
         return await self._mail(request, body, AccountMailKind.RESET)
 
-    async def reset(self, request: Request, body: Body) -> Response:
+    async def reset(self, request: Request, body: RequestBody) -> Response:
         """Sets another password, which ends all sessions of the person."""
         await self._count_link(request)
         token = inputs.text(body, "reset", inputs.MAX_TOKEN_CHARS)
@@ -143,14 +190,14 @@ class _Accounts:
         await self.stores.password_sessions.reset(token, inputs.password(body), client.address, client.user_agent)
         return json_answer({})
 
-    async def change_password(self, request: Request, body: Body) -> Response:
+    async def change_password(self, request: Request, body: RequestBody) -> Response:
         """Changes the password of the person who is signed in, which ends the person's other sessions."""
         current, password = inputs.password(body, "currentPassword"), inputs.password(body)
         viewer = await self.viewers.session(self.credentials.of_request(request.headers))
         if viewer is None or viewer.id is None:
             raise Unauthenticated("Sign in with your mail address and password first.")
         account = await self.stores.local_accounts.of_user(*viewer.user_key)
-        if account is None:
+        if account is None or account.password_hash is None:
             raise BadUserInput("currentPassword", "an account with a password", "This account has no password here.")
         await self._change(request, account, viewer.id, current, password)
         return json_answer({})
@@ -158,49 +205,58 @@ class _Accounts:
     async def _change(
         self, request: Request, account: LocalAccount, session_id: str, current: str, password: str
     ) -> None:
-        attempts = self._sign_ins_of(account.address, request)
+        attempts = self._attempts(account.address, request)
         await self.stores.sign_in_limits.count(attempts)
         client = client_of(request)
         actor = Actor(account.organization_id, account.user_id, client.address, client.user_agent)
-        await self.stores.password_sessions.change(actor, current, password, session_id)
+        try:
+            await self.stores.password_sessions.change(actor, current, password, session_id)
+        except WrongPassword as error:
+            # Not UNAUTHENTICATED, which tells a client that the session has ended.
+            expected, message = "the current password", "The current password is wrong."
+            raise BadUserInput("currentPassword", expected, message) from error
         await self.stores.sign_in_limits.forget(attempts)
 
-    async def _new_account(self, request: Request, body: Body, address: str) -> NewAccount:
+    async def _new_account(self, request: Request, body: RequestBody, address: str) -> NewLocalAccount:
         name, handle, language = inputs.name(body), inputs.handle(body), inputs.language(body)
-        password_hash = await self.stores.local_accounts.hashes.hash_new(inputs.password(body), name, address)
         client = client_of(request)
+        if body.get("passkey") is not None:
+            user_id, passkey = self._new_passkey(request, body)
+            actor = Actor(self.organization_id, user_id, client.address, client.user_agent)
+            return NewLocalAccount(actor, address, name, handle, None, language, passkey)
+        password_hash = await self.stores.local_accounts.hashes.hash_new(inputs.password(body), name, address)
         actor = Actor(self.organization_id, new_id(), client.address, client.user_agent)
-        return NewAccount(actor, address, name, handle, password_hash, language)
+        return NewLocalAccount(actor, address, name, handle, password_hash, language)
 
-    async def _created(self, request: Request, user: User) -> Response:
-        """Signs a new user in."""
+    def _new_passkey(self, request: Request, body: RequestBody) -> tuple[str, NewPasskey]:
+        if self.passkeys is None:
+            raise Forbidden("Passkeys need a public address with https.")
+        cookie, name = request.cookies.get(PASSKEY_COOKIE), inputs.passkey_name(body)
+        return self.passkeys.new_passkey(CeremonyPurpose.NEW_ACCOUNT, cookie, inputs.passkey(body), name)
+
+    async def _sign_in_new(self, request: Request, user: User) -> Response:
+        """Signs in a user whose account was just created."""
         account = await self.stores.local_accounts.of_user(user.organization_id, user.id)
         assert account is not None
         client = client_of(request)
-        _, token = await self.stores.password_sessions.begin(account, client.address, client.user_agent)
-        return with_session_cookie(json_answer({"userId": user.id}, 201), token)
+        method = SignInMethod.PASSKEY if account.password_hash is None else SignInMethod.PASSWORD
+        _, token = await self.stores.password_sessions.begin(account, client.address, client.user_agent, method)
+        answer = json_answer({"userId": user.id}, 201)
+        return without_passkey_cookie(await with_new_session(self.stores.sessions, request, answer, token))
 
     async def _mail(
-        self, request: Request, body: Body, kind: AccountMailKind, invitation_id: str | None = None
+        self, request: Request, body: RequestBody, kind: AccountMailKind, invitation_id: str | None = None
     ) -> Response:
         address, language = inputs.address(body), inputs.language(body)
         limits = self.stores.sign_in_limits
         subject = f"{self.organization_id}\n{address}"
-        await limits.count([(MAILS_BY_CLIENT, _client(request)), (MAILS_TO_ADDRESS, subject)])
+        await limits.count([(MAILS_BY_CLIENT, client_key_of(request)), (MAILS_TO_ADDRESS, subject)])
         await limits.count([(MAILS_OF_ORGANIZATION, self.organization_id)])
         await self.stores.account_mails.add(kind, self.organization_id, address, language, invitation_id=invitation_id)
         return json_answer({}, 202)
 
     async def _count_link(self, request: Request) -> None:
-        await self.stores.sign_in_limits.count([(LINKS_BY_CLIENT, _client(request))])
+        await self.stores.sign_in_limits.count([(LINKS_BY_CLIENT, client_key_of(request))])
 
-    def _sign_ins_of(self, address: str, request: Request) -> list[Attempt]:
-        account = f"{self.organization_id}\n{address}"
-        return [
-            (SIGN_INS_OF_ACCOUNT_BY_CLIENT, f"{account}\n{_client(request)}"),
-            (SIGN_INS_OF_ACCOUNT, account),
-        ]
-
-
-def _client(request: Request) -> str:
-    return client_key(request.client and request.client.host)
+    def _attempts(self, address: str, request: Request) -> list[LimitedAttempt]:
+        return account_attempts(f"{self.organization_id}\n{address}", request)

@@ -1,1 +1,1 @@
-"""Reports of messages, posts and people to moderators, and what moderators decided."""
+"""Reports of messages, posts and people to moderators, and the moderators' decisions."""

@@ -16,7 +16,7 @@ from storage.feed.content_reports.records import (
     content_report,
     content_report_id,
 )
-from storage.identity.audit import AUDIT, Actor, AuditAction, TargetKind, audit_document
+from storage.identity.audit import Actor, AuditAction, TargetKind, put_entry
 from storage.ids import message_key, post_key
 from storage.mongo import Document, Mongo, Session
 from storage.notifications import NotificationKind, notify
@@ -25,29 +25,29 @@ from storage.streams.changes import Batch, Change, DocumentKey
 CONTENT_REPORTS = "content_reports"
 
 MAX_OPEN_BY_REPORTER = 100
-"""Open reports of one person. Further ones are refused."""
+"""Maximum number of open reports by one person. Further reports are refused."""
 
 MAX_OPEN_OF_SUBJECT = 50
-"""Open reports of one subject. Further ones are refused, since moderators know of it."""
+"""Maximum number of open reports of one subject. Further reports are refused: moderators know the subject by then."""
 
-OPEN_FOR = timedelta(days=365)
+OPEN_REPORT_LIFETIME = timedelta(days=365)
 """How long an open report is kept."""
 
-DECIDED_FOR = timedelta(days=180)
+DECIDED_REPORT_LIFETIME = timedelta(days=180)
 """How long a report is kept after the decision."""
 
-EFFECT_TIME = timedelta(seconds=30)
+EFFECT_LEASE = timedelta(seconds=30)
 """How long a process has to carry out a decision before another process does it."""
 
 RETRY_AFTER_MS = 3_600_000
 
-EFFECTIVE = {ContentReportDecision.REMOVE, ContentReportDecision.BAN}
+DECISIONS_WITH_EFFECT = {ContentReportDecision.REMOVE, ContentReportDecision.BAN}
 """Decisions that are carried out after their commit."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewReport:
-    """The validated content of a report. `community_id` is None for posts and people."""
+    """The validated content of a report. `community_id` is None if the ADMINs decide."""
 
     organization_id: str
     subject: ContentReportSubject
@@ -76,7 +76,7 @@ class FileReport(Change[None]):
         return [(CONTENT_REPORTS, self.new.id)]
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Counts the open reports of the reporter and of the subject, each once for all members of the batch."""
+        """Counts the open reports of the reporter and of the subject, each once for all changes of the batch."""
         counts = _counts(batch)
         for name, value, limit in self._limits():
             if (name, value) not in counts:
@@ -85,7 +85,10 @@ class FileReport(Change[None]):
                 counts[name, value] = len(found)
 
     def plan(self, batch: Batch) -> None:
-        """Puts the report. Raises: RateLimited for too many open reports of the person; Conflict of the subject."""
+        """Puts the report.
+
+        Raises: RateLimited for too many open reports by the person; Conflict for too many open reports of the subject.
+        """
         if batch.get(CONTENT_REPORTS, self.new.id) is not None:
             return
         counts = _counts(batch)
@@ -99,7 +102,7 @@ class FileReport(Change[None]):
         batch.emit("ContentReported", self.new.id)
 
     def _limits(self) -> Sequence[tuple[str, str, int]]:
-        """Returns the key of each document that is limited, its value and the maximum number."""
+        """Returns, for each limit, a field of reports, its value, and the maximum number of open reports with it."""
         return (
             ("reporter", self.new.reporter_id, MAX_OPEN_BY_REPORTER),
             ("subject", self.new.subject_id, MAX_OPEN_OF_SUBJECT),
@@ -119,7 +122,7 @@ class FileReport(Change[None]):
             "content": new.content_text,
             "at": batch.at,
             "state": ContentReportState.OPEN.value,
-            "expires_at": batch.at + OPEN_FOR,
+            "expires_at": batch.at + OPEN_REPORT_LIFETIME,
         }
         if new.community_id is not None:
             document["community"] = new.community_id
@@ -127,8 +130,11 @@ class FileReport(Change[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """A moderator's decision about a report."""
+class ReportRuling:
+    """A moderator's decision about a report, with the reason.
+
+    `ban_until` is None for a ban without an end and for other decisions.
+    """
 
     decision: ContentReportDecision
     note: str
@@ -141,7 +147,7 @@ class DecideReport(Change[ContentReport]):
 
     report: ContentReport
     moderator: Moderator
-    verdict: Verdict
+    ruling: ReportRuling
 
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the report."""
@@ -165,56 +171,54 @@ class DecideReport(Change[ContentReport]):
     def plan(self, batch: Batch) -> ContentReport:
         """Puts the decided reports, the notifications and the audit entry.
 
-        Raises: NotFound; Conflict if the report was decided otherwise; BadUserInput.
+        Raises: NotFound; Conflict if the report was decided otherwise or by another moderator; BadUserInput.
         """
         document: ContentReportDocument | None = batch.get(CONTENT_REPORTS, self.report.id)
         if document is None:
             raise NotFound("content report", self.report.id)
         if document["state"] != ContentReportState.OPEN.value:
-            return self._repeated(document)
+            return self._repeat(document)
         self._check(batch)
         decided = self._decide(batch, document)
-        if self.verdict.decision in EFFECTIVE:
-            decided["effect_due"] = batch.at + EFFECT_TIME
+        if self.ruling.decision in DECISIONS_WITH_EFFECT:
+            decided["effect_due"] = batch.at + EFFECT_LEASE
         for other in self._others(batch):
             self._decide(batch, other)
-        if self.verdict.decision is ContentReportDecision.WARN:
+        if self.ruling.decision is ContentReportDecision.WARN:
             self._warn(batch)
         self._audit(batch)
         return content_report(decided)
 
     def _others(self, batch: Batch) -> list[ContentReportDocument]:
-        """Returns the other open reports of the subject."""
+        """Returns the other open reports of the subject. An earlier change of the batch decides all of them or none."""
         ids = [id_ for id_ in batch.shared[self.report.subject_id] if id_ != self.report.id]
-        loaded: list[ContentReportDocument] = [batch.get(CONTENT_REPORTS, id_) for id_ in ids]
-        return [each for each in loaded if each["state"] == ContentReportState.OPEN.value]
+        return [batch.get(CONTENT_REPORTS, id_) for id_ in ids]
 
-    def _repeated(self, document: ContentReportDocument) -> ContentReport:
-        """Returns the decided report to the moderator who decided it in the same way. Raises: Conflict."""
-        if (document["by"], document["decision"]) != (self.moderator.user_id, self.verdict.decision.value):
+    def _repeat(self, document: ContentReportDocument) -> ContentReport:
+        """Returns a decided report if the same moderator made the same decision. Raises: Conflict otherwise."""
+        if (document["by"], document["decision"]) != (self.moderator.user_id, self.ruling.decision.value):
             raise Conflict(f"The report was decided already: {document['decision']}.")
         return content_report(document)
 
     def _check(self, batch: Batch) -> None:
         """Raises BadUserInput for a decision that does not fit the subject."""
-        if self.verdict.decision is ContentReportDecision.REMOVE and self.report.subject is ContentReportSubject.USER:
+        if self.ruling.decision is ContentReportDecision.REMOVE and self.report.subject is ContentReportSubject.USER:
             raise BadUserInput("decision", "DISMISS, WARN or BAN, since the report is about a person")
-        if self.verdict.ban_until is None:
+        if self.ruling.ban_until is None:
             return
-        is_message = self.report.subject is ContentReportSubject.MESSAGE
-        if self.verdict.decision is not ContentReportDecision.BAN or not is_message:
+        if self.ruling.decision is not ContentReportDecision.BAN or self.report.community_id is None:
             raise BadUserInput("banUntil", "no value unless a person is banned from a community")
-        require_future("banUntil", self.verdict.ban_until, batch)
+        require_future("banUntil", self.ruling.ban_until, batch)
 
     def _decide(self, batch: Batch, document: ContentReportDocument) -> ContentReportDocument:
-        """Puts the decision of one report, emits it, and notifies the reporter. Returns what was put."""
+        """Puts the decision of one report, emits it, and notifies the reporter. Returns the decided report."""
         decided = document.copy()
-        decided["state"], decided["decision"] = ContentReportState.DECIDED.value, self.verdict.decision.value
-        decided["note"], decided["by"] = self.verdict.note, self.moderator.user_id
+        decided["state"], decided["decision"] = ContentReportState.DECIDED.value, self.ruling.decision.value
+        decided["note"], decided["by"] = self.ruling.note, self.moderator.user_id
         decided["by_admin"], decided["decided_at"] = self.moderator.is_admin, batch.at
-        decided["expires_at"] = batch.at + DECIDED_FOR
-        if self.verdict.ban_until is not None:
-            decided["until"] = self.verdict.ban_until
+        decided["expires_at"] = batch.at + DECIDED_REPORT_LIFETIME
+        if self.ruling.ban_until is not None:
+            decided["until"] = self.ruling.ban_until
         batch.put(CONTENT_REPORTS, decided)
         batch.emit("ContentReportDecided", decided["_id"])
         self._notify(batch, NotificationKind.REPORT_DECIDED, decided["reporter"], decided["_id"])
@@ -234,14 +238,13 @@ class DecideReport(Change[ContentReport]):
     def _audit(self, batch: Batch) -> None:
         report = self.report
         actor = self.moderator.actor or Actor(report.organization_id, self.moderator.user_id)
-        details = {"decision": self.verdict.decision.value, "subject": report.subject.value, "id": report.subject_id}
+        details = {"decision": self.ruling.decision.value, "subject": report.subject.value, "id": report.subject_id}
         if report.community_id is not None:
             details["community"] = report.community_id
-        action, kind = AuditAction.CONTENT_REPORT_DECIDED, TargetKind.USER
-        batch.put(AUDIT, audit_document(actor, action, kind, report.author_id, batch.at, **details))
+        put_entry(batch, actor, AuditAction.CONTENT_REPORT_DECIDED, TargetKind.USER, report.author_id, **details)
 
 
 def _counts(batch: Batch) -> dict[tuple[str, str], int]:
-    """Returns the numbers of open reports by key and value, with those of earlier members of the batch."""
+    """Returns the numbers of open reports by field and value. Reports of earlier changes of the batch are counted."""
     counts: dict[tuple[str, str], int] = batch.shared.setdefault(CONTENT_REPORTS, {})
     return counts

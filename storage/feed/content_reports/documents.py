@@ -5,7 +5,7 @@ from typing import NotRequired, TypedDict
 
 
 class ContentReportDocument(TypedDict):
-    """A report, in `content_reports`. Deleted at `expires_at`."""
+    """A report, in `content_reports`. Deleted at `expires_at`, and by an erasure of the reporter."""
 
     _id: str
     """Digest of organization, subject and reporter, so that a person reports a subject once."""
@@ -18,7 +18,7 @@ class ContentReportDocument(TypedDict):
     """Id of the message, post or person."""
 
     community: NotRequired[str]
-    """Id of the message's community; absent for posts and people."""
+    """Id of the message's community, whose moderators decide; absent if the ADMINs decide, as for posts and people."""
 
     author: str
     """Id of the person who wrote the content, or who is the subject."""
@@ -38,7 +38,7 @@ class ContentReportDocument(TypedDict):
     """Value of `ContentReportState`."""
 
     decision: NotRequired[str]
-    """Value of `ContentReportDecision`; absent while the report is open, as are the following fields."""
+    """Value of `ContentReportDecision`; absent while the report is open, as are the fields from `note` to `failure`."""
 
     note: NotRequired[str]
     by: NotRequired[str]
@@ -52,7 +52,7 @@ class ContentReportDocument(TypedDict):
     """When the ban ends; absent for other decisions and for a ban without an end."""
 
     effect_due: NotRequired[datetime]
-    """When to carry out the decision if it has not been carried out; absent if nothing is left to do."""
+    """When another process may carry out the decision; absent if nothing is left to do."""
 
     failure: NotRequired[str]
     """Why the decision could not be carried out; absent if it could."""

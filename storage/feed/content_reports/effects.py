@@ -1,7 +1,7 @@
 """Carries out decisions about reports: removes content, bans people.
 
-A decision is committed first, with the time until which its process has to carry it out. If the process dies, a worker
-does it. Carrying out a decision twice is harmless.
+A decision is first committed, with the time until which the same process has to carry it out. If the process dies, a
+worker carries the decision out. Carrying out a decision twice is harmless.
 """
 
 import structlog
@@ -22,8 +22,8 @@ from storage.redis.queue import FAN_OUT, JobQueue
 log = structlog.get_logger(__name__)
 
 
-class ReportEffects:
-    """Carries out decisions with the means that moderators and administrators have."""
+class ContentReportEffects:
+    """Carries out decisions by the operations that moderators and administrators also use directly."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class ReportEffects:
         self._queue = queue
 
     async def carry_out(self, report: ContentReport, actor: Actor | None = None) -> None:
-        """Carries out a decided report. If that is temporarily impossible, a worker does it later.
+        """Carries out the decision of a report. If that is temporarily impossible, a worker does it later.
 
         If the moderator has lost the right, or the content no longer exists, stores the reason with the report.
         """
@@ -59,7 +59,7 @@ class ReportEffects:
         await self._reports.finish_effect(report.id, failure)
 
     async def sweep(self, limit: int) -> int:
-        """Carries out decisions that were not carried out in time. Returns how many there were."""
+        """Carries out decisions that were not carried out in time. Returns their number, at most `limit`."""
         for count in range(limit):
             report = await self._reports.claim_effect()
             if report is None:
@@ -73,14 +73,14 @@ class ReportEffects:
                 await self._messages.delete(message_key(report.subject_id), actor.user_id, True, actor)
             case ContentReportDecision.REMOVE, ContentReportSubject.POST:
                 await self._delete_post(report, actor)
-            case ContentReportDecision.BAN, ContentReportSubject.MESSAGE:
+            case ContentReportDecision.BAN, _ if report.community_id is not None:
                 await self._ban(report, actor)
             case ContentReportDecision.BAN, _:
                 await self._administration.deactivate(actor, report.author_id, report.note or "")
 
     async def _delete_post(self, report: ContentReport, actor: Actor) -> None:
         key = post_key(report.organization_id, report.subject_id)
-        await self._posts.delete(key, actor.user_id, True)
+        await self._posts.delete(key, actor.user_id, True, actor)
         await self._queue.enqueue(FAN_OUT, "feed.fan_out", key.organization_id, key.timestamp)
 
     async def _ban(self, report: ContentReport, actor: Actor) -> None:

@@ -10,7 +10,7 @@ from storage.streams.log import Stream
 
 
 class ContentReportSubject(Enum):
-    """Kind of what is reported. The value is stored."""
+    """Kind of a report's subject. The value is stored."""
 
     MESSAGE = "MESSAGE"
     POST = "POST"
@@ -46,9 +46,23 @@ class ContentReportDecision(Enum):
     BAN = "BAN"
 
 
+class ContentReportOutcome(Enum):
+    """Effect of a decision. Outside of communities, a ban ends the person's access to the organization."""
+
+    DISMISS = "DISMISS"
+    REMOVE = "REMOVE"
+    WARN = "WARN"
+    BAN = "BAN"
+    DEACTIVATE = "DEACTIVATE"
+
+
 @dataclass(frozen=True, slots=True)
 class ContentReport:
-    """A report. The fields from `decision` on are None while the report is open."""
+    """A report. `community_id` is None if the ADMINs decide.
+
+    `decision`, `note`, `decided_by_id` and `decided_at` are None while the report is open. `ban_until` is None unless
+    the decision is a ban with an end. `failure` is None unless the decision could not be carried out.
+    """
 
     id: str
     organization_id: str
@@ -71,6 +85,15 @@ class ContentReport:
     failure: str | None
     effect_is_due: bool = False
     """Whether the decision has yet to be carried out."""
+
+    @property
+    def outcome(self) -> ContentReportOutcome | None:
+        """The effect of the decision; None while the report is open."""
+        if self.decision is None:
+            return None
+        if self.decision is ContentReportDecision.BAN and self.community_id is None:
+            return ContentReportOutcome.DEACTIVATE
+        return ContentReportOutcome(self.decision.value)
 
 
 def reports_stream(organization_id: str) -> Stream:

@@ -9,11 +9,11 @@ from storage.chat.moderation_changes import Moderator
 from storage.errors import NotFound
 from storage.feed.content_reports.changes import (
     CONTENT_REPORTS,
-    EFFECT_TIME,
+    EFFECT_LEASE,
     DecideReport,
     FileReport,
     NewReport,
-    Verdict,
+    ReportRuling,
 )
 from storage.feed.content_reports.documents import ContentReportDocument
 from storage.feed.content_reports.records import (
@@ -23,16 +23,14 @@ from storage.feed.content_reports.records import (
     content_report,
     reports_stream,
 )
-from storage.mongo import Document, Mongo
+from storage.mongo import Document, Mongo, due_filter, seconds_from_now
 from storage.mongo.batch_loader import BatchLoader
 from storage.streams.sequencer import Sequencer
-
-_EFFECT_MS = int(EFFECT_TIME.total_seconds() * 1000)
 
 
 @dataclass(frozen=True, slots=True)
 class ReportFilter:
-    """Which reports to list. None selects all."""
+    """A selection of reports. A field that is None selects all."""
 
     community_id: str | None = None
     state: ContentReportState | None = None
@@ -54,9 +52,9 @@ class ContentReportStore:
         """Stores a report, unless the person has reported the subject before. Raises: RateLimited, Conflict."""
         await self._sequencer.commit(reports_stream(new.organization_id), FileReport(new))
 
-    async def decide(self, report: ContentReport, moderator: Moderator, verdict: Verdict) -> ContentReport:
+    async def decide(self, report: ContentReport, moderator: Moderator, ruling: ReportRuling) -> ContentReport:
         """Decides a report and the other open reports of its subject. Raises: NotFound, Conflict, BadUserInput."""
-        change = DecideReport(report, moderator, verdict)
+        change = DecideReport(report, moderator, ruling)
         return await self._sequencer.commit(reports_stream(report.organization_id), change)
 
     async def find(self, organization_id: str, id_: str) -> ContentReport | None:
@@ -76,13 +74,13 @@ class ContentReportStore:
         return await self._by_id.find(set(ids))
 
     async def list_reports(
-        self, organization_id: str, wanted: ReportFilter, after: str | None, limit: int
+        self, organization_id: str, report_filter: ReportFilter, after: str | None, limit: int
     ) -> list[ContentReport]:
         """Returns reports, the oldest first: those after the report `after`, or from the oldest if it is None.
 
         Raises: NotFound if `after` does not exist.
         """
-        query: Document = {"org": organization_id, **_conditions(wanted)}
+        query: Document = {"org": organization_id, **_conditions(report_filter)}
         if after is not None:
             last = await self.get(organization_id, after)
             query["$or"] = [{"at": {"$gt": last.reported_at}}, {"at": last.reported_at, "_id": {"$gt": last.id}}]
@@ -92,14 +90,17 @@ class ContentReportStore:
         return [content_report(row) for row in rows]
 
     async def claim_effect(self) -> ContentReport | None:
-        """Claims a decision that was not carried out in time, for 30 s. Returns None if there is none."""
-        due: Document = {"effect_due": {"$exists": True}, "$expr": {"$lte": ["$effect_due", "$$NOW"]}}
-        later = [{"$set": {"effect_due": {"$add": ["$$NOW", _EFFECT_MS]}}}]
-        document: ContentReportDocument | None = await self._reports.find_one_and_update(due, later)
+        """Claims, for 30 s, a decision that was not carried out in time. Returns None if there is none."""
+        is_due: Document = due_filter("effect_due")
+        claim = [{"$set": {"effect_due": seconds_from_now(EFFECT_LEASE.total_seconds())}}]
+        # A worker that was killed may have left a transaction that locks the report.
+        document: ContentReportDocument | None = await self._mongo.write_past_orphans(
+            lambda: self._reports.find_one_and_update(is_due, claim)
+        )
         return None if document is None else content_report(document)
 
     async def finish_effect(self, report_id: str, failure: str | None = None) -> None:
-        """Stores that a decision was carried out, or why it could not be."""
+        """Stores that a decision was carried out, or `failure`, the reason why it was not."""
         update: Document = {"$unset": {"effect_due": ""}}
         if failure is not None:
             update["$set"] = {"failure": failure}
@@ -110,14 +111,14 @@ class ContentReportStore:
         return {row["_id"]: content_report(row) for row in rows}
 
 
-def _conditions(wanted: ReportFilter) -> Document:
+def _conditions(report_filter: ReportFilter) -> Document:
     conditions: Document = {}
-    if wanted.community_id is not None:
-        conditions["community"] = wanted.community_id
-    elif wanted.hidden_community_ids:
-        conditions["community"] = {"$nin": list(wanted.hidden_community_ids)}
-    if wanted.state is not None:
-        conditions["state"] = wanted.state.value
-    if wanted.subject is not None:
-        conditions["kind"] = wanted.subject.value
+    if report_filter.community_id is not None:
+        conditions["community"] = report_filter.community_id
+    elif report_filter.hidden_community_ids:
+        conditions["community"] = {"$nin": list(report_filter.hidden_community_ids)}
+    if report_filter.state is not None:
+        conditions["state"] = report_filter.state.value
+    if report_filter.subject is not None:
+        conditions["kind"] = report_filter.subject.value
     return conditions

@@ -7,7 +7,7 @@ from storage.identity.documents import UserDocumentId
 
 
 class LocalAccountDocument(TypedDict):
-    """How a user signs in here, in `local_accounts`. Created with its user, never deleted."""
+    """A user's mail address and password, in `local_accounts`. Created with the user, deleted by an erasure."""
 
     _id: UserDocumentId
     """The `_id` of the user."""
@@ -15,20 +15,25 @@ class LocalAccountDocument(TypedDict):
     address: str
     """Normalized mail address; unique within the organization."""
 
-    hash: str
-    """Argon2id hash of the password, with its parameters and its salt."""
+    hash: NotRequired[str]
+    """Argon2id hash of the password, with its parameters and its salt; absent for an account without a password."""
 
     language: str
     """Value of `Language`, for mails."""
 
-    password_at: datetime
-    """When the password was set."""
+    password_at: NotRequired[datetime]
+    """When the password was set; absent for an account without a password."""
+
+    passkeys_at: NotRequired[datetime]
+    """When the passkeys last changed; absent until then. Writing the field locks the document in the transaction of the
+    change."""
 
     signed_in_at: NotRequired[datetime]
-    """When the person last signed in; absent before. Writing it locks the document in the transaction of a sign-in."""
+    """When the person last signed in; absent until then. Writing the field locks the document in the transaction of the
+    sign-in."""
 
     at: datetime
-    """When the account was made."""
+    """When the account was created."""
 
 
 class AccountTokenDocument(TypedDict):
@@ -72,7 +77,7 @@ class SignInLimitDocument(TypedDict):
     """Random id of the last attempt that was admitted."""
 
     wait_ms: int
-    """How long the last attempt would have had to wait, in milliseconds; 0 or less for an admitted one."""
+    """How long the last attempt would have had to wait, in milliseconds; 0 or less if it was admitted."""
 
 
 class AccountMailDocument(TypedDict):
@@ -122,7 +127,8 @@ class InvitationDocument(TypedDict):
     """Community that the person joins; absent for none."""
 
     address: NotRequired[str]
-    """Mail address of the only person who may accept; absent for a link that anyone may use."""
+    """Mail address of the only person who may accept. Absent for a link that anyone may use. Empty after the erasure of
+    that person, so that nobody may accept."""
 
     max_uses: int
     """How many people may accept."""
@@ -131,10 +137,10 @@ class InvitationDocument(TypedDict):
     """Ids of the users who have accepted, at most `max_uses`."""
 
     creator: str
-    """Id of the user who made the invitation."""
+    """Id of the user who created the invitation."""
 
     at: datetime
-    """When the invitation was made."""
+    """When the invitation was created."""
 
     expires_at: datetime
     """When nobody can accept any more."""

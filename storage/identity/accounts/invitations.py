@@ -8,11 +8,11 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import Conflict, Forbidden, NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key
-from storage.identity.access_changes import AccessChanges, UserKey
+from storage.identity.access_changes import AccessChanges
 from storage.identity.accounts.documents import InvitationDocument
-from storage.identity.accounts.local_accounts import Language
-from storage.identity.accounts.mails import AccountMailKind, AccountMails
-from storage.identity.accounts.tokens import LinkInvalid, new_token, token_digest
+from storage.identity.accounts.local_accounts import MailLanguage
+from storage.identity.accounts.mails import AccountMailKind, LocalAccountMails
+from storage.identity.accounts.tokens import LinkInvalid
 from storage.identity.administrators import lock_administrator
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import UserDocument
@@ -20,6 +20,7 @@ from storage.identity.records import User, user_record
 from storage.identity.roles import Role, with_included
 from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session
+from storage.secrets.random_tokens import new_token, token_digest
 from storage.streams.log import Stream
 from storage.streams.outbox import Outbox, add_rows
 
@@ -39,7 +40,7 @@ class InvitationState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class NewInvitation:
-    """A checked invitation to create."""
+    """A validated invitation to create."""
 
     role: Role
     community_id: str | None
@@ -48,7 +49,7 @@ class NewInvitation:
 
     max_uses: int
     lifetime: timedelta
-    language: Language
+    language: MailLanguage
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +82,12 @@ class CreatedInvitation:
 class Invitations:
     """Creates, lists, revokes and accepts invitations.
 
-    Accepting writes the invitation's document, so that of people who accept at once no more than `max_uses` succeed.
+    Accepting writes the invitation's document. Concurrent acceptances therefore conflict, and at most `max_uses` people
+    succeed.
     """
 
     def __init__(
-        self, mongo: Mongo, audit: AuditLog, access: AccessChanges, mails: AccountMails, outbox: Outbox
+        self, mongo: Mongo, audit: AuditLog, access: AccessChanges, mails: LocalAccountMails, outbox: Outbox
     ) -> None:
         self._mongo = mongo
         self._audit = audit
@@ -96,7 +98,7 @@ class Invitations:
         self._users: AsyncCollection[UserDocument] = mongo["users"]
 
     async def create(self, actor: Actor, new: NewInvitation, key: IdempotencyKey | None) -> CreatedInvitation:
-        """Creates an invitation. One with an address is mailed to it.
+        """Creates an invitation. If it has an address, mails the link to that address.
 
         Raises: Forbidden if the actor is no administrator any more; Conflict for a key reused with other arguments.
         """
@@ -124,16 +126,16 @@ class Invitations:
         return CreatedInvitation(await self.get(actor.organization_id, created), token if created == id_ else None)
 
     async def revoke(self, actor: Actor, id_: str) -> Invitation:
-        """Makes an invitation invalid. What it granted before stays. Idempotent. Raises: NotFound, Forbidden."""
+        """Makes an invitation invalid. Roles that it has granted stay. Idempotent. Raises: NotFound, Forbidden."""
         query: Document = {"_id": id_, "org": actor.organization_id}
 
         async def work(session: Session) -> None:
             at = await lock_administrator(self._mongo, actor, session)
             if await self._invitations.find_one(query, session=session) is None:
                 raise NotFound("invitation", id_)
-            open_one = {**query, "revoked_at": {"$exists": False}}
-            revoked = await self._invitations.update_one(open_one, {"$set": {"revoked_at": at}}, session=session)
-            if revoked.matched_count:
+            unrevoked = {**query, "revoked_at": {"$exists": False}}
+            result = await self._invitations.update_one(unrevoked, {"$set": {"revoked_at": at}}, session=session)
+            if result.matched_count:
                 entry = audit_document(actor, AuditAction.INVITATION_REVOKED, TargetKind.INVITATION, id_, at)
                 await self._audit.insert(entry, session)
 
@@ -168,8 +170,11 @@ class Invitations:
             raise LinkInvalid
         return _invitation(found, await self._mongo.now())
 
-    async def new_link(self, organization_id: str, id_: str) -> tuple[Invitation, str] | None:
-        """Returns an open invitation with a further token for its link; None if it is open no more."""
+    async def add_token(self, organization_id: str, id_: str) -> tuple[Invitation, str] | None:
+        """Adds a token for a further link to an open invitation. Returns the invitation and the token.
+
+        Returns None if the invitation is not open any more.
+        """
         invitation = await self.get(organization_id, id_)
         if invitation.state is not InvitationState.OPEN:
             return None
@@ -187,7 +192,7 @@ class Invitations:
         """
 
         async def work(session: Session) -> tuple[Invitation, User]:
-            invitation = await self.accept_invitation(session, token, user, actor)
+            invitation = await self.accept_in_transaction(session, token, user, actor)
             found = await self._users.find_one({"_id": _user_id(user)}, session=session)
             return invitation, user if found is None else user_record(found)
 
@@ -195,24 +200,24 @@ class Invitations:
         self.nudge(invitation)
         return accepted
 
-    async def accept_invitation(
+    async def accept_in_transaction(
         self, session: Session, token: str, user: User, actor: Actor | None = None
     ) -> Invitation:
         """Accepts an invitation in the transaction of a sign-in: counts the use, and grants the role.
 
-        A user who has accepted it before uses it no second time. Call `nudge` with the result after the commit. `actor`
-        says for the audit log where the request comes from. Raises: LinkInvalid; Conflict if it is used up, expired or
-        revoked; Forbidden if it is for another address, or the user is deactivated.
+        Changes nothing for a user who has accepted the invitation before. Call `nudge` with the result after the
+        commit. `actor` is the user with the client, for the audit log. Raises: LinkInvalid; Conflict if the invitation
+        is used up, expired or revoked; Forbidden if it is for another address, or the user is deactivated.
         """
         query = {"digests": token_digest(token), "org": user.organization_id}
         return await self._accept(session, query, user, actor or Actor(user.organization_id, user.id))
 
     async def accept_by_id(self, session: Session, id_: str, user: User, actor: Actor) -> Invitation:
-        """Accepts the invitation of a registration, as `accept_invitation` does. Raises: the same."""
+        """Accepts the invitation of a registration, like `accept_in_transaction`, with the same errors."""
         return await self._accept(session, {"_id": id_, "org": user.organization_id}, user, actor)
 
     def nudge(self, invitation: Invitation) -> None:
-        """Makes the person a member of the community now. Without this call a sweep does so some seconds later."""
+        """Makes the person a member of the community now. Without this call, a sweeper does it some seconds later."""
         if invitation.community_id is not None:
             self._outbox.nudge(_community_stream(invitation.community_id).name)
 
@@ -226,7 +231,7 @@ class Invitations:
             return invitation
         require_open(invitation)
         _require_address(invitation, user)
-        # The write conflicts with every other one that was accepted or revoked since the read above.
+        # This write conflicts with every acceptance and revocation that was committed since the read above.
         await self._invitations.update_one({"_id": invitation.id}, {"$push": {"users": user.id}}, session=session)
         await self._grant(invitation.role, user, now, session)
         if invitation.community_id is not None:
@@ -255,8 +260,8 @@ class Invitations:
         values = sorted({each.value for each in (*roles, role)})
         update = {"$set": {"roles": values, "roles_granted": True}}
         await self._users.update_one({"_id": stored["_id"]}, update, session=session)
-        # Cached sessions read the user again.
-        await self._access.record(UserKey(user.organization_id, user.id), now, session)
+        # Processes that have cached the user read it again.
+        await self._access.record(user.key, now, session)
 
 
 def _user_id(user: User) -> Document:
@@ -287,8 +292,6 @@ def _details(document: InvitationDocument) -> dict[str, str]:
     details = {"role": document["role"], "uses": str(document["max_uses"])}
     if "community" in document:
         details["community"] = document["community"]
-    if "address" in document:
-        details["address"] = document["address"]
     return details
 
 
@@ -316,6 +319,9 @@ def _state(document: InvitationDocument, now: datetime) -> InvitationState:
         return InvitationState.REVOKED
     if len(document["users"]) >= document["max_uses"]:
         return InvitationState.USED_UP
+    if document.get("address") == "":
+        # The person who could accept was erased.
+        return InvitationState.REVOKED
     return InvitationState.EXPIRED if document["expires_at"] <= now else InvitationState.OPEN
 
 

@@ -1,4 +1,4 @@
-"""Local accounts: users who sign in with a mail address and a password that are stored here."""
+"""Local accounts: users who sign in with a password or a passkey that is stored here."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,22 +7,22 @@ from enum import Enum
 
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.errors import Conflict, Unauthenticated
+from storage.errors import Conflict, Forbidden, Unauthenticated
 from storage.identity.accounts.documents import LocalAccountDocument
 from storage.identity.accounts.passwords import PasswordHashes
 from storage.identity.audit import Actor
 from storage.identity.documents import UserDocument
-from storage.identity.handles import ReservedHandles
+from storage.identity.passkeys.records import NewPasskey
 from storage.identity.records import User, user_document_id, user_record
 from storage.identity.roles import Role
-from storage.identity.users import MAX_HANDLE, new_user_document, normalize_handle
+from storage.identity.users import free_handle, new_user_document
+from storage.ids import UserKey
 from storage.mongo import Mongo, Session
 
 LOCAL_ACCOUNTS = "local_accounts"
-MAX_SAME_HANDLES = 1000
 
 
-class Language(Enum):
+class MailLanguage(Enum):
     """Language of mails. The value is stored."""
 
     EN = "en"
@@ -30,15 +30,15 @@ class Language(Enum):
 
 
 class WrongPassword(Unauthenticated):
-    """The account does not exist, or the password is wrong. Nobody can tell which."""
+    """The account does not exist, or the password is wrong. The client does not learn which."""
 
     def __init__(self) -> None:
         super().__init__("The mail address or the password is wrong.")
 
 
 @dataclass(frozen=True, slots=True)
-class NewAccount:
-    """A checked account to create. `actor` is the person: the organization, a new id, and where the request is from."""
+class NewLocalAccount:
+    """A validated account to create. `actor` is the person who gets it, with a new user id."""
 
     actor: Actor
     address: str
@@ -48,8 +48,11 @@ class NewAccount:
     handle: str | None
     """The wished handle; None to derive one from the name."""
 
-    password_hash: str
-    language: Language
+    password_hash: str | None
+    """None for an account without a password, which has a passkey."""
+
+    language: MailLanguage
+    passkey: NewPasskey | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +62,10 @@ class LocalAccount:
     organization_id: str
     user_id: str
     address: str
-    password_hash: str
-    language: Language
-    password_at: datetime
+    password_hash: str | None
+    """None for an account without a password."""
+
+    language: MailLanguage
 
 
 class LocalAccounts:
@@ -72,7 +76,6 @@ class LocalAccounts:
         self._mongo = mongo
         self._accounts: AsyncCollection[LocalAccountDocument] = mongo[LOCAL_ACCOUNTS]
         self._users: AsyncCollection[UserDocument] = mongo["users"]
-        self._reserved_handles = ReservedHandles(mongo)
 
     async def find(self, organization_id: str, address: str, session: Session | None = None) -> LocalAccount | None:
         """Returns the account of a normalized address, or None."""
@@ -96,14 +99,15 @@ class LocalAccounts:
             raise WrongPassword
         return await self._with_current_hash(account, password)
 
-    async def insert(self, new: NewAccount, roles: Sequence[Role], session: Session) -> User:
+    async def insert(self, new: NewLocalAccount, roles: Sequence[Role], session: Session, *, is_invited: bool) -> User:
         """Inserts the account and its user, whose roles are granted. Raises: Conflict if the address has an account."""
         organization_id = new.actor.organization_id
         if await self.find(organization_id, new.address, session) is not None:
-            raise Conflict("There is an account for this mail address already. Sign in to accept the invitation.")
-        handle = await self._free_handle(organization_id, normalize_handle(new.handle or new.name), session)
+            action = "Sign in to accept the invitation." if is_invited else "Sign in."
+            raise Conflict(f"There is an account for this mail address already. {action}")
+        handle = await free_handle(self._mongo, organization_id, new.handle or new.name, session)
         user = new_user_document(user_document_id(organization_id, new.actor.user_id), handle, new.name, roles)
-        user["roles_granted"], user["email"] = True, new.address
+        user["roles_granted"], user["email"], user["email_verified"] = True, new.address, True
         await self._users.insert_one(user, session=session)
         await self._accounts.insert_one(_document(new, await self._mongo.now()), session=session)
         return user_record(user)
@@ -115,44 +119,48 @@ class LocalAccounts:
         if (await self._accounts.update_one(query, changed, session=session)).matched_count == 0:
             raise Conflict("The password was changed meanwhile. Try again.")
 
+    async def lock_for_passkey_change(self, user: UserKey, session: Session) -> LocalAccount:
+        """Writes the account, which locks it, in the transaction of a change of its passkeys. Returns the account.
+
+        Raises: Forbidden for a user without an account here.
+        """
+        key = {"_id": user_document_id(*user)}
+        document = await self._accounts.find_one_and_update(
+            key, {"$currentDate": {"passkeys_at": True}}, session=session
+        )
+        if document is None:
+            raise Forbidden("Only people who have an account on this server have passkeys here.")
+        return _account(document)
+
     async def _with_current_hash(self, account: LocalAccount, password: str) -> LocalAccount:
         """Hashes the right password of an account again if its hash has old parameters."""
-        if not self.hashes.is_outdated(account.password_hash):
+        if account.password_hash is None or not self.hashes.is_outdated(account.password_hash):
             return account
         query = {"_id": user_document_id(account.organization_id, account.user_id), "hash": account.password_hash}
         new_hash = await self.hashes.rehash(password)
         renewed = await self._accounts.update_one(query, {"$set": {"hash": new_hash}})
         return replace(account, password_hash=new_hash) if renewed.matched_count else account
 
-    async def touch(self, account: LocalAccount, session: Session) -> bool:
-        """Writes the account in the transaction of a sign-in. Returns whether the password is still the same."""
+    async def lock_for_sign_in(self, account: LocalAccount, session: Session) -> bool:
+        """Writes the account, which locks it, in the transaction of a sign-in.
+
+        Returns whether the password is still the same.
+        """
         query = {"_id": user_document_id(account.organization_id, account.user_id), "hash": account.password_hash}
         used = await self._accounts.update_one(query, {"$currentDate": {"signed_in_at": True}}, session=session)
         return used.matched_count == 1
 
-    async def _free_handle(self, organization_id: str, base: str, session: Session) -> str:
-        """Returns the base, or the base with the smallest free number."""
-        candidates = [base, *(_numbered(base, number) for number in range(2, MAX_SAME_HANDLES))]
-        query = {"_id.org": organization_id, "handle": {"$in": candidates}}
-        taken = {each["handle"] async for each in self._users.find(query, {"handle": 1}, session=session)}
-        taken |= await self._reserved_handles.among(organization_id, candidates)
-        return next(each for each in candidates if each not in taken)
 
-
-def _numbered(base: str, number: int) -> str:
-    suffix = f"-{number}"
-    return base[: MAX_HANDLE - len(suffix)] + suffix
-
-
-def _document(new: NewAccount, now: datetime) -> LocalAccountDocument:
-    return {
+def _document(new: NewLocalAccount, now: datetime) -> LocalAccountDocument:
+    document: LocalAccountDocument = {
         "_id": user_document_id(new.actor.organization_id, new.actor.user_id),
         "address": new.address,
-        "hash": new.password_hash,
         "language": new.language.value,
-        "password_at": now,
         "at": now,
     }
+    if new.password_hash is not None:
+        document["hash"], document["password_at"] = new.password_hash, now
+    return document
 
 
 def _account(document: LocalAccountDocument) -> LocalAccount:
@@ -160,7 +168,6 @@ def _account(document: LocalAccountDocument) -> LocalAccount:
         document["_id"]["org"],
         document["_id"]["id"],
         document["address"],
-        document["hash"],
-        Language(document["language"]),
-        document["password_at"],
+        document.get("hash"),
+        MailLanguage(document["language"]),
     )

@@ -12,13 +12,13 @@ from pymongo import ReturnDocument
 from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.identity.accounts.documents import AccountMailDocument
-from storage.identity.accounts.local_accounts import Language
+from storage.identity.accounts.local_accounts import MailLanguage
 from storage.ids import new_id
-from storage.mongo import Document, Mongo, Session
+from storage.mongo import Document, Mongo, Session, due_filter, seconds_from_now
 
 ACCOUNT_MAILS = "account_mails"
 RETRY_S = 60
-"""How long a claim lasts, and how long a mail that was delayed waits for the next attempt."""
+"""How long a claim lasts. A mail that could not be sent is tried again after this time."""
 
 
 class AccountMailKind(Enum):
@@ -34,7 +34,7 @@ LIFETIMES = {
     AccountMailKind.RESET: timedelta(hours=1),
     AccountMailKind.INVITATION: timedelta(days=3),
 }
-"""How long a mail is tried."""
+"""For how long sending is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,11 @@ class AccountMail:
     kind: AccountMailKind
     organization_id: str
     address: str
-    language: Language
+    language: MailLanguage
     invitation_id: str | None
 
 
-class AccountMails:
+class LocalAccountMails:
     """Stores, claims and deletes mails."""
 
     def __init__(self, mongo: Mongo) -> None:
@@ -61,11 +61,11 @@ class AccountMails:
         kind: AccountMailKind,
         organization_id: str,
         address: str,
-        language: Language,
+        language: MailLanguage,
         session: Session | None = None,
         invitation_id: str | None = None,
     ) -> None:
-        """Stores a mail, in the transaction of what it is about if there is one."""
+        """Stores a mail to be sent, in the transaction `session` if there is one."""
         now = await self._mongo.now()
         document: AccountMailDocument = {
             "_id": new_id(),
@@ -82,7 +82,7 @@ class AccountMails:
 
     async def claim(self, limit: int) -> list[AccountMail]:
         """Claims due mails for a minute, the oldest first. Afterwards they are due again unless they were finished."""
-        due = {"$expr": {"$lte": ["$due", "$$NOW"]}}
+        due = due_filter("due")
         rows = await self._mongo.find(ACCOUNT_MAILS, due, {"_id": 1}, sort=[("due", 1)], limit=limit)
         claimed = [await self._claim({"_id": row["_id"], **due}) for row in rows]
         return [_mail(each) for each in claimed if each is not None]
@@ -92,8 +92,8 @@ class AccountMails:
         await self._mails.delete_one({"_id": mail.id})
 
     async def _claim(self, query: Document) -> AccountMailDocument | None:
-        later = [{"$set": {"due": {"$add": ["$$NOW", RETRY_S * 1000]}}}]
-        return await self._mails.find_one_and_update(query, later, return_document=ReturnDocument.AFTER)
+        claim = [{"$set": {"due": seconds_from_now(RETRY_S)}}]
+        return await self._mails.find_one_and_update(query, claim, return_document=ReturnDocument.AFTER)
 
 
 def _mail(document: AccountMailDocument) -> AccountMail:
@@ -102,6 +102,6 @@ def _mail(document: AccountMailDocument) -> AccountMail:
         AccountMailKind(document["kind"]),
         document["org"],
         document["address"],
-        Language(document["language"]),
+        MailLanguage(document["language"]),
         document.get("invitation"),
     )

@@ -1,18 +1,19 @@
 """Sessions of people who sign in with a password, and changes of the password, which end them.
 
-A sign-in writes the account in the transaction that begins the session, and so does a change of the password. Of the
-two at the same time one is repeated, so that no session of the old password outlives the change.
+A sign-in writes the account in the transaction that begins the session. A change of the password writes the account in
+the transaction that ends the sessions. The two conflict, so no session of the old password outlives the change.
 """
 
 from storage.errors import AccountDeactivated
-from storage.identity.access_changes import AccessChanges, UserKey
+from storage.identity.access_changes import AccessChanges
 from storage.identity.accounts.local_accounts import LocalAccount, LocalAccounts, WrongPassword
-from storage.identity.accounts.tokens import AccountTokens, LinkInvalid, TokenPurpose
+from storage.identity.accounts.tokens import LinkInvalid, LocalAccountTokens, TokenPurpose
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.records import User
 from storage.identity.session_records import NewSession, SignInMethod
 from storage.identity.sessions import SessionStore
 from storage.identity.users import UserStore
+from storage.ids import UserKey
 from storage.mongo import Mongo, Session
 
 
@@ -23,7 +24,7 @@ class PasswordSessions:
         self,
         mongo: Mongo,
         accounts: LocalAccounts,
-        tokens: AccountTokens,
+        tokens: LocalAccountTokens,
         sessions: SessionStore,
         users: UserStore,
         audit: AuditLog,
@@ -54,16 +55,19 @@ class PasswordSessions:
         user_agent: str | None,
         method: SignInMethod = SignInMethod.PASSWORD,
     ) -> tuple[User, str]:
-        """Begins a session, unless the password was changed since the account was read. As `sign_in` otherwise."""
+        """Begins a session. Returns the user and the token of the session.
+
+        Raises: WrongPassword if the password was changed since the account was read; AccountDeactivated.
+        """
         user = await self._users.get(account.organization_id, account.user_id)
         if user.is_deactivated:
             raise AccountDeactivated
-        new = NewSession(UserKey(user.organization_id, user.id), method, client_address, user_agent)
+        new = NewSession(user.key, method, client_address, user_agent)
 
         async def work(session: Session) -> str:
-            if not await self._accounts.touch(account, session):
+            if not await self._accounts.lock_for_sign_in(account, session):
                 raise WrongPassword
-            return await self._sessions.begin_in(session, new)
+            return await self._sessions.begin_in_transaction(session, new)
 
         token = await self._mongo.transact(work)
         await self._sessions.end_excess(new.user)
@@ -110,11 +114,11 @@ class PasswordSessions:
     async def _replace(
         self, session: Session, actor: Actor, account: LocalAccount, new_hash: str, kept_session_id: str | None
     ) -> None:
-        """Replaces the password, withdraws links to reset it, and ends the sessions but one."""
+        """Replaces the password, withdraws links to reset it, and ends all sessions except `kept_session_id`."""
         user, at = UserKey(account.organization_id, account.user_id), await self._mongo.now()
         await self._accounts.set_password(account, new_hash, session)
         await self._tokens.withdraw(TokenPurpose.RESET, account.organization_id, account.address, session)
-        await self._sessions.end_all_in(session, user, except_id=kept_session_id)
+        await self._sessions.end_all_in_transaction(session, user, except_id=kept_session_id)
         await self._access.record(user, at, session)
         entry = audit_document(actor, AuditAction.PASSWORD_CHANGED, TargetKind.USER, user.user_id, at)
         await self._audit.insert(entry, session)

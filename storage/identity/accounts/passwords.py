@@ -1,6 +1,6 @@
 """Passwords: which ones are allowed, and their Argon2id hashes.
 
-Hashes are computed in threads, since one takes some 40 ms and 46 MiB. A few run at once in a process.
+Hashes are computed in threads, since a hash takes some 40 ms and 46 MiB. A process computes a few at once.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ MIN_GUESSES = 1_000_000
 MAX_ESTIMATED_CHARS = 72
 """How many characters the estimate reads. Its time grows with their square."""
 
-MIN_OWN_CHARS = 6
+MIN_OTHER_CHARS = 6
 """How many characters must be left of a password without the person's name and address."""
 
 MAX_RUNNING = 2
@@ -35,13 +35,13 @@ RETRY_AFTER_MS = 2000
 ALLOWED = f"{MIN_CHARS} to {MAX_CHARS} characters, not a common password, not the own name or address"
 
 UNKNOWN_HASH = "$argon2id$v=19$m=47104,t=1,p=1$qRfwawzIqWw/JAzRPH5UhA$C8xxNjEL0QkcMj0ROicSNjO/uwPuibnM9ivNZlX/Qhk"
-"""Hash of a random password that nobody knows, for sign-ins of unknown accounts."""
+"""Hash of a random password that nobody knows. Sign-ins of unknown accounts are compared with it."""
 
 Result = TypeVar("Result")
 
 
 def normalize_password(password: str) -> str:
-    """Returns the form that is hashed (NFKC), so that every keyboard gives the same. Raises: BadUserInput."""
+    """Returns the form that is hashed (NFKC), which does not depend on the keyboard. Raises: BadUserInput."""
     try:
         password.encode()
     except UnicodeEncodeError:
@@ -59,7 +59,7 @@ def check_new_password(password: str, name: str, address: str) -> None:
     if len(normalize_password(password)) < MIN_CHARS:
         raise BadUserInput("password", ALLOWED, f"The password needs {MIN_CHARS} characters or more.")
     own_words = _words(name) | _words(address)
-    if _length_without(password, own_words) < MIN_OWN_CHARS:
+    if _length_without(password, own_words) < MIN_OTHER_CHARS:
         raise BadUserInput("password", ALLOWED, "The password consists of your name or your address. Choose another.")
     if _guesses(password[:MAX_ESTIMATED_CHARS], own_words) < MIN_GUESSES:
         raise BadUserInput("password", ALLOWED, "This password is easy to guess. Choose another.")
@@ -75,10 +75,10 @@ def _folded(text: str) -> str:
 
 
 def _length_without(password: str, words: set[str]) -> int:
-    left = _folded(password)
+    rest = _folded(password)
     for word in sorted(words, key=len, reverse=True):
-        left = left.replace(word, "")
-    return len(re.sub(r"[\W_]+", "", left)) if left != _folded(password) else len(left)
+        rest = rest.replace(word, "")
+    return len(re.sub(r"[\W_]+", "", rest)) if rest != _folded(password) else len(rest)
 
 
 def _guesses(password: str, own_words: set[str]) -> float:
@@ -89,7 +89,7 @@ def _guesses(password: str, own_words: set[str]) -> float:
 
 
 class PasswordHashes:
-    """Computes and compares hashes, a few at once. Further ones wait, and are refused when too many wait."""
+    """Computes and compares hashes, a few at once. Further computations wait, and are refused when too many wait."""
 
     def __init__(self, max_running: int = MAX_RUNNING, max_waiting: int = MAX_WAITING) -> None:
         # OWASP's first choice of parameters. A hash names its own, so that they may change.
@@ -108,9 +108,10 @@ class PasswordHashes:
         return await self._run(work)
 
     async def verify(self, stored: str | None, password: str) -> bool:
-        """Returns whether the password has this hash. None takes as long as a hash, and is never right.
+        """Returns whether the password has the hash `stored`, which is None for an account without a password.
 
-        Raises: RateLimited, BadUserInput.
+        Returns False for None, after the same time, so that clients can't tell which accounts exist. Raises:
+        RateLimited, BadUserInput.
         """
         normalized = normalize_password(password)
         return await self._run(lambda: self._matches(stored, normalized))

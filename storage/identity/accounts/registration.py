@@ -4,10 +4,11 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import Conflict
 from storage.identity.accounts.invitations import Invitation, Invitations
-from storage.identity.accounts.local_accounts import LocalAccounts, NewAccount
-from storage.identity.accounts.tokens import AccountTokens, LinkInvalid, TokenPurpose, TokenSubject
+from storage.identity.accounts.local_accounts import LocalAccounts, NewLocalAccount
+from storage.identity.accounts.tokens import LinkInvalid, LocalAccountTokens, TokenPurpose, TokenSubject
 from storage.identity.audit import AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import UserDocument
+from storage.identity.passkeys.store import PasskeyStore
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.mongo import Mongo, Session
@@ -17,17 +18,24 @@ class Registrations:
     """Creates accounts, each in one transaction with the use of its link."""
 
     def __init__(
-        self, mongo: Mongo, accounts: LocalAccounts, tokens: AccountTokens, invitations: Invitations, audit: AuditLog
+        self,
+        mongo: Mongo,
+        accounts: LocalAccounts,
+        tokens: LocalAccountTokens,
+        invitations: Invitations,
+        audit: AuditLog,
+        passkeys: PasskeyStore,
     ) -> None:
         self._mongo = mongo
         self._accounts = accounts
         self._tokens = tokens
         self._invitations = invitations
         self._audit = audit
+        self._passkeys = passkeys
         self._users: AsyncCollection[UserDocument] = mongo["users"]
 
-    async def create_first_admin(self, token: str, new: NewAccount) -> User:
-        """Makes the first ADMIN. Raises: LinkInvalid, Conflict if the organization has an ADMIN."""
+    async def create_first_admin(self, token: str, new: NewLocalAccount) -> User:
+        """Creates the first ADMIN. Raises: LinkInvalid; Conflict if the organization has an ADMIN."""
         organization_id = new.actor.organization_id
 
         async def work(session: Session) -> User:
@@ -37,7 +45,7 @@ class Registrations:
             admins = {"_id.org": organization_id, "roles": Role.ADMIN.value}
             if await self._users.find_one(admins, {"_id": 1}, session=session) is not None:
                 raise Conflict("The organization has an administrator. Ask them for an invitation.")
-            user = await self._accounts.insert(new, [Role.ADMIN], session)
+            user = await self._insert(new, Role.ADMIN, session, is_invited=False)
             at = await self._mongo.now()
             action = AuditAction.FIRST_ADMIN_CREATED
             await self._audit.insert(audit_document(new.actor, action, TargetKind.USER, user.id, at), session)
@@ -45,18 +53,20 @@ class Registrations:
 
         return await self._mongo.transact(work)
 
-    async def create_invited(self, token: str, new: NewAccount) -> User:
-        """Makes the account of an invitation for its own mail address, which the link proves.
+    async def create_invited(self, token: str, new: NewLocalAccount) -> User:
+        """Creates the account of an invited person, with the mail address of the invitation.
 
-        Raises: LinkInvalid, Forbidden, Conflict.
+        A link of the invitation counts as proof of the address. One link was mailed there, and the administrator who
+        created the invitation has another. Raises: LinkInvalid, also for an invitation without an address; Forbidden,
+        Conflict.
         """
         invitation = await self._invitations.find(new.actor.organization_id, token)
         if invitation.address is None:
             raise LinkInvalid
         return await self._create(new, invitation, None)
 
-    async def create_registered(self, token: str, new: NewAccount) -> User:
-        """Makes the account of an address that the mailed token proves, and accepts the invitation if there was one.
+    async def create_registered(self, token: str, new: NewLocalAccount) -> User:
+        """Creates an account. The mailed token proves its address. Accepts the invitation if the token names one.
 
         Raises: LinkInvalid, Conflict, Forbidden.
         """
@@ -69,13 +79,19 @@ class Registrations:
             invitation = await self._invitations.get(organization_id, subject.invitation_id)
         return await self._create(new, invitation, token)
 
-    async def _create(self, new: NewAccount, invitation: Invitation | None, token: str | None) -> User:
+    async def _insert(self, new: NewLocalAccount, role: Role, session: Session, *, is_invited: bool) -> User:
+        user = await self._accounts.insert(new, [role], session, is_invited=is_invited)
+        if new.passkey is not None:
+            await self._passkeys.insert(new.actor, new.passkey, session)
+        return user
+
+    async def _create(self, new: NewLocalAccount, invitation: Invitation | None, token: str | None) -> User:
         role = Role.MEMBER if invitation is None else invitation.role
 
         async def work(session: Session) -> User:
             if token is not None:
                 await self._tokens.use(TokenPurpose.REGISTRATION, token, session)
-            user = await self._accounts.insert(new, [role], session)
+            user = await self._insert(new, role, session, is_invited=invitation is not None)
             if invitation is not None:
                 await self._invitations.accept_by_id(session, invitation.id, user, new.actor)
             await self._tokens.withdraw(TokenPurpose.REGISTRATION, new.actor.organization_id, new.address, session)
@@ -94,4 +110,4 @@ async def offer_first_admin(mongo: Mongo, organization_id: str) -> str | None:
     """
     if await mongo.find("users", {"_id.org": organization_id}, {"_id": 1}, limit=1):
         return None
-    return await AccountTokens(mongo).issue(TokenPurpose.FIRST_ADMIN, TokenSubject(organization_id))
+    return await LocalAccountTokens(mongo).issue(TokenPurpose.FIRST_ADMIN, TokenSubject(organization_id))

@@ -1,7 +1,7 @@
 """Limits of attempts to sign in and to have mails sent, shared by all processes.
 
-Each limit allows a number of attempts at once, and then one in each interval. Accounts that do not exist count like
-those that do, so that a refusal tells nothing about them.
+Each limit allows a number of attempts at once, and then one in each interval. Attempts for accounts that do not exist
+count too, so that a refusal does not reveal whether an account exists.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from storage.mongo import Document, Mongo
 
 SIGN_IN_LIMITS = "sign_in_limits"
 IPV6_PREFIX_BITS = 64
-"""A client can choose any address of such a network, so all of them count as one."""
+"""A client can choose any address of its /64 network, so all addresses of the network count as one client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +42,23 @@ MAILS_BY_CLIENT = AttemptLimit("mails-by", 20, 180)
 MAILS_OF_ORGANIZATION = AttemptLimit("mails-of", 1000, 1)
 LINKS_BY_CLIENT = AttemptLimit("links-by", 60, 10)
 
-Attempt = tuple[AttemptLimit, str]
+LimitedAttempt = tuple[AttemptLimit, str]
 """A limit, and the account, the client or the organization that it counts."""
 
 
 class SignInLimits:
-    """Counts attempts. By the database's clock, in one update for each limit."""
+    """Counts attempts by the database's clock, with one update for each limit."""
 
     def __init__(self, mongo: Mongo) -> None:
         self._limits: AsyncCollection[SignInLimitDocument] = mongo[SIGN_IN_LIMITS]
 
-    async def count(self, attempts: Sequence[Attempt]) -> None:
+    async def count(self, attempts: Sequence[LimitedAttempt]) -> None:
         """Counts one attempt in each of these limits, in this order. Raises: RateLimited."""
         for limit, subject in attempts:
             await self._count(limit, subject)
 
-    async def forget(self, attempts: Sequence[Attempt]) -> None:
-        """Forgets the attempts of an account after a right password."""
+    async def forget(self, attempts: Sequence[LimitedAttempt]) -> None:
+        """Sets these limits back to no attempts. Called after a successful sign-in."""
         ids = [_id(limit, subject) for limit, subject in attempts]
         await self._limits.delete_many({"_id": {"$in": ids}})
 
@@ -71,11 +71,11 @@ class SignInLimits:
         raise RateLimited(f"Too many attempts. Try again in {math.ceil(wait_ms / 1000)} s.", wait_ms)
 
     async def _update(self, id_: str, limit: AttemptLimit, attempt: str) -> Any:
-        # Two first attempts may both insert. The second one then finds the document.
+        # If two first attempts insert the document at once, one of them fails with a duplicate key and tries again.
         for _ in range(3):
             try:
                 return await self._limits.find_one_and_update(
-                    {"_id": id_}, _counting(limit, attempt), upsert=True, return_document=ReturnDocument.AFTER
+                    {"_id": id_}, _admission_update(limit, attempt), upsert=True, return_document=ReturnDocument.AFTER
                 )
             except DuplicateKeyError as error:
                 duplicate = error
@@ -95,8 +95,8 @@ def client_key(address: str | None) -> str:
     return str(parsed)
 
 
-def _counting(limit: AttemptLimit, attempt: str) -> list[Document]:
-    """Returns the update that admits the attempt if the limit allows it, and else changes nothing that counts."""
+def _admission_update(limit: AttemptLimit, attempt: str) -> list[Document]:
+    """Returns the update that counts the attempt if the limit allows it. Otherwise it only stores the waiting time."""
     start = {"$max": [{"$ifNull": ["$free_at", "$$NOW"]}, "$$NOW"]}
     ahead_ms = {"$subtract": [start, "$$NOW"]}
     # `free_at` of a full limit is `burst` intervals ahead.

@@ -1,7 +1,5 @@
 """Tokens of links that may be used once. Only their digests are stored, so that a reader of the database has none."""
 
-import hashlib
-import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
@@ -12,10 +10,9 @@ from storage.errors import DomainError
 from storage.identity.accounts.documents import AccountTokenDocument
 from storage.ids import new_id
 from storage.mongo import Mongo, Session
+from storage.secrets.random_tokens import new_token, token_digest
 
 ACCOUNT_TOKENS = "account_tokens"
-TOKEN_BYTES = 32
-
 NOT_EXPIRED = {"$expr": {"$gt": ["$expires_at", "$$NOW"]}}
 """Filter for documents whose `expires_at` is in the future by the database's clock."""
 
@@ -37,7 +34,7 @@ LIFETIMES = {
 
 
 class LinkInvalid(DomainError):
-    """The link was never valid, was used, or has expired. Nobody can tell which."""
+    """The link was never valid, was used, or has expired. The client does not learn which."""
 
     code = "NOT_FOUND"
 
@@ -47,7 +44,7 @@ class LinkInvalid(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class TokenSubject:
-    """Person or organization that a token is for."""
+    """The person or the organization that a token is for."""
 
     organization_id: str
     user_id: str | None = None
@@ -55,17 +52,7 @@ class TokenSubject:
     invitation_id: str | None = None
 
 
-def new_token() -> str:
-    """Returns a token of 256 random bits, as it stands in links."""
-    return secrets.token_urlsafe(TOKEN_BYTES)
-
-
-def token_digest(token: str) -> str:
-    """Returns the form in which a token is stored and found."""
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-class AccountTokens:
+class LocalAccountTokens:
     """Issues and uses tokens."""
 
     def __init__(self, mongo: Mongo) -> None:
@@ -73,28 +60,28 @@ class AccountTokens:
         self._tokens: AsyncCollection[AccountTokenDocument] = mongo[ACCOUNT_TOKENS]
 
     async def issue(self, purpose: TokenPurpose, subject: TokenSubject, session: Session | None = None) -> str:
-        """Stores a new token and returns it. The token of a first ADMIN replaces the one before."""
+        """Stores a new token and returns it. A new token of the first ADMIN replaces the earlier token."""
         token = new_token()
         document = _document(purpose, subject, token, await self._mongo.now())
         await self._tokens.replace_one({"_id": document["_id"]}, document, upsert=True, session=session)
         return token
 
     async def find(self, purpose: TokenPurpose, token: str) -> TokenSubject:
-        """Returns whom a valid token is for, and leaves it valid. Raises: LinkInvalid."""
+        """Returns the subject of a valid token, which stays valid. Raises: LinkInvalid."""
         found = await self._tokens.find_one(_query(purpose, token))
         if found is None:
             raise LinkInvalid
         return _subject(found)
 
     async def use(self, purpose: TokenPurpose, token: str, session: Session) -> TokenSubject:
-        """Deletes a valid token in the transaction of what it allows. Raises: LinkInvalid."""
+        """Deletes a valid token, in the transaction of the change that the token allows. Raises: LinkInvalid."""
         found = await self._tokens.find_one_and_delete(_query(purpose, token), session=session)
         if found is None:
             raise LinkInvalid
         return _subject(found)
 
     async def withdraw(self, purpose: TokenPurpose, organization_id: str, address: str, session: Session) -> None:
-        """Deletes the other tokens for this purpose that were sent to the address."""
+        """Deletes all tokens for this purpose that were sent to the address."""
         query = {"org": organization_id, "address": address, "purpose": purpose.value}
         await self._tokens.delete_many(query, session=session)
 

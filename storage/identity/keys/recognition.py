@@ -1,4 +1,4 @@
-"""Recognizes the service key of a request, and notes coarsely when the key was last used."""
+"""Recognizes the service key of a request, and stores when the key was last used, at most once a minute."""
 
 import hmac
 import math
@@ -72,7 +72,7 @@ class KeyRecognizer:
         return RecognizedKey(account, frozenset(document["scopes"]), valid_s)
 
     async def _note_use(self, document: ServiceKeyDocument, now: datetime) -> None:
-        """Stores the time of the use, at most once a minute. A failure refuses no request."""
+        """Stores the time of the use, at most once a minute. The request is served even if this fails."""
         used_at = document.get("used_at")
         if used_at is not None and now - used_at < timedelta(seconds=USE_NOTED_EVERY_S):
             return

@@ -1,7 +1,7 @@
 """Scopes of service keys: an area of the schema and an action, such as `chat:read`.
 
-A scope says which root fields and routes a key may use. It also implies the role that these need. No scope implies
-the role ADMIN, so that no key can administer an organization.
+A scope says which root fields and routes a key may use, and implies the role that they need. No scope implies the role
+ADMIN, so that no key can administer an organization.
 """
 
 from collections.abc import Collection
@@ -17,6 +17,8 @@ ROLE_OF_SCOPE: dict[str, Role] = {
     "chat:write": Role.MEMBER,
     "feed:read": Role.MEMBER,
     "feed:write": Role.MEMBER,
+    "files:read": Role.MEMBER,
+    "files:write": Role.MEMBER,
     "identity:read": Role.MEMBER,
     "identity:write": Role.MEMBER,
     "jobs:read": Role.OPERATOR,

@@ -1,6 +1,7 @@
 """The format of service keys: `nrk_<id>_<secret><checksum>`.
 
-The checksum lets typing errors and secret scanners be answered without a database. Only a digest is stored.
+With the checksum, a server rejects a mistyped key, and a secret scanner recognizes a key, without the database. Only a
+digest of the key is stored.
 """
 
 import hashlib

@@ -7,7 +7,7 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import BadUserInput, Conflict, NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key
-from storage.identity.access_changes import AccessChanges, UserKey
+from storage.identity.access_changes import AccessChanges
 from storage.identity.administrators import lock_administrator
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import ServiceKeyDocument, StoredSecret, UserDocument
@@ -16,7 +16,7 @@ from storage.identity.keys.scopes import roles_of_scopes
 from storage.identity.keys.secrets import key_digest, new_key_text
 from storage.identity.records import user_document_id
 from storage.identity.users import free_handle, new_user_document
-from storage.ids import new_id
+from storage.ids import UserKey, new_id
 from storage.mongo import Document, Mongo, Session
 from storage.mongo.clock import DatabaseClock
 
@@ -24,7 +24,7 @@ SERVICE_KEYS = "service_keys"
 MAX_ACTIVE_KEYS = 100
 MAX_PREVIOUS_SECRETS = 4
 
-_Planned = tuple[Document, AuditAction, dict[str, str]]
+_PlannedUpdate = tuple[Document, AuditAction, dict[str, str]]
 """The update of a key, and the action and the details of its audit entry."""
 
 
@@ -95,14 +95,14 @@ class ServiceKeyStore:
         await self._audit.insert(audit_document(actor, action, kind, id_, at, **details), session)
 
     async def rotate(self, actor: Actor, id_: str, grace_s: int, key: IdempotencyKey | None = None) -> IssuedKey:
-        """Issues a new secret. The present one stays valid for `grace_s` seconds.
+        """Issues a new secret. The present secret stays valid for `grace_s` seconds.
 
         A repeated idempotency key issues no further secret. Raises: NotFound; Forbidden as in `create`; Conflict for a
         key that has ended, or that has too many valid secrets.
         """
         text = new_key_text(id_)
 
-        async def plan(document: ServiceKeyDocument, at: datetime, session: Session) -> _Planned:
+        async def plan(document: ServiceKeyDocument, at: datetime, session: Session) -> _PlannedUpdate:
             await store_key(self._mongo, key, id_, session)
             if _has_ended(document, at):
                 raise Conflict("The service key has ended. Create a new one.")
@@ -117,7 +117,7 @@ class ServiceKeyStore:
     async def revoke(self, actor: Actor, id_: str) -> ServiceKey:
         """Ends a key for good. Idempotent; a key that has expired stays as it is. Raises: NotFound, Forbidden."""
 
-        async def plan(document: ServiceKeyDocument, at: datetime, session: Session) -> _Planned | None:
+        async def plan(document: ServiceKeyDocument, at: datetime, session: Session) -> _PlannedUpdate | None:
             if _has_ended(document, at):
                 return None
             return {"$set": {"revoked_at": at, "ends_at": at}}, AuditAction.SERVICE_KEY_REVOKED, {}
@@ -128,9 +128,9 @@ class ServiceKeyStore:
         self,
         actor: Actor,
         id_: str,
-        plan: Callable[[ServiceKeyDocument, datetime, Session], Awaitable[_Planned | None]],
+        plan: Callable[[ServiceKeyDocument, datetime, Session], Awaitable[_PlannedUpdate | None]],
     ) -> ServiceKey:
-        """Applies the planned update, and has every process check the requests of the key again."""
+        """Applies the planned update, and makes every process authenticate the key again."""
 
         async def work(session: Session) -> ServiceKey:
             at = await lock_administrator(self._mongo, actor, session)
@@ -150,7 +150,7 @@ class ServiceKeyStore:
         return await self._mongo.transact(work)
 
     async def now(self) -> datetime:
-        """Returns the time by which keys expire."""
+        """Returns the database's time, by which keys expire."""
         return await self._clock.now()
 
     async def get(self, organization_id: str, id_: str) -> ServiceKey:
@@ -175,7 +175,7 @@ def _has_ended(document: ServiceKeyDocument, at: datetime) -> bool:
 
 
 def _rotated(secrets: list[StoredSecret], digest: str, at: datetime, grace_s: int) -> list[StoredSecret]:
-    """Returns the secrets with a new one first. Earlier rotations keep the ends that they had. Raises: Conflict."""
+    """Returns the secrets with a new one first. Secrets that already end keep their ends. Raises: Conflict."""
     until = at + timedelta(seconds=grace_s)
     ending: list[StoredSecret] = [each if "until" in each else {**each, "until": until} for each in secrets]
     valid = [each for each in ending if each["until"] > at]

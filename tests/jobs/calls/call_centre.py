@@ -15,7 +15,7 @@ from storage.calls.records import CallJob, CallOutcome, CallReportKind
 from storage.stores import Stores
 from tests.jobs.contexts import job_context
 from tests.jobs.providers.telephony.twin import SECRET, TelephonyTwin, telephony_twin
-from tests.storage.calls.in_memory_stream import new_job
+from tests.storage.calls.in_memory_jobs import new_job
 
 
 @dataclass
@@ -70,9 +70,9 @@ class CallCentre:
 
 
 @asynccontextmanager
-async def call_centre(stores: Stores, allowed: int, **twin_options: Any) -> AsyncIterator[CallCentre]:
-    """Yields a call centre of a new organization. `allowed` is the number of active calls that the twin accepts."""
-    async with telephony_twin(allowed, **twin_options) as service:
+async def call_centre(stores: Stores, max_active_calls: int, **twin_options: Any) -> AsyncIterator[CallCentre]:
+    """Yields a call centre of a new organization. The twin accepts at most `max_active_calls` at once."""
+    async with telephony_twin(max_active_calls, **twin_options) as service:
         telephony = WebhookTelephony(service.url, SECRET, "http://127.0.0.1:1/callbacks/telephony")
         centre = CallCentre(stores, service, telephony, f"org {secrets.token_hex(3)}")
         service.report = service.report or centre.report

@@ -4,7 +4,6 @@ import asyncio
 import gc
 import time
 from collections import Counter
-from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -20,7 +19,9 @@ from storage.calls.job_changes import JobAction
 from storage.calls.limiter import BrokerSuperseded
 from storage.calls.records import CallJob, CallJobState
 from storage.stores import Stores
+from tests.cancellation import CancelledAwait
 from tests.jobs.calls.call_centre import CallCentre, call_centre
+from tests.unclosed_sockets import may_leave_sockets
 from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.anyio
@@ -148,7 +149,7 @@ async def has_calls(centre: CallCentre) -> bool:
     return bool(centre.twin.calls)
 
 
-async def test_pause_holds_at_once_and_resume_goes_on(stores: Stores) -> None:
+async def test_pause_stops_at_once_and_resume_continues(stores: Stores) -> None:
     async with call_centre(stores, 2, talk_s=(0.05, 0.1)) as centre:
         await centre.limit(2, 50)
         job = await centre.launch(12)
@@ -287,38 +288,6 @@ async def test_late_call_of_paused_process_is_not_sent(stores: Stores) -> None:
         assert (task.state.value, task.attempts) == ("COMPLETED", 1)
 
 
-class _CancelledAwait:
-    """An awaitable that runs a coroutine and throws CancelledError into it at await `await_number`.
-
-    Only awaits that suspend count.
-    """
-
-    def __init__(self, work: Any, await_number: int) -> None:
-        self.work, self.await_number, self.awaits = work, await_number, 0
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        inner = self.work.__await__()
-        value: Any = None
-        error: BaseException | None = None
-        while True:
-            try:
-                waited = inner.throw(error) if error is not None else inner.send(value)
-            except StopIteration as stop:
-                return stop.value
-            self.awaits += 1
-            value, error = None, None
-            if self.awaits == self.await_number:
-                # The awaited operation goes on, as it does when a task is cancelled during a driver's call.
-                error = asyncio.CancelledError()
-                if hasattr(waited, "_asyncio_future_blocking"):
-                    waited._asyncio_future_blocking = False
-                continue
-            try:
-                value = yield waited
-            except BaseException as thrown:
-                error = thrown
-
-
 class _CancelledBroker(Broker):
     """A broker that is cancelled at await `await_number` of `method`, in the first call of this method."""
 
@@ -341,7 +310,7 @@ class _CancelledBroker(Broker):
     async def _run_with_cancellation(self, name: str, work: Any) -> Any:
         if name != self.method or self.awaits:
             return await work
-        work_with_cancel = _CancelledAwait(work, self.await_number)
+        work_with_cancel = CancelledAwait(work, self.await_number)
         try:
             return await work_with_cancel
         except asyncio.CancelledError:
@@ -355,8 +324,7 @@ class _CancelledBroker(Broker):
 ORGANIZATIONS = 12
 
 
-# A cancellation while PyMongo connects leaves a socket to the garbage collector (docs/upstream.md).
-@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+@may_leave_sockets
 @pytest.mark.parametrize("method", ["run", "_start_call", "_place_call"])
 async def test_broker_cancelled_at_any_await_leaks_no_slot(stores: Stores, method: str) -> None:
     """Cancels at await 1, then 2 and so on, for twelve organizations at a time, until a run has no further await."""

@@ -16,7 +16,7 @@ from storage.calls.wake_ups import WakeUpChannel, WakeUpHandler
 from storage.calls.windows import CallingWindow, Weekday
 from storage.locks import Lock, Locks
 from storage.mongo import Mongo
-from storage.redis.keys import Keys
+from storage.redis.keys import RedisKeys
 from storage.stores import Stores, open_stores
 from tests.jobs.calls.call_centre import CallCentre, call_centre
 from tests.waiting import DEADLINE_S, until
@@ -184,7 +184,7 @@ class _ObservedLocks(Locks):
 class _LateWakeUpChannel(WakeUpChannel):
     """A channel that subscribes only after `may_subscribe` is set."""
 
-    def __init__(self, redis: Redis, keys: Keys) -> None:
+    def __init__(self, redis: Redis, keys: RedisKeys) -> None:
         super().__init__(redis, keys)
         self.may_subscribe = asyncio.Event()
 
@@ -210,18 +210,19 @@ async def test_pool_looks_again_when_it_has_subscribed(stores: Stores) -> None:
 
 
 async def test_job_outside_window_or_paused_is_not_called(stores: Stores) -> None:
-    async with call_centre(stores, 1) as centre, running_pool(centre):
+    async with call_centre(stores, 1, talk_s=(0.02, 0.05)) as centre:
         now = await centre.stores.mongo.now()
         days = list(Weekday)
         closed_window = CallingWindow("00:00", "23:59", "UTC", (days[(now.weekday() + 3) % 7],))
         job = await centre.launch(1, window=closed_window)
         assert job.state is CallJobState.WAITING_FOR_WINDOW
-        paused_job = await centre.launch(1)
+        paused_job = await centre.launch(1, first=1)
         await centre.stores.call_jobs.act(centre.org, paused_job.id, JobAction.PAUSE)
-        callable_job = await centre.launch(1)
-        await until(lambda: is_completed(centre, callable_job))
-        assert not await is_completed(centre, job)
-        assert (await centre.job(paused_job)).progress.queued + (await centre.job(paused_job)).progress.active <= 1
+        callable_job = await centre.launch(1, first=2)
+        async with running_pool(centre):
+            await until(lambda: is_completed(centre, callable_job))
+        assert centre.twin.dialled == {"+819010000002": 1}
+        assert [(await centre.job(each)).progress.queued for each in (job, paused_job)] == [1, 1]
 
 
 async def test_failed_broker_is_restarted(stores: Stores) -> None:

@@ -121,7 +121,7 @@ class HeldAnswerTelephony(FixedAnswerTelephony):
         return self.answer
 
 
-async def test_overdue_calls_are_polled_at_once_by_one_worker(stores: Stores) -> None:
+async def test_overdue_calls_are_polled_concurrently_and_once(stores: Stores) -> None:
     numbers = 120
     async with call_centre(stores, numbers) as centre:
         job = await centre.launch(numbers)
@@ -136,7 +136,7 @@ async def test_overdue_calls_are_polled_at_once_by_one_worker(stores: Stores) ->
 
 
 @pytest.mark.parametrize("answer", [CallUntraceable(), CallEnded(None)])
-async def test_answered_untraceable_call_keeps_its_slot(stores: Stores, answer: CallState) -> None:
+async def test_answered_call_keeps_its_slot_only_if_untraceable(stores: Stores, answer: CallState) -> None:
     async with call_centre(stores, 1) as centre:
         call_id = await start_call(centre, AFTER_START_S)
         await centre.stores.calls.report(call_id, 1, CallReportKind.ANSWERED, None)

@@ -17,7 +17,7 @@ from storage.mail.aggregation import Aggregator
 from storage.mail.ledger import PARTITIONS, partition
 from storage.stores import Stores
 from tests.storage.mail.events import ok
-from tests.storage.mail.organization_mail import OrganizationMail
+from tests.storage.mail.scenario import MailScenario
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
@@ -69,7 +69,7 @@ async def running_loops(stores: Stores) -> AsyncIterator[None]:
 
 async def test_failed_batch_is_halved_until_it_succeeds(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobs.mail.aggregation.RETRY_S", 0.01)
-    mail, slow = OrganizationMail(stores, new_id()), SlowAggregator(stores.aggregator)
+    mail, slow = MailScenario(stores, new_id()), SlowAggregator(stores.aggregator)
     await mail.record(*(ok(f"a{number}@one.example") for number in range(400)))
     async with running_loops(replace(stores, aggregator=slow)):
         await until(lambda: _is_drained(stores), 30)
@@ -79,7 +79,7 @@ async def test_failed_batch_is_halved_until_it_succeeds(stores: Stores, monkeypa
 
 async def test_broken_partition_stops_no_other(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobs.mail.aggregation.RETRY_S", 0.01)
-    mail, broken_partition = OrganizationMail(stores, new_id()), partition("broken.example")
+    mail, broken_partition = MailScenario(stores, new_id()), partition("broken.example")
     await mail.record(ok("ann@broken.example"))
     await stores.mongo["mail_ledger"].update_one({"domain": "broken.example"}, {"$unset": {"outcome": ""}})
     with capture_logs() as logs:
@@ -105,8 +105,8 @@ async def _is_logged(logs: list[Any], event: str) -> bool:
     return any(each["event"] == event for each in logs)
 
 
-async def test_all_partitions_are_aggregated_few_at_once(stores: Stores) -> None:
-    mail = OrganizationMail(stores, new_id())
+async def test_all_partitions_are_aggregated_few_concurrently(stores: Stores) -> None:
+    mail = MailScenario(stores, new_id())
     domains = [f"d{number}.example" for number in range(100)]
     assert {partition(each) for each in domains} == set(range(PARTITIONS))
     await mail.record(*(ok(f"a{number}@{domain}") for number in range(10) for domain in domains))

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from jobs.mail.reports import NotADeliveryReport, delivery_events
-from storage.mail.classifier import Outcome
+from storage.mail.classifier import DeliveryOutcome
 from storage.mail.records import DeliveryEvent, DeliveryEventKind
 from tests.storage.mail.model import outcome
 
@@ -116,7 +116,11 @@ def test_dsn_gives_event_per_final_recipient() -> None:
     assert gone.at == datetime(2026, 11, 20, 0, 30, tzinfo=UTC)
     # With a queue id of Postfix, the DSN's message id is the queue id, not the Message-ID header.
     assert gone.message_id == "4Q1ABC"
-    assert [outcome(each) for each in (gone, full, fine)] == [Outcome.HARD, Outcome.SOFT, Outcome.DELIVERED]
+    assert [outcome(each) for each in (gone, full, fine)] == [
+        DeliveryOutcome.HARD,
+        DeliveryOutcome.SOFT,
+        DeliveryOutcome.DELIVERED,
+    ]
     assert (full.address, fine.address) == ("full@example.org", "fine@example.org")
 
 
@@ -138,7 +142,7 @@ def test_failed_recipient_without_status_counts_nothing() -> None:
     event = events_of(
         DSN.replace("Status: 5.1.1\n", "").replace("550 5.1.1 <gone", "<gone").replace("User unknown", "no")
     )[0]
-    assert outcome(event) is Outcome.NOTHING
+    assert outcome(event) is DeliveryOutcome.NOTHING
 
 
 def test_complaint_gives_event_of_recipient() -> None:
@@ -186,12 +190,12 @@ Subject: News
 def test_nonstandard_bounce_is_classified_by_text() -> None:
     (event,) = events_of(QMAIL)
     assert event.address == "gone@example.net"
-    assert outcome(event) is Outcome.HARD
+    assert outcome(event) is DeliveryOutcome.HARD
 
 
 def test_nonstandard_bounce_without_reason_counts_nothing() -> None:
     (event,) = events_of(QMAIL.replace("Sorry, no mailbox here by that name. (#5.1.1)", "We don't like you."))
-    assert outcome(event) is Outcome.NOTHING
+    assert outcome(event) is DeliveryOutcome.NOTHING
 
 
 @pytest.mark.parametrize(
@@ -208,7 +212,7 @@ def test_other_message_is_refused(text: str) -> None:
         events_of(text)
 
 
-def test_dsn_invalid_recipient_is_skipped() -> None:
+def test_invalid_recipient_in_a_dsn_is_skipped() -> None:
     dsn = DSN.replace("rfc822; gone@example.org", "nobody").replace("rfc822;Gone@Example.org", "x")
     assert [each.address for each in events_of(dsn)] == ["full@example.org", "fine@example.org"]
 

@@ -27,7 +27,7 @@ from storage.stores import Stores
 from tests.http_server import http_server
 from tests.jobs.contexts import job_context
 from tests.storage.mail.events import hard, ok
-from tests.storage.mail.organization_mail import OrganizationMail
+from tests.storage.mail.scenario import MailScenario
 
 pytestmark = pytest.mark.anyio
 
@@ -50,7 +50,7 @@ async def add_mail(stores: Stores, delivered: int, bounced: int, days: int = 0) 
     at = await stores.mongo.now() - timedelta(days=days)
     deliveries = [ok(f"a{n}@example.org", at=at) for n in range(delivered)]
     bounces = [hard(f"b{n}@x.example", at=at) for n in range(bounced)]
-    await OrganizationMail(stores, "acme").add_events(*deliveries, *bounces)
+    await MailScenario(stores, "acme").add_events(*deliveries, *bounces)
 
 
 def sent_mails(tmp_path: Path) -> list[Any]:
@@ -84,7 +84,7 @@ async def test_alarm_needs_threshold_and_enough_mail(
     assert [mail["Subject"].startswith("Too many mails bounce") for mail in sent_mails(tmp_path)] == [True] * alarms
 
 
-async def test_alarm_of_domain_below_organization_threshold(jobs: JobContext, tmp_path: Path) -> None:
+async def test_domain_alarm_is_sent_with_organization_below_threshold(jobs: JobContext, tmp_path: Path) -> None:
     await add_mail(jobs.stores, 3000, 50)
     assert await report_bounces(jobs) == 1
     assert await report_bounces(jobs) == 0
@@ -93,7 +93,7 @@ async def test_alarm_of_domain_below_organization_threshold(jobs: JobContext, tm
     assert "Sent: 50, bounced: 50" in mail.get_payload(decode=True).decode()
 
 
-async def test_alarm_covers_events_recorded_after_midnight(jobs: JobContext, tmp_path: Path) -> None:
+async def test_alarm_is_raised_for_yesterday_too(jobs: JobContext, tmp_path: Path) -> None:
     await add_mail(jobs.stores, 45, 15, days=1)
     assert await report_bounces(replace(jobs, bounce_report_to=None)) == 1
     (report,) = await jobs.stores.reports.since(0, 10)
@@ -103,7 +103,10 @@ async def test_alarm_covers_events_recorded_after_midnight(jobs: JobContext, tmp
 async def test_reports_without_recipient_are_marked_sent(jobs: JobContext) -> None:
     await add_mail(jobs.stores, 60, 60)
     await add_mail(jobs.stores, 60, 60, days=1)
-    assert await report_bounces(replace(jobs, bounce_report_to=None)) == 4
+    without_recipient = replace(jobs, bounce_report_to=None)
+    assert await report_bounces(without_recipient) == 4
+    assert ["sent_at" in report for report in await jobs.stores.reports.since(0, 10)] == [True] * 4
+    assert await report_bounces(without_recipient) == 0
 
 
 @asynccontextmanager

@@ -199,10 +199,7 @@ async def test_tail_truncated_log_starts_over(
 
 
 async def test_tail_restart_reads_no_line_twice(
-    mta: LoggingMailServer,
-    ledger: FakeLedger,
-    start_tail: Callable[[], MailLogFollower],
-    monkeypatch: pytest.MonkeyPatch,
+    mta: LoggingMailServer, ledger: FakeLedger, start_tail: Callable[[], MailLogFollower]
 ) -> None:
     mta.write(50)
     await drain(start_tail())

@@ -9,11 +9,11 @@ import httpx2
 import pytest
 
 from jobs.providers.connections import MAX_OVERHEAD_BYTES, ConnectionPool, Peer, ResponseBody
-from tests.storage.topic_scenario import poll_until_true
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
-Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+ServeConnection = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -172,7 +172,7 @@ async def test_framed_response_keeps_connection_open(pool: ConnectionPool, answe
     ],
     ids=["closing", "HTTP/1.0", "two answers", "start of another answer", "longer than its length"],
 )
-async def test_connection_with_extra_bytes_is_not_reused(pool: ConnectionPool, answer: bytes) -> None:
+async def test_closed_or_overfull_connection_is_not_reused(pool: ConnectionPool, answer: bytes) -> None:
     async with raw_server(answer) as server:
         for _ in range(3):
             assert (await get(pool, server.url)).content == b"ok"

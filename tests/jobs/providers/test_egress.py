@@ -153,7 +153,7 @@ ADDRESSES = st.one_of(
 
 
 def embedded_ipv4_addresses(address: IpAddress) -> list[IPv4Address]:
-    """Returns every IPv4 address embedded in the address. NAT64 is the only way of embedding unknown to `ipaddress`."""
+    """Returns every IPv4 address embedded in the address. `ipaddress` knows each embedding but NAT64."""
     if isinstance(address, IPv4Address):
         return []
     nat64 = [IPv4Address(address.packed[-4:])] if address.packed[:12] == bytes.fromhex("0064ff9b") + bytes(8) else []
@@ -221,7 +221,7 @@ async def test_disallowed_url_is_refused(egress: Egress, url: str, reason: str) 
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "2130706433", "0x7f000001", "0x7f.1", "127.1", "[::ffff:127.0.0.1]", "localhost", "0"]
 )
-async def test_refused_address_in_any_spelling_is_never_connected(server: StubServer, host: str) -> None:
+async def test_refused_address_in_any_spelling_is_not_contacted(server: StubServer, host: str) -> None:
     with pytest.raises(EgressRefused, match="not a public address"):
         await Egress().get(server.url(host=host))
     assert server.connections == 0
@@ -290,7 +290,7 @@ async def test_dns_answer_changed_after_check_has_no_effect(server: StubServer, 
 
 
 @pytest.mark.anyio
-async def test_name_with_refused_address_is_never_connected(server: StubServer, answer_lookup: AnswerLookup) -> None:
+async def test_name_with_refused_address_is_not_contacted(server: StubServer, answer_lookup: AnswerLookup) -> None:
     answer_lookup(["127.0.0.1", "127.0.0.2"])
     with pytest.raises(EgressRefused, match=r"127\.0\.0\.2"):
         await Egress(ONLY_ONE).get(server.url(host="name.example"))
@@ -418,7 +418,7 @@ async def test_concurrent_lookups_of_a_name_share_one_answer(
 
 
 @pytest.mark.anyio
-async def test_redirect_to_refused_address_is_never_connected(server: StubServer) -> None:
+async def test_redirect_to_refused_address_is_never_followed(server: StubServer) -> None:
     async with stub_server("127.0.0.2") as private_server:
         server.answers["/"] = redirect(private_server.url("/admin"))
         egress_guard = Egress(ONLY_ONE)

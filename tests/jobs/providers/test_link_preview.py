@@ -76,7 +76,7 @@ async def test_relative_image_resolves_against_final_url(
         (403, b"<title>Forbidden</title>", "text/html"),
     ],
 )
-async def test_page_without_title_has_no_preview(
+async def test_page_without_html_title_or_success_has_no_preview(
     server: StubServer, status: int, body: bytes, content_type: str
 ) -> None:
     server.answers["/"] = respond(body, status, content_type)
@@ -248,7 +248,7 @@ def test_image_is_an_absolute_web_url_or_none(content: str, image: str | None) -
     assert preview_of(f'<meta property="og:image" content="{content}">').get("image") == image
 
 
-def test_secure_image_precedes_others_and_twitter_is_last() -> None:
+def test_secure_image_is_preferred_and_twitter_image_is_last() -> None:
     twitter = "<meta name=twitter:image content=/t.png>"
     plain = "<meta property=og:image content=/p.png>"
     secure = "<meta property=og:image:secure_url content=/s.png>"

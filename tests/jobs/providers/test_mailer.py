@@ -4,6 +4,7 @@ import asyncio
 import email
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from email import policy
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from typing import Any
 import pytest
 from aiosmtpd.smtp import SMTP
 
+from jobs.providers.mail_files import RECIPIENT
 from jobs.providers.mailer import Mail, MailDelayed, Mailer, MailRefused
+from storage.ids import UserKey
 
 pytestmark = pytest.mark.anyio
 
@@ -91,6 +94,16 @@ async def test_mail_without_recipient_is_refused(inbox: RecordingSmtpHandler, tm
         with pytest.raises(MailRefused):
             await Mailer(url, "noroshi@example.org", tmp_path).send(Mail("Ann", None, "s", "t"), "id1")
     assert inbox.mails == []
+
+
+async def test_only_stored_mails_name_the_recipient(inbox: RecordingSmtpHandler, tmp_path: Path) -> None:
+    mail = replace(MAIL, recipient=UserKey("acme", "ann " * 40))
+    async with smtp(inbox) as url:
+        for mailer in (Mailer(url, "noroshi@example.org", tmp_path), Mailer(None, "noroshi@example.org", tmp_path)):
+            await mailer.send(mail, "id1")
+    ((_, sent),) = inbox.mails
+    stored = email.message_from_bytes((tmp_path / "id1.eml").read_bytes(), policy=policy.default)
+    assert (sent[RECIPIENT], stored[RECIPIENT]) == (None, "acme/" + "ann%20" * 40)
 
 
 async def test_mails_without_smtp_server_are_files(tmp_path: Path) -> None:

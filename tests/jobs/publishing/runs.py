@@ -8,7 +8,7 @@ from jobs.providers.social.bluesky import Bluesky
 from jobs.providers.social.http import CALL_TIMEOUT_S, HttpClient
 from jobs.providers.social.instagram import Instagram
 from jobs.providers.social.mastodon import Mastodon
-from jobs.providers.social.registry import Networks
+from jobs.providers.social.registry import NetworkClients
 from jobs.providers.social.sandbox import Sandbox
 from jobs.providers.social.webhook import WebhookNetwork
 from jobs.providers.social.x import X
@@ -22,11 +22,11 @@ from tests.storage.publishing.scenario import PublishingScenario
 from tests.twins.bluesky import BlueskyTwin
 from tests.twins.instagram import InstagramTwin
 from tests.twins.mastodon import MastodonTwin
-from tests.twins.twin import Twin, running_twin
+from tests.twins.twin import NetworkTwin, running_twin
 from tests.twins.webhook import WebhookTwin
 from tests.twins.x import XTwin
 
-TWINS: dict[Network, type[Twin]] = {
+TWINS: dict[Network, type[NetworkTwin]] = {
     Network.MASTODON: MastodonTwin,
     Network.INSTAGRAM: InstagramTwin,
     Network.BLUESKY: BlueskyTwin,
@@ -42,7 +42,7 @@ SECRETS = {
 }
 
 
-def quick_networks(stores: Stores, egress: Egress, call_timeout_s: float = CALL_TIMEOUT_S) -> Networks:
+def quick_networks(stores: Stores, egress: Egress, call_timeout_s: float = CALL_TIMEOUT_S) -> NetworkClients:
     """Returns all networks, with short polling intervals."""
     http = HttpClient(egress, call_timeout_s)
     return {
@@ -58,7 +58,7 @@ def quick_networks(stores: Stores, egress: Egress, call_timeout_s: float = CALL_
 @asynccontextmanager
 async def connected_twin(
     scenario: PublishingScenario, network: Network
-) -> AsyncIterator[tuple[Twin, ConnectedAccount]]:
+) -> AsyncIterator[tuple[NetworkTwin, ConnectedAccount]]:
     """Starts the network's twin, and connects an account to it."""
     async with running_twin(TWINS[network]()) as twin:
         path = "/hook" if network is Network.WEBHOOK else ""

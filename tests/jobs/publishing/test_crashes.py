@@ -28,7 +28,7 @@ from storage.stores import Stores
 from tests.jobs.publishing.runs import connected_twin
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target
 from tests.twins.instagram import InstagramTwin
-from tests.twins.twin import Twin
+from tests.twins.twin import NetworkTwin
 
 pytestmark = pytest.mark.anyio
 
@@ -81,7 +81,7 @@ class CrashScenario:
     scenario: PublishingScenario
     publisher: PostPublisher
     has_internal: bool
-    networks: dict[Network, tuple[Twin, ConnectedAccount]]
+    networks: dict[Network, tuple[NetworkTwin, ConnectedAccount]]
 
     async def publish_with_crash(self, kill_at: int) -> int | None:
         """Kills a worker at step `kill_at`, lets another worker finish, and checks that each target got one post.

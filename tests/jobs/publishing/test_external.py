@@ -6,6 +6,7 @@ import pytest
 
 from jobs.providers.egress import Egress
 from jobs.providers.social.registry import all_networks
+from jobs.publishing.external import RETRY_S
 from jobs.publishing.publisher import PostPublisher
 from storage.publishing.networks import Network
 from storage.publishing.records import Publication, PublicationState, PublishingPhase
@@ -14,18 +15,18 @@ from storage.publishing.transitions import BeginAttempt
 from storage.secrets.credentials import CredentialCipher
 from tests.jobs.publishing.runs import TWINS, connected_twin, quick_networks, run_once, run_until_finished, run_uploads
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target
-from tests.storage.topic_scenario import poll_until_true
 from tests.twins.instagram import InstagramTwin
 from tests.twins.mastodon import MastodonTwin
-from tests.twins.twin import Fault
+from tests.twins.twin import NetworkFault
 from tests.twins.webhook import WebhookTwin
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
 S = PublicationState
 RECONCILABLE = [network for network in TWINS if network is not Network.X]
-FAULTS_AFTER_EFFECT = [Fault.FAIL_AFTER, Fault.CUT_AFTER]
-FAULTS_BEFORE_EFFECT = [Fault.FAIL_BEFORE, Fault.CUT_BEFORE]
+FAULTS_AFTER_EFFECT = [NetworkFault.FAIL_AFTER, NetworkFault.CUT_AFTER]
+FAULTS_BEFORE_EFFECT = [NetworkFault.FAIL_BEFORE, NetworkFault.CUT_BEFORE]
 
 
 def media_for(network: Network) -> Sequence[object]:
@@ -44,7 +45,7 @@ async def notification_kinds(scenario: PublishingScenario) -> list[str]:
 @pytest.mark.parametrize("fault", [*FAULTS_AFTER_EFFECT, *FAULTS_BEFORE_EFFECT])
 @pytest.mark.parametrize("network", RECONCILABLE)
 async def test_lost_answer_is_reconciled(
-    scenario: PublishingScenario, publisher: PostPublisher, network: Network, fault: Fault
+    scenario: PublishingScenario, publisher: PostPublisher, network: Network, fault: NetworkFault
 ) -> None:
     async with connected_twin(scenario, network) as (twin, account):
         twin.faults.append(fault)
@@ -64,7 +65,7 @@ async def test_unanswered_call_times_out_and_is_reconciled(
 ) -> None:
     short_timeout_publisher = PostPublisher(scenario.stores, quick_networks(scenario.stores, egress, call_timeout_s=2))
     async with connected_twin(scenario, Network.WEBHOOK) as (twin, account):
-        twin.faults.append(Fault.SILENT_AFTER)
+        twin.faults.append(NetworkFault.SILENT_AFTER)
         post = await scenario.schedule(account_target(account), in_s=-1)
         assert (await run_once(short_timeout_publisher, scenario, post)).state is S.UNKNOWN
         assert (await run_until_finished(publisher, scenario, post)).state is S.PUBLISHED
@@ -78,9 +79,12 @@ async def test_unanswered_call_times_out_and_is_reconciled(
 async def test_late_effect_is_published_once_and_never_failed(
     scenario: PublishingScenario, publisher: PostPublisher, network: Network, acts_last: bool
 ) -> None:
-    """The network acts on the first call just before the repeated call, or after the publication is finished."""
+    """The network acts late on the first call: just before the repeated call.
+
+    With `acts_last`, it acts only after the publication is finished.
+    """
     async with connected_twin(scenario, network) as (twin, account):
-        twin.faults.append(Fault.LATE)
+        twin.faults.append(NetworkFault.LATE)
         twin.acts_late_only_on_request = acts_last
         post = await scenario.schedule(account_target(account), in_s=-1, media=media_for(network))
         assert (await run_once(publisher, scenario, post)).state is S.UNKNOWN
@@ -93,7 +97,7 @@ async def test_late_effect_is_published_once_and_never_failed(
 
 async def test_late_effect_on_x_waits_for_person(scenario: PublishingScenario, publisher: PostPublisher) -> None:
     async with connected_twin(scenario, Network.X) as (twin, account):
-        twin.faults.append(Fault.LATE)
+        twin.faults.append(NetworkFault.LATE)
         post = await scenario.schedule(account_target(account), in_s=-1)
         assert (await run_until_finished(publisher, scenario, post)).state is S.UNKNOWN
         await twin.act_late()
@@ -102,10 +106,10 @@ async def test_late_effect_on_x_waits_for_person(scenario: PublishingScenario, p
         assert len(twin.ledger) == 1
 
 
-@pytest.mark.parametrize("fault", [Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.LATE])
+@pytest.mark.parametrize("fault", [NetworkFault.FAIL_BEFORE, NetworkFault.FAIL_AFTER, NetworkFault.LATE])
 @pytest.mark.parametrize("network", [Network.MASTODON, Network.INSTAGRAM])
-async def test_published_at_is_start_of_last_possible_call(
-    scenario: PublishingScenario, publisher: PostPublisher, network: Network, fault: Fault
+async def test_published_at_is_start_of_last_call_that_may_publish(
+    scenario: PublishingScenario, publisher: PostPublisher, network: Network, fault: NetworkFault
 ) -> None:
     async with connected_twin(scenario, network) as (twin, account):
         twin.faults.append(fault)
@@ -116,7 +120,7 @@ async def test_published_at_is_start_of_last_possible_call(
         finished = await run_until_finished(publisher, scenario, post)
         assert finished.state is S.PUBLISHED
         assert finished.lateness_ms is not None
-        is_looked_up = network is Network.INSTAGRAM and fault is Fault.FAIL_AFTER
+        is_looked_up = network is Network.INSTAGRAM and fault is NetworkFault.FAIL_AFTER
         assert (finished.lateness_ms < 40_000) == is_looked_up, finished
 
 
@@ -124,7 +128,7 @@ async def test_author_is_notified_once_of_unknown_past_deadline(
     scenario: PublishingScenario, publisher: PostPublisher
 ) -> None:
     async with connected_twin(scenario, Network.BLUESKY) as (twin, account):
-        twin.faults.extend([Fault.FAIL_AFTER] * 12)
+        twin.faults.extend([NetworkFault.FAIL_AFTER] * 12)
         post = await scenario.schedule(account_target(account), in_s=-1, max_lateness_s=200)
         for _ in range(11):
             await run_once(publisher, scenario, post)
@@ -142,7 +146,7 @@ async def test_author_is_notified_once_of_unknown_past_deadline(
 
 @pytest.mark.parametrize("fault", [*FAULTS_AFTER_EFFECT, *FAULTS_BEFORE_EFFECT])
 async def test_lost_answer_of_x_waits_for_person(
-    scenario: PublishingScenario, publisher: PostPublisher, fault: Fault
+    scenario: PublishingScenario, publisher: PostPublisher, fault: NetworkFault
 ) -> None:
     async with connected_twin(scenario, Network.X) as (twin, account):
         twin.faults.append(fault)
@@ -176,7 +180,7 @@ async def test_call_of_dead_worker_is_unknown_then_reconciled(
 async def test_key_past_retention_is_not_sent_again(scenario: PublishingScenario, publisher: PostPublisher) -> None:
     async with connected_twin(scenario, Network.MASTODON) as (twin, account):
         assert isinstance(twin, MastodonTwin)
-        twin.faults.append(Fault.CUT_AFTER)
+        twin.faults.append(NetworkFault.CUT_AFTER)
         post = await scenario.schedule(account_target(account), in_s=-1)
         await run_once(publisher, scenario, post)
         twin.retention_s = 0
@@ -192,7 +196,7 @@ async def test_repeated_unknown_outcome_is_reconciled_in_the_end(
     scenario: PublishingScenario, publisher: PostPublisher
 ) -> None:
     async with connected_twin(scenario, Network.WEBHOOK) as (twin, account):
-        twin.faults.extend([Fault.FAIL_AFTER] * 4)
+        twin.faults.extend([NetworkFault.FAIL_AFTER] * 4)
         post = await scenario.schedule(account_target(account), in_s=-1)
         assert (await run_until_finished(publisher, scenario, post)).state is S.PUBLISHED
         assert len(twin.ledger) == 1
@@ -201,7 +205,7 @@ async def test_repeated_unknown_outcome_is_reconciled_in_the_end(
 
 async def test_revoked_token_leaves_unknown_to_person(scenario: PublishingScenario, publisher: PostPublisher) -> None:
     async with connected_twin(scenario, Network.MASTODON) as (twin, account):
-        twin.faults.append(Fault.CUT_AFTER)
+        twin.faults.append(NetworkFault.CUT_AFTER)
         post = await scenario.schedule(account_target(account), in_s=-1)
         await run_once(publisher, scenario, post)
         twin.token = "another"
@@ -214,7 +218,7 @@ async def test_disconnected_account_leaves_unknown_to_person(
     scenario: PublishingScenario, publisher: PostPublisher
 ) -> None:
     async with connected_twin(scenario, Network.WEBHOOK) as (twin, account):
-        twin.faults.append(Fault.FAIL_AFTER)
+        twin.faults.append(NetworkFault.FAIL_AFTER)
         post = await scenario.schedule(account_target(account), in_s=-1)
         await run_once(publisher, scenario, post)
         await scenario.stores.accounts.disconnect(account)
@@ -228,6 +232,9 @@ async def test_refused_connection_is_tried_five_times(scenario: PublishingScenar
     post = await scenario.schedule(account_target(account), in_s=-1)
     first = await run_once(publisher, scenario, post)
     assert (first.state, outcomes(first)) == (S.PUBLISHING, ["NO_EFFECT"])
+    document = await scenario.stored_document(first)
+    pause = document["wake_at"] - document["step"]["at"]
+    assert 0.8 * RETRY_S[0] <= pause.total_seconds() <= 1.2 * RETRY_S[0]
     finished = await run_until_finished(publisher, scenario, post)
     assert finished.error is not None
     assert (finished.state, finished.error.code) == (S.FAILED, "UNREACHABLE")
@@ -236,7 +243,7 @@ async def test_refused_connection_is_tried_five_times(scenario: PublishingScenar
 
 async def test_busy_network_is_retried_after_its_delay(scenario: PublishingScenario, publisher: PostPublisher) -> None:
     async with connected_twin(scenario, Network.MASTODON) as (twin, account):
-        twin.faults.append(Fault.BUSY)
+        twin.faults.append(NetworkFault.BUSY)
         twin.busy_headers = {"Retry-After": "10"}
         post = await scenario.schedule(account_target(account), in_s=-1)
         await run_once(publisher, scenario, post)

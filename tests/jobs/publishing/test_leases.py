@@ -42,7 +42,7 @@ async def test_call_longer_than_lease_is_renewed() -> None:
     assert lease.began_at_s > began_s
 
 
-async def test_stopped_worker_verifies_claim_before_call() -> None:
+async def test_resumed_worker_verifies_claim_before_call() -> None:
     store = FakeClaimStore()
     async with ClaimLease(store.renew, 6, loop_time_s() - 20).hold():
         assert store.renewals == 1

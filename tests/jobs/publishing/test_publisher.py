@@ -8,6 +8,7 @@ import pytest
 from jobs.providers.egress import Egress
 from jobs.providers.social.sandbox import Sandbox
 from jobs.publishing.publisher import PostPublisher
+from storage.identity.audit import Actor
 from storage.identity.roles import Role
 from storage.publishing.networks import Network
 from storage.publishing.records import Publication, PublicationState, PublishingPhase, ScheduledPost
@@ -16,8 +17,8 @@ from storage.publishing.scheduling import ScheduledPostEdit
 from storage.publishing.transitions import BeginAttempt
 from tests.jobs.publishing.runs import TWINS, connected_twin, quick_networks, run_once, run_until_finished, run_uploads
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target
-from tests.storage.topic_scenario import poll_until_true
-from tests.twins.twin import Fault
+from tests.twins.twin import NetworkFault
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -135,6 +136,14 @@ async def test_rights_are_checked_at_due_moment(scenario: PublishingScenario, pu
     assert await scenario.messages() == []
 
 
+async def test_publication_to_archived_topic_fails(scenario: PublishingScenario, publisher: PostPublisher) -> None:
+    post = await scenario.schedule(in_s=-1)
+    actor = Actor(scenario.organization_id, "ann")
+    await scenario.stores.topics.set_archived(scenario.topic_scenario.topic.id, True, actor)
+    assert has_failed_as_forbidden(await run_once(publisher, scenario, post))
+    assert await scenario.messages() == []
+
+
 async def test_publication_to_disconnected_account_fails(
     scenario: PublishingScenario, publisher: PostPublisher
 ) -> None:
@@ -143,7 +152,7 @@ async def test_publication_to_disconnected_account_fails(
     due = await scenario.schedule(account_target(account), in_s=-1)
     await scenario.stores.accounts.disconnect(account)
     assert has_failed_as_forbidden(await run_once(publisher, scenario, due))
-    assert await scenario.stores.scheduled_posts.fail_waiting(account) == 1
+    assert await scenario.stores.scheduled_posts.fail_scheduled(account) == 1
     assert has_failed_as_forbidden(await scenario.publication(waiting_post))
 
 
@@ -188,9 +197,9 @@ async def test_preparation_of_dead_worker_is_continued(scenario: PublishingScena
     assert (await run_once(publisher, scenario, post)).state is S.PUBLISHED
 
 
-async def test_hanging_network_does_not_block_others(scenario: PublishingScenario, publisher: PostPublisher) -> None:
+async def test_hanging_network_blocks_no_other_target(scenario: PublishingScenario, publisher: PostPublisher) -> None:
     async with connected_twin(scenario, Network.MASTODON) as (twin, account):
-        twin.faults.extend([Fault.SILENT_BEFORE] * 10)
+        twin.faults.extend([NetworkFault.SILENT_BEFORE] * 10)
         hanging_posts = [await scenario.schedule(account_target(account), in_s=-1) for _ in range(10)]
         await publisher.sweep()
 

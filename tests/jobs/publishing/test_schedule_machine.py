@@ -1,12 +1,13 @@
 """Random sequences of edits, cancels, sweeps, crashes, faults and passing time, checked against a model.
 
-No post is published twice or early, and no cancelled post is published.
+No post is published twice or before it is due, and no cancelled post is published.
 """
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Coroutine
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from ipaddress import ip_network
 from typing import Any, ClassVar, TypeVar
@@ -32,14 +33,19 @@ from tests.databases import CREDENTIAL_KEYS
 from tests.jobs.publishing.runs import SECRETS, quick_networks
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target, create_publishing_scenario
 from tests.twins.instagram import InstagramTwin
-from tests.twins.twin import Fault, Twin, running_twin
+from tests.twins.twin import NetworkFault, NetworkTwin, running_twin
 from tests.twins.webhook import WebhookTwin
 from tests.twins.x import XTwin
 
 Result = TypeVar("Result")
 
 TARGETS = ["topic", "home", "hook", "x", "instagram"]
-FAULTS = st.sampled_from([Fault.FAIL_BEFORE, Fault.FAIL_AFTER, Fault.CUT_AFTER, Fault.LATE, Fault.BUSY])
+FAULTS = st.sampled_from(
+    [NetworkFault.FAIL_BEFORE, NetworkFault.FAIL_AFTER, NetworkFault.CUT_AFTER, NetworkFault.LATE, NetworkFault.BUSY]
+)
+DUE_S = -0.5
+"""A post is due if the model's `due_in_s` is less than this."""
+
 OPEN_STATES = {PublicationState.SCHEDULED, PublicationState.PUBLISHING, PublicationState.UNKNOWN}
 
 
@@ -59,7 +65,14 @@ class PostModel:
     text: str
     due_in_s: float
     is_cancelled: bool = False
-    texts: set[str] = field(default_factory=set)
+
+
+@dataclass
+class ClaimedPublication:
+    """A publication that a slow worker has claimed. `due_in_s` is the due moment at the time of the claim."""
+
+    publication: Publication
+    due_in_s: float
 
 
 class ScheduleMachine(RuleBasedStateMachine):
@@ -72,7 +85,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         super().__init__()
         self.number = 0
         self.models: dict[int, PostModel] = {}
-        self.claimed_publications: list[Publication] = []
+        self.claimed_publications: list[ClaimedPublication] = []
         self.run(self.set_up())
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
@@ -86,7 +99,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         self.publisher = PostPublisher(stores, quick_networks(stores, self.egress))
         instagram_twin = InstagramTwin()
         instagram_twin.quota = 1000
-        self.twins: dict[str, Twin] = {"hook": WebhookTwin(), "x": XTwin(), "instagram": instagram_twin}
+        self.twins: dict[str, NetworkTwin] = {"hook": WebhookTwin(), "x": XTwin(), "instagram": instagram_twin}
         self.running_twins = [running_twin(twin) for twin in self.twins.values()]
         for each in self.running_twins:
             await each.__aenter__()
@@ -111,7 +124,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         text = f"post {self.number}"
         media = [IMAGE] if target_name == "instagram" else []
         post = self.run(self.scenario.schedule(self.targets[target_name], in_s=due_in_s, text=text, media=media))
-        self.models[self.number] = PostModel(post.id, text, due_in_s, texts={text})
+        self.models[self.number] = PostModel(post.id, text, due_in_s)
         return self.number
 
     @rule(number=posts, due_in_s=st.sampled_from([None, 3.0, 60.0]))
@@ -128,7 +141,6 @@ class ScheduleMachine(RuleBasedStateMachine):
         except Conflict:
             return
         model.text = text
-        model.texts = {text}
         model.due_in_s = model.due_in_s if due_in_s is None else due_in_s
 
     @rule(number=posts)
@@ -145,18 +157,22 @@ class ScheduleMachine(RuleBasedStateMachine):
         self.run(self.scenario.pass_time(seconds))
         for model in self.models.values():
             model.due_in_s -= seconds
+        for each in self.claimed_publications:
+            each.due_in_s -= seconds
 
     @rule()
     def claim(self) -> None:
         """Lets a slow worker claim the due publications. The worker continues in `publish_claimed`."""
-        self.claimed_publications += self.run(self.scenario.stores.claims.claim(100))
+        claimed = self.run(self.scenario.stores.claims.claim(100))
+        self.claimed_publications += [ClaimedPublication(each, self.due_in_s(each)) for each in claimed]
 
     @rule(times=st.integers(1, 3))
     def publish_claimed(self, times: int) -> None:
-        """Lets the slow worker continue `times` times. It may have lost its claims by then."""
+        """Lets the slow worker continue `times` times. It may have lost its claims by then, for example to an edit."""
         claimed, self.claimed_publications = self.claimed_publications, []
-        due = [each for each in claimed for _ in range(times) if self.is_due(each)]
+        due = [each.publication for each in claimed for _ in range(times) if each.due_in_s < DUE_S]
         self.run(_gather(self.publish(each) for each in due))
+        self.run(self._check_due_moments())
 
     async def publish(self, publication: Publication) -> None:
         """Publishes as the publisher does once the publication is due."""
@@ -167,8 +183,12 @@ class ScheduleMachine(RuleBasedStateMachine):
 
     def is_due(self, publication: Publication) -> bool:
         """Returns whether the publication is due. The publisher would wait in real time until it is."""
-        model = next((each for each in self.models.values() if each.post_id == publication.scheduled_post_id), None)
-        return model is not None and model.due_in_s < -0.5
+        return self.due_in_s(publication) < DUE_S
+
+    def due_in_s(self, publication: Publication) -> float:
+        """Returns when the publication is due, by the model; infinite for a publication of another organization."""
+        models = (each for each in self.models.values() if each.post_id == publication.scheduled_post_id)
+        return next((each.due_in_s for each in models), math.inf)
 
     @rule(steps=st.integers(1, 30))
     def crash(self, steps: int) -> None:
@@ -176,6 +196,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         for publication in self.run(self.scenario.stores.claims.claim(100)):
             if self.is_due(publication):
                 self.run(self._crash(publication, steps))
+        self.run(self._check_due_moments())
 
     async def _crash(self, publication: Publication, steps: int) -> None:
         stores = self.scenario.stores
@@ -195,9 +216,10 @@ class ScheduleMachine(RuleBasedStateMachine):
         claims = [self.scenario.stores.claims.claim(100) for _ in range(count)]
         publications = [each for claimed in await asyncio.gather(*claims) for each in claimed]
         await _gather(self.publish(each) for each in publications if self.is_due(each))
+        await self._check_due_moments()
 
     @rule(name=st.sampled_from(["hook", "x", "instagram"]), fault=FAULTS)
-    def fail(self, name: str, fault: Fault) -> None:
+    def fail(self, name: str, fault: NetworkFault) -> None:
         """Makes the next call to the twin fail."""
         self.twins[name].faults.append(fault)
 
@@ -220,11 +242,21 @@ class ScheduleMachine(RuleBasedStateMachine):
         for each in self.running_twins:
             await each.__aexit__(None, None, None)
 
-    async def _check(self) -> None:
+    async def _published_texts(self) -> Counter[str]:
+        """Returns the texts of all published posts, with the number of times each was published."""
         published_texts = Counter(post.text for twin in self.twins.values() for post in twin.ledger)
         published_texts.update(message["text"] for message in await self.scenario.messages())
         query = {"_id.o": self.scenario.organization_id}
         published_texts.update([post["text"] async for post in self.scenario.stores.mongo["posts"].find(query)])
+        return published_texts
+
+    async def _check_due_moments(self) -> None:
+        published_texts = await self._published_texts()
+        early = [each for each in self.models.values() if published_texts[each.text] and each.due_in_s >= 0]
+        assert early == [], "A post was published before it was due."
+
+    async def _check(self) -> None:
+        published_texts = await self._published_texts()
         assert [text for text, count in published_texts.items() if count > 1] == [], "A post was published twice."
         for model in self.models.values():
             (publication,) = await self.scenario.stores.scheduled_posts.publications_of(model.post_id)

@@ -14,9 +14,9 @@ from storage.publishing.scheduling import ScheduledPostEdit
 from tests.jobs.providers.stub_server import StubServer, respond, stub_server
 from tests.jobs.publishing.runs import connected_twin, run_once, run_until_finished, run_uploads
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target
-from tests.storage.topic_scenario import poll_until_true
 from tests.twins.instagram import InstagramTwin
 from tests.twins.mastodon import MastodonTwin
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -62,7 +62,7 @@ async def test_missing_media_are_uploaded_at_due_moment(
         assert len(twin.ledger) == 1
 
 
-async def test_edited_post_is_uploaded_again(scenario: PublishingScenario, publisher: PostPublisher) -> None:
+async def test_media_of_edited_post_are_uploaded_again(scenario: PublishingScenario, publisher: PostPublisher) -> None:
     async with connected_twin(scenario, Network.INSTAGRAM) as (twin, account):
         assert isinstance(twin, InstagramTwin)
         post = await scenario.schedule(account_target(account), in_s=300, media=[IMAGE])
@@ -120,7 +120,7 @@ async def test_media_at_private_address_are_refused(scenario: PublishingScenario
         assert twin.ledger == []
 
 
-async def test_slow_uploads_do_not_block_others(
+async def test_slow_uploads_do_not_block_uploads_to_other_network(
     scenario: PublishingScenario, publisher: PostPublisher, media: StubServer
 ) -> None:
     async with (

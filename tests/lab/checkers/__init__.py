@@ -7,11 +7,11 @@ from tests.lab.history import History
 
 
 @dataclass(frozen=True)
-class CheckResult:
+class CheckerResult:
     """The result of a checker: how many facts it checked, and a description of each violation."""
 
     checked: int
     violations: list[str]
 
 
-Checker = Callable[[History], CheckResult]
+Checker = Callable[[History], CheckerResult]

@@ -3,14 +3,14 @@
 from collections import Counter
 from typing import Any
 
-from tests.lab.checkers import CheckResult
+from tests.lab.checkers import CheckerResult
 from tests.lab.history import History, select
 
-Call = tuple[str, float, float | None]
+RecordedCall = tuple[str, float, float | None]
 """Number, begin, and end if the call has ended."""
 
 
-def calls_stay_within_limits(history: History) -> CheckResult:
+def calls_stay_within_limits(history: History) -> CheckerResult:
     """The active calls never exceed their limit, and neither do the starts in any rolling second."""
     violations, calls = [], _calls(history)
     for limits in select(history, "setCallLimits"):
@@ -23,11 +23,11 @@ def calls_stay_within_limits(history: History) -> CheckResult:
         for first, last in zip(starts, starts[per_second:], strict=False):
             if last - first < 1.0:
                 violations.append(f"{per_second + 1} calls started in {last - first:.3f} s")
-    return CheckResult(len(calls), violations)
+    return CheckerResult(len(calls), violations)
 
 
-def numbers_are_called_once(history: History) -> CheckResult:
-    """No number is called twice. Blocked numbers, and numbers of refused jobs or closed windows, are not called."""
+def numbers_are_called_once(history: History) -> CheckerResult:
+    """No number is called twice. Numbers that are blocked, of a refused job, or of a closed window are not called."""
     allowed: set[str] = set()
     forbidden: set[str] = set()
     for operation in select(history, "launch", outcome=None):
@@ -38,10 +38,10 @@ def numbers_are_called_once(history: History) -> CheckResult:
     violations = [f"{number} was called {count} times" for number, count in counts.items() if count > 1]
     violations += [f"{number} was called and must not be" for number in counts if number in forbidden]
     violations += [f"{number} was called for no job" for number in counts if number not in allowed]
-    return CheckResult(len(counts), violations)
+    return CheckerResult(len(counts), violations)
 
 
-def states_of_calls_are_true(history: History) -> CheckResult:
+def states_of_calls_are_true(history: History) -> CheckerResult:
     """In the end each job is completed, its tasks agree with the calls of the twin, and no call is active."""
     called, violations, checked = {number for number, *_ in _calls(history)}, [], 0
     jobs: dict[str, Any] = {
@@ -66,10 +66,10 @@ def states_of_calls_are_true(history: History) -> CheckResult:
         violations += [f"{name} was acknowledged and is lost" for name in sorted(launched - jobs.keys())]
         if operation["result"] and all(job["state"] == "COMPLETED" for job in jobs.values()):
             violations.append(f"{operation['result']} calls are active after the end of all jobs")
-    return CheckResult(checked, violations)
+    return CheckerResult(checked, violations)
 
 
-def _calls(history: History) -> list[Call]:
+def _calls(history: History) -> list[RecordedCall]:
     return [
         (number, begin, end) for operation in select(history, "calls") for number, begin, end in operation["result"]
     ]

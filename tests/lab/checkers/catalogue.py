@@ -1,6 +1,17 @@
 """The checkers by the name in the table of a run."""
 
-from tests.lab.checkers import Checker, answers, calls, feeds, mail, members, pages, publications, subscriptions
+from tests.lab.checkers import (
+    Checker,
+    answers,
+    calls,
+    conversations,
+    feeds,
+    mail,
+    members,
+    pages,
+    publications,
+    subscriptions,
+)
 
 CHECKERS: dict[str, Checker] = {
     "pages hold acknowledged messages": pages.pages_hold_acknowledged_messages,
@@ -15,6 +26,11 @@ CHECKERS: dict[str, Checker] = {
     "reactions are exact": members.reactions_are_exact,
     "members are exact": members.members_are_exact,
     "read marks never move back": members.read_marks_never_move_back,
+    "strangers learn nothing": conversations.strangers_learn_nothing,
+    "strangers write one message": conversations.strangers_write_one_message,
+    "messages have one thread": conversations.messages_have_one_thread,
+    "reply counts are exact": conversations.reply_counts_are_exact,
+    "acknowledged messages are found": conversations.acknowledged_messages_are_found,
     "feeds hold every post once": feeds.feeds_hold_every_post_once,
     "authors see their posts at once": feeds.authors_see_their_posts_at_once,
     "feeds are in order": feeds.feeds_are_in_order,

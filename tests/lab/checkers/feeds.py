@@ -4,14 +4,14 @@ from collections import Counter, defaultdict
 from collections.abc import Collection
 from itertools import pairwise
 
-from tests.lab.checkers import CheckResult
+from tests.lab.checkers import CheckerResult
 from tests.lab.history import FINAL, History, select
 
 KEPT_POSTS = 800
 """The newest posts that a home feed keeps: docs/semantics.md, 4."""
 
 
-def feeds_hold_every_post_once(history: History) -> CheckResult:
+def feeds_hold_every_post_once(history: History) -> CheckerResult:
     """At the end a feed holds the newest acknowledged posts of the reader's followees once, and no other posts."""
     _, possible = _posts(history)
     follows: dict[str, set[str]] = defaultdict(set)
@@ -29,7 +29,7 @@ def feeds_hold_every_post_once(history: History) -> CheckResult:
         violations += [f"{reader}'s feed lacks {text}" for text in sorted(expected - texts.keys())]
         violations += [f"{reader}'s feed holds {text}" for text in sorted(texts.keys() - allowed)]
         violations += [f"{reader}'s feed holds {text} {count} times" for text, count in texts.items() if count > 1]
-    return CheckResult(checked, violations)
+    return CheckerResult(checked, violations)
 
 
 def kept_posts(history: History, authors: Collection[str]) -> set[str]:
@@ -45,7 +45,7 @@ def kept_posts(history: History, authors: Collection[str]) -> set[str]:
     return set(newest[: max(0, KEPT_POSTS - len(possible - acknowledged.keys()))])
 
 
-def authors_see_their_posts_at_once(history: History) -> CheckResult:
+def authors_see_their_posts_at_once(history: History) -> CheckerResult:
     """The newest page of an author's own feed holds each post that was acknowledged before the page was requested.
 
     A full page need not hold posts that are older than its oldest post.
@@ -63,10 +63,10 @@ def authors_see_their_posts_at_once(history: History) -> CheckResult:
         checked += len(expected)
         missing = [text for text in expected if text not in texts]
         violations += [f"{operation['process']}'s feed at {operation['begin']:.3f} lacks {text}" for text in missing]
-    return CheckResult(checked, violations)
+    return CheckerResult(checked, violations)
 
 
-def feeds_are_in_order(history: History) -> CheckResult:
+def feeds_are_in_order(history: History) -> CheckerResult:
     """Timestamps of a page of a feed are distinct and in the order that its bounds require."""
     violations, checked = [], 0
     for operation in select(history, "homeFeed"):
@@ -77,13 +77,14 @@ def feeds_are_in_order(history: History) -> CheckResult:
             violations.append(
                 f"{operation['process']}'s feed at {operation['begin']:.3f} is not in order: {timestamps}"
             )
-    return CheckResult(checked, violations)
+    return CheckerResult(checked, violations)
 
 
-def arrivals_are_reported(history: History) -> CheckResult:
+def arrivals_are_reported(history: History) -> CheckerResult:
     """A subscriber who always resumes receives each post that was created after the first StreamReady.
 
-    This holds for authors whom the subscriber followed before. No event is repeated within one subscription.
+    Only posts of authors whom the subscriber followed before that StreamReady count. No event is repeated within one
+    subscription.
     """
     violations, checked = [], 0
     acknowledged, _ = _posts(history)
@@ -108,10 +109,10 @@ def arrivals_are_reported(history: History) -> CheckResult:
             violations += [
                 f"{reader} received an event {n} times at {operation['begin']:.3f}" for _, n in repeated if n > 1
             ]
-    return CheckResult(checked, violations)
+    return CheckerResult(checked, violations)
 
 
-def feed_subscriptions_are_resumed(history: History) -> CheckResult:
+def feed_subscriptions_are_resumed(history: History) -> CheckerResult:
     """A subscription to a home feed with a cursor of the run is resumed."""
     operations = [
         operation for operation in select(history, "homeSubscription") if operation["arguments"]["since"] is not None
@@ -121,11 +122,11 @@ def feed_subscriptions_are_resumed(history: History) -> CheckResult:
         for operation in operations
         if not operation["result"]["resumed"]
     ]
-    return CheckResult(len(operations), [f"{each} was not resumed" for each in lost])
+    return CheckerResult(len(operations), [f"{each} was not resumed" for each in lost])
 
 
-def follower_counts_are_exact(history: History) -> CheckResult:
-    """At the end `followerCount` is the number of readers who followed."""
+def follower_counts_are_exact(history: History) -> CheckerResult:
+    """At the end `followerCount` of an author is the number of readers who followed the author."""
     followers: dict[str, set[str]] = defaultdict(set)
     for operation in select(history, "follow"):
         followers[operation["arguments"]["author"]].add(operation["process"])
@@ -133,14 +134,14 @@ def follower_counts_are_exact(history: History) -> CheckResult:
     wrong = [
         operation for operation in operations if operation["result"] != len(followers[operation["arguments"]["user"]])
     ]
-    return CheckResult(
+    return CheckerResult(
         len(operations),
         [f"{operation['arguments']['user']} has {operation['result']} followers" for operation in wrong],
     )
 
 
 def _posts(history: History) -> tuple[dict[str, str], dict[str, str]]:
-    """Returns the authors of acknowledged posts, and of posts that may exist, by text."""
+    """Returns the author of each acknowledged post, and of each post that may exist, by the text of the post."""
     acknowledged, possible = {}, {}
     for operation in select(history, "createPost", outcome=None):
         if operation["outcome"] == "ok":

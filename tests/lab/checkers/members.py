@@ -3,14 +3,14 @@
 from collections import Counter, defaultdict
 from typing import Any
 
-from tests.lab.checkers import CheckResult
+from tests.lab.checkers import CheckerResult
 from tests.lab.history import History, select
 
 
-def reactions_are_exact(history: History) -> CheckResult:
+def reactions_are_exact(history: History) -> CheckerResult:
     """At the end a reaction has the users whose last change added it, and its count is their number.
 
-    A user repeats a change until it succeeds, so the last change that was answered decides.
+    A user repeats a change until it succeeds, so the last successful change decides.
     """
     users_by_reaction: dict[tuple[str, str], set[str]] = defaultdict(set)
     for operation in select(history, "react"):
@@ -26,10 +26,10 @@ def reactions_are_exact(history: History) -> CheckResult:
         checked += len(expected)
         if shown != expected:
             violations.append(f"{message} has the reactions {shown} instead of {expected}")
-    return CheckResult(checked, violations)
+    return CheckerResult(checked, violations)
 
 
-def members_are_exact(history: History) -> CheckResult:
+def members_are_exact(history: History) -> CheckerResult:
     """At the end the members are the users whose last change was to join, and `memberCount` is their number."""
     members: set[str] = set()
     for operation in select(history, "membership"):
@@ -42,10 +42,10 @@ def members_are_exact(history: History) -> CheckResult:
         violations += [f"{each} is wrongly listed or missing" for each in sorted(wrong)]
         if operation["result"]["count"] != len(members):
             violations.append(f"memberCount is {operation['result']['count']} instead of {len(members)}")
-    return CheckResult(checked, violations)
+    return CheckerResult(checked, violations)
 
 
-def read_marks_never_move_back(history: History) -> CheckResult:
+def read_marks_never_move_back(history: History) -> CheckerResult:
     """A read mark is at or after every mark that was acknowledged and every mark that was read before."""
     violations, checked = [], 0
     marks: dict[tuple[str, str], int] = defaultdict(int)
@@ -56,4 +56,4 @@ def read_marks_never_move_back(history: History) -> CheckResult:
         if shown < at_least:
             violations.append(f"{key[0]}'s mark was {shown} at {operation['end']:.3f}, after {at_least}")
         marks[key] = max(at_least, shown)
-    return CheckResult(checked, violations)
+    return CheckerResult(checked, violations)

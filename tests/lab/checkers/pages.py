@@ -5,14 +5,14 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from tests.lab.checkers import CheckResult
-from tests.lab.history import FINAL, History, Operation, select
+from tests.lab.checkers import CheckerResult
+from tests.lab.history import FINAL, History, RecordedOperation, select
 
 NO_UPPER_BOUND = 2**62
 
 
 @dataclass
-class Topic:
+class TopicHistory:
     """All messages of a topic that anybody ever saw, and when each was acknowledged."""
 
     acknowledged_at: dict[int, float] = field(default_factory=dict)
@@ -29,9 +29,9 @@ class Topic:
         return self.timestamps[bisect_left(self.timestamps, low) : bisect_right(self.timestamps, high)]
 
 
-def topics(history: History) -> dict[str, Topic]:
+def topics(history: History) -> dict[str, TopicHistory]:
     """Returns the topics of the history by id."""
-    topics_by_id: dict[str, Topic] = defaultdict(Topic)
+    topics_by_id: dict[str, TopicHistory] = defaultdict(TopicHistory)
     for operation in select(history, "post"):
         topic = topics_by_id[operation["arguments"]["topic"]]
         topic.acknowledged_at.setdefault(operation["result"]["timestamp"], operation["end"])
@@ -48,7 +48,7 @@ def topics(history: History) -> dict[str, Topic]:
     return topics_by_id
 
 
-def covered_range(page: Operation) -> tuple[int, int]:
+def covered_range(page: RecordedOperation) -> tuple[int, int]:
     """Returns the closed range of timestamps of which the page must hold every message."""
     arguments, items = page["arguments"], [timestamp for timestamp, _ in page["result"]["items"]]
     oldest, latest, step = arguments["oldest"], arguments["latest"], 0 if arguments["inclusive"] else 1
@@ -59,7 +59,7 @@ def covered_range(page: Operation) -> tuple[int, int]:
     return (items[-1], high) if oldest is None else (low, items[-1])
 
 
-def pages_hold_acknowledged_messages(history: History) -> CheckResult:
+def pages_hold_acknowledged_messages(history: History) -> CheckerResult:
     """A message that was acknowledged before a page was requested is in the page if the page's range covers it."""
     topics_by_id, violations, checked = topics(history), [], 0
     for page in select(history, "page"):
@@ -70,10 +70,10 @@ def pages_hold_acknowledged_messages(history: History) -> CheckResult:
                 checked += 1
                 if timestamp not in items:
                     violations.append(f"{_name(page)} lacks {timestamp}, which was acknowledged before")
-    return CheckResult(checked, violations)
+    return CheckerResult(checked, violations)
 
 
-def no_smaller_timestamp_appears(history: History) -> CheckResult:
+def no_smaller_timestamp_appears(history: History) -> CheckerResult:
     """Each page holds every message up to its greatest timestamp, so no smaller timestamp appears later.
 
     "Every message" includes messages that only later operations return.
@@ -88,10 +88,10 @@ def no_smaller_timestamp_appears(history: History) -> CheckResult:
         ]
         checked += len(items)
         violations += [f"{_name(page)} lacks {each}, and holds {greatest}" for each in missing]
-    return CheckResult(checked, violations)
+    return CheckerResult(checked, violations)
 
 
-def pages_are_in_order(history: History) -> CheckResult:
+def pages_are_in_order(history: History) -> CheckerResult:
     """Timestamps of a page are distinct, in the order that its bounds require, and within its bounds."""
     violations, checked = [], 0
     for page in select(history, "page"):
@@ -103,11 +103,11 @@ def pages_are_in_order(history: History) -> CheckResult:
             violations.append(f"{_name(page)} is not in order: {timestamps}")
         if len(timestamps) > page["arguments"]["limit"] or any(not low <= each <= high for each in timestamps):
             violations.append(f"{_name(page)} holds more than was requested: {timestamps}")
-    return CheckResult(checked, violations)
+    return CheckerResult(checked, violations)
 
 
-def flags_of_pages_are_true(history: History) -> CheckResult:
-    """The flags are true if an older or newer message was acknowledged before, and false if none ever existed."""
+def flags_of_pages_are_true(history: History) -> CheckerResult:
+    """A flag is true if such a message, older or newer, was acknowledged before, and false if none ever existed."""
     topics_by_id, violations, checked = topics(history), [], 0
     for page in (page for page in select(history, "page") if page["result"]["items"]):
         topic, timestamps = topics_by_id[page["arguments"]["topic"]], [each for each, _ in page["result"]["items"]]
@@ -122,10 +122,10 @@ def flags_of_pages_are_true(history: History) -> CheckResult:
             acknowledged = [each for each in existing if topic.acknowledged_at.get(each, page["begin"]) < page["begin"]]
             if not page["result"][flag] and acknowledged:
                 violations.append(f"{_name(page)} says that no {flag} messages exist, and some were acknowledged")
-    return CheckResult(checked, violations)
+    return CheckerResult(checked, violations)
 
 
-def messages_are_stored_once(history: History) -> CheckResult:
+def messages_are_stored_once(history: History) -> CheckerResult:
     """An acknowledged text is stored once, a refused one never, and nobody ever sees it with another timestamp."""
     seen: dict[tuple[str, str], set[int]] = defaultdict(set)
     stored: set[tuple[str, str]] = set()
@@ -148,9 +148,9 @@ def messages_are_stored_once(history: History) -> CheckResult:
         f"{key[1]} was refused and is stored" for key in outcomes if outcomes[key] == {"fail"} and key in stored
     ]
     violations += [f"{key[1]} was never posted" for key in stored - outcomes.keys()]
-    return CheckResult(len(outcomes), violations)
+    return CheckerResult(len(outcomes), violations)
 
 
-def _name(page: Operation) -> str:
+def _name(page: RecordedOperation) -> str:
     shown = {name: value for name, value in page["arguments"].items() if value is not None and name != "topic"}
     return f"{page['process']}'s page {shown} at {page['begin']:.3f}"

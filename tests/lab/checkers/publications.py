@@ -3,14 +3,14 @@
 from collections import Counter, defaultdict
 from typing import Any
 
-from tests.lab.checkers import CheckResult
-from tests.lab.history import History, Operation, select
+from tests.lab.checkers import CheckerResult
+from tests.lab.history import History, RecordedOperation, select
 
 UNREACHABLE_CODES = {"UNREACHABLE"}
 """Error codes of publications whose network could not be reached."""
 
 
-def publications_happen_once(history: History) -> CheckResult:
+def publications_happen_once(history: History) -> CheckerResult:
     """An acknowledged post is published once, at its target only. An unacknowledged post is published at most once."""
     published = _published(history)
     scheduled = _scheduled(history)
@@ -25,10 +25,10 @@ def publications_happen_once(history: History) -> CheckResult:
         if outcomes == {"fail"} and places:
             violations.append(f"{text} was refused and was published")
     violations += [f"{text} was never scheduled and was published" for text in published]
-    return CheckResult(len(scheduled), violations)
+    return CheckerResult(len(scheduled), violations)
 
 
-def publications_are_never_early(history: History) -> CheckResult:
+def publications_are_never_early(history: History) -> CheckerResult:
     """Nothing is published before its due moment, by the clock of the twin or the timestamp of the message or post."""
     violations, checked = [], 0
     published = _published(history)
@@ -36,10 +36,10 @@ def publications_are_never_early(history: History) -> CheckResult:
         due = operations[0]["arguments"]["due"]
         checked += len(published.get(text, []))
         violations += [f"{text} was published {due - at:.6f} s early" for _, at in published.get(text, []) if at < due]
-    return CheckResult(checked, violations)
+    return CheckerResult(checked, violations)
 
 
-def states_of_publications_are_true(history: History) -> CheckResult:
+def states_of_publications_are_true(history: History) -> CheckerResult:
     """In the end a publication is PUBLISHED if and only if it was published, and no outcome stays unknown."""
     published, last = (
         _published(history),
@@ -52,17 +52,17 @@ def states_of_publications_are_true(history: History) -> CheckResult:
             violations.append(f"{text} is still {state}")
         elif (state == "PUBLISHED") != is_published:
             violations.append(f"{text} is {state}, and was {'' if is_published else 'not '}published")
-    return CheckResult(len(last), violations)
+    return CheckerResult(len(last), violations)
 
 
-def cancelled_posts_stay_unpublished(history: History) -> CheckResult:
+def cancelled_posts_stay_unpublished(history: History) -> CheckerResult:
     """A post whose cancellation was acknowledged is not published."""
     published, cancelled = (
         _published(history),
         [operation["arguments"]["text"] for operation in select(history, "cancel")],
     )
     wrong = [text for text in cancelled if text in published]
-    return CheckResult(len(cancelled), [f"{text} was cancelled and was published" for text in wrong])
+    return CheckerResult(len(cancelled), [f"{text} was cancelled and was published" for text in wrong])
 
 
 def _published(history: History) -> dict[str, list[tuple[str, float]]]:
@@ -74,8 +74,8 @@ def _published(history: History) -> dict[str, list[tuple[str, float]]]:
     return by_text
 
 
-def _scheduled(history: History) -> dict[str, list[Operation]]:
-    by_text: dict[str, list[Operation]] = defaultdict(list)
+def _scheduled(history: History) -> dict[str, list[RecordedOperation]]:
+    by_text: dict[str, list[RecordedOperation]] = defaultdict(list)
     for operation in select(history, "schedule", outcome=None):
         by_text[operation["arguments"]["text"]].append(operation)
     return by_text

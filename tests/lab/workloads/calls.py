@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.jobs.providers.telephony.twin import TelephonyTwin
 from tests.lab.history import FINAL, select
-from tests.lab.session import RETRY_S, Laboratory, Session
+from tests.lab.session import RETRY_S, Laboratory, WorkloadSession
 
 AREA = "calls"
 CONCURRENT, PER_SECOND = 6, 5
@@ -61,17 +61,17 @@ class CallsWorkload:
         calls = [[call.number, call.begun_at, call.ended_at] for call in self.telephony.calls.values()]
         self.laboratory.history.record(FINAL, AREA, "calls", {}, self.laboratory.history.now(), "ok", calls)
 
-    def _session(self) -> Session:
+    def _session(self) -> WorkloadSession:
         return self.laboratory.session("operator", AREA, "OPERATOR")
 
-    async def _open_jobs(self, session: Session) -> dict[str, str]:
+    async def _open_jobs(self, session: WorkloadSession) -> dict[str, str]:
         """Returns the names of jobs with an open window by id, also of those whose launch was not acknowledged."""
         launches = select(self.laboratory.history.operations, "launch", outcome=None)
         names = {operation["arguments"]["job"] for operation in launches if operation["arguments"]["open"]}
         jobs = await session.run_until_ok("callJobs", {}, JOBS, lambda page: page["items"])
         return {job["id"]: job["name"] for job in jobs if job["name"] in names}
 
-    async def _launch(self, session: Session, job: int) -> None:
+    async def _launch(self, session: WorkloadSession, job: int) -> None:
         numbers = [f"+8190{10_000_000 + 100 * job + n}" for n in range(NUMBERS_PER_JOB)]
         blocked = numbers[:2] if job % 2 else []
         if blocked:

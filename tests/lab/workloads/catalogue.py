@@ -7,6 +7,7 @@ from tests.lab.outside import OutsideServices
 from tests.lab.session import Laboratory
 from tests.lab.workloads.calls import CallsWorkload
 from tests.lab.workloads.chat import ChatWorkload
+from tests.lab.workloads.conversations import ConversationsWorkload
 from tests.lab.workloads.feed import FeedWorkload
 from tests.lab.workloads.mail import MailWorkload
 from tests.lab.workloads.publishing import PublishingWorkload
@@ -27,6 +28,7 @@ class Workload(Protocol):
 
 WORKLOADS: dict[str, Callable[[Laboratory, OutsideServices], Workload]] = {
     "chat": lambda laboratory, _: ChatWorkload(laboratory),
+    "conversations": lambda laboratory, _: ConversationsWorkload(laboratory),
     "feed": lambda laboratory, _: FeedWorkload(laboratory),
     "publishing": lambda laboratory, outside: PublishingWorkload(laboratory, outside.mastodon, outside.webhook),
     "calls": lambda laboratory, outside: CallsWorkload(laboratory, outside.telephony),

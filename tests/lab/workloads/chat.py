@@ -4,17 +4,14 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.lab.session import Laboratory, Session, micros, timestamp
+from tests.lab.session import Laboratory, WorkloadSession, micros, timestamp
+from tests.lab.workloads.topic_messages import POST, new_message, posted_message, read_all, read_page
 from tests.lab.workloads.topic_subscribers import TopicSubscriber
 
 AREA = "chat"
 POSTERS, PAGERS, SUBSCRIBERS, REACTORS, MARKERS, JOINERS = 3, 3, 2, 2, 2, 2
 TOPICS = 2
 EMOJIS = ("👍", "🔥", "🎉")
-POST = "mutation ($input: PostMessageInput!) { postMessage(input: $input) { id timestamp } }"
-PAGE = """query ($topic: ID!, $oldest: Timestamp, $latest: Timestamp, $limit: Int!, $inclusive: Boolean!) {
-  messages(topicId: $topic, oldest: $oldest, latest: $latest, limit: $limit, inclusive: $inclusive) {
-    items { timestamp text } hasOlder hasNewer } }"""
 REACTION = "mutation ($id: ID!, $emoji: String!) { %s(messageId: $id, emoji: $emoji) { id } }"
 REACTIONS = "query ($id: ID!) { message(id: $id) { reactions { emoji count users(limit: 50) { id } } } }"
 MARK = "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic, timestamp: $at) { readUpTo } }"
@@ -71,12 +68,12 @@ class ChatWorkload:
         for number, topic in enumerate(self.topics):
             text = f"last-{number}"
             await poster.run_until_ok(
-                "post", {"topic": topic, "text": text}, POST, _id_and_timestamp, input=_message(topic, text)
+                "post", {"topic": topic, "text": text}, POST, posted_message, input=new_message(topic, text)
             )
             readers = [each for each in self.subscribers if each.topic == topic]
             await asyncio.gather(*(each.read_until(text) for each in readers))
         founder = self._session("founder").as_final()
-        await asyncio.gather(*(self._read_all(founder, topic) for topic in self.topics))
+        await asyncio.gather(*(read_all(founder, topic) for topic in self.topics))
         for number in range(MARKERS):
             marker = self._session(f"marker{number}")
             await self._read_mark(marker, self.topics[number % TOPICS])
@@ -90,10 +87,10 @@ class ChatWorkload:
         ):
             await founder.run_until_ok("reactions", {"message": id_}, REACTIONS, _reactions, id=id_)
 
-    def _session(self, name: str) -> Session:
+    def _session(self, name: str) -> WorkloadSession:
         return self.laboratory.session(name, AREA)
 
-    async def _post(self, session: Session) -> None:
+    async def _post(self, session: WorkloadSession) -> None:
         number = 0
         while not self.laboratory.ended.is_set():
             number += 1
@@ -101,7 +98,7 @@ class ChatWorkload:
             for _ in range(session.rng.choice((1, 3, 10))):
                 arguments = {"topic": topic, "text": text}
                 outcome, result = await session.run(
-                    "post", arguments, POST, _id_and_timestamp, input=_message(topic, text)
+                    "post", arguments, POST, posted_message, input=new_message(topic, text)
                 )
                 if outcome == "ok":
                     self.posted.append((topic, result["id"], result["timestamp"]))
@@ -109,7 +106,7 @@ class ChatWorkload:
                 await self.laboratory.pause(session.rng.uniform(0.1, 1.0))
             await self.laboratory.pause(session.rng.uniform(0.02, 0.5))
 
-    async def _page_forward(self, session: Session, topic: str) -> None:
+    async def _page_forward(self, session: WorkloadSession, topic: str) -> None:
         position = 0
         while not self.laboratory.ended.is_set():
             limit = session.rng.choice((1, 3, 10, 50, 999))
@@ -118,7 +115,7 @@ class ChatWorkload:
                 position = page["items"][-1][0]
             await self.laboratory.pause(session.rng.uniform(0.02, 0.3))
 
-    async def _page_anywhere(self, session: Session) -> None:
+    async def _page_anywhere(self, session: WorkloadSession) -> None:
         while not self.laboratory.ended.is_set():
             topic, limit = session.rng.choice(self.topics), session.rng.choice((1, 5, 30, 200))
             bounds = sorted(session.rng.choice(self.posted)[2] for _ in range(2)) if self.posted else [0, 1]
@@ -135,7 +132,7 @@ class ChatWorkload:
             await read_page(session, topic, limit=limit, inclusive=inclusive, **arguments)
             await self.laboratory.pause(session.rng.uniform(0.02, 0.2))
 
-    async def _react(self, session: Session) -> None:
+    async def _react(self, session: WorkloadSession) -> None:
         while not self.laboratory.ended.is_set():
             if self.posted:
                 _, message, _ = session.rng.choice(self.posted[-20:])
@@ -147,7 +144,7 @@ class ChatWorkload:
                 await session.run_until_ok("react", arguments, REACTION % field_, id=message, emoji=emoji)
             await self.laboratory.pause(session.rng.uniform(0.1, 0.6))
 
-    async def _move_read_mark(self, session: Session, topic: str) -> None:
+    async def _move_read_mark(self, session: WorkloadSession, topic: str) -> None:
         while not self.laboratory.ended.is_set():
             if timestamps := [at for topic_id, _, at in self.posted[-50:] if topic_id == topic]:
                 at = session.rng.choice(timestamps)
@@ -156,55 +153,18 @@ class ChatWorkload:
                 await session.run("readUpTo", {"topic": topic}, READ_UP_TO, _read_up_to, topic=topic)
             await self.laboratory.pause(session.rng.uniform(0.2, 0.8))
 
-    async def _join_and_leave(self, session: Session) -> None:
+    async def _join_and_leave(self, session: WorkloadSession) -> None:
         change = "join"
         while not self.laboratory.ended.is_set():
             await self._change_membership(session, change)
             change = session.rng.choice(("join", "leave"))
             await self.laboratory.pause(session.rng.uniform(0.3, 1.5))
 
-    async def _change_membership(self, session: Session, change: str) -> None:
+    async def _change_membership(self, session: WorkloadSession, change: str) -> None:
         await session.run_until_ok("membership", {"change": change}, MEMBERSHIP % change, id=self.community)
 
-    async def _read_mark(self, session: Session, topic: str) -> None:
+    async def _read_mark(self, session: WorkloadSession, topic: str) -> None:
         await session.run_until_ok("readUpTo", {"topic": topic}, READ_UP_TO, _read_up_to, topic=topic)
-
-    async def _read_all(self, session: Session, topic: str) -> None:
-        position, has_newer = 0, True
-        while has_newer:
-            outcome, page = await read_page(session, topic, oldest=position, limit=999, inclusive=False)
-            if outcome == "ok":
-                position = page["items"][-1][0] if page["items"] else position
-                has_newer = page["newer"]
-
-
-async def read_page(
-    session: Session,
-    topic: str,
-    oldest: int | None = None,
-    latest: int | str | None = None,
-    limit: int = 50,
-    inclusive: bool = True,
-) -> tuple[str, Any]:
-    """Reads a page, and records its bounds and its messages as microseconds and texts."""
-    bounds = {"oldest": oldest, "latest": latest}
-    texts = {name: timestamp(value) if isinstance(value, int) else value for name, value in bounds.items()}
-    arguments = {"topic": topic, **bounds, "limit": limit, "inclusive": inclusive}
-    variables = {"topic": topic, **texts, "limit": limit, "inclusive": inclusive}
-    return await session.run("page", arguments, PAGE, _page, **variables)
-
-
-def _message(topic: str, text: str) -> dict[str, str]:
-    return {"topicId": topic, "text": text, "idempotencyKey": text}
-
-
-def _id_and_timestamp(message: dict[str, Any]) -> dict[str, Any]:
-    return {"id": message["id"], "timestamp": micros(message["timestamp"])}
-
-
-def _page(page: dict[str, Any]) -> dict[str, Any]:
-    items = [[micros(item["timestamp"]), item["text"]] for item in page["items"]]
-    return {"items": items, "older": page["hasOlder"], "newer": page["hasNewer"]}
 
 
 def _reactions(message: dict[str, Any]) -> list[Any]:

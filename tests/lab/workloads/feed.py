@@ -4,10 +4,10 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.client import Socket
+from tests.client import SubscriptionSocket
 from tests.lab.checkers.feeds import kept_posts
 from tests.lab.history import History, Outcome, select
-from tests.lab.session import RETRY_S, Laboratory, Session, micros, timestamp
+from tests.lab.session import RETRY_S, Laboratory, WorkloadSession, micros, timestamp
 from tests.lab.workloads.topic_subscribers import CONNECT_TIMEOUT_S, SOCKET_ERRORS
 
 AREA = "feed"
@@ -26,7 +26,7 @@ EVENTS = """subscription ($since: Cursor) { homeFeedEvents(since: $since) {
 class HomeSubscriber:
     """A reader who subscribes to the home feed, loses the socket, and resumes after the last received event."""
 
-    session: Session
+    session: WorkloadSession
     cursor: str | None = None
     received: set[str] = field(default_factory=set)
     first_ready: float | None = None
@@ -54,7 +54,7 @@ class HomeSubscriber:
         outcome: Outcome = "fail" if result["ready"] is None else "ok"
         self.session.history.record(self.session.process, AREA, "homeSubscription", arguments, begin, outcome, result)
 
-    async def _receive_event(self, socket: Socket, result: dict[str, Any]) -> None:
+    async def _receive_event(self, socket: SubscriptionSocket, result: dict[str, Any]) -> None:
         event = await socket.next_event()
         self.cursor = event["cursor"]
         if event["kind"] == "StreamReady":
@@ -67,7 +67,7 @@ class HomeSubscriber:
 
 @dataclass
 class FeedWorkload:
-    """Authors and readers. Reader n follows all authors from the beginning, except author n, whom they follow later."""
+    """Authors and readers. Reader n follows author n after some time, and all other authors from the beginning."""
 
     laboratory: Laboratory
     subscribers: list[HomeSubscriber] = field(default_factory=list)
@@ -118,10 +118,10 @@ class FeedWorkload:
             await subscriber.subscribe(20.0, expected)
         await self._read_all(session.as_final(), reader=f"reader{number}")
 
-    def _session(self, name: str) -> Session:
+    def _session(self, name: str) -> WorkloadSession:
         return self.laboratory.session(name, AREA)
 
-    async def _post(self, session: Session) -> None:
+    async def _post(self, session: WorkloadSession) -> None:
         number = 0
         while not self.laboratory.ended.is_set():
             number += 1
@@ -135,16 +135,16 @@ class FeedWorkload:
                 await self.laboratory.pause(session.rng.uniform(0.1, 1.0))
             await self.laboratory.pause(session.rng.uniform(0.2, 1.5))
 
-    async def _read(self, session: Session) -> None:
+    async def _read(self, session: WorkloadSession) -> None:
         while not self.laboratory.ended.is_set():
             await self._read_newest(session)
             await self.laboratory.pause(session.rng.uniform(0.2, 1.0))
 
-    async def _read_newest(self, session: Session) -> None:
+    async def _read_newest(self, session: WorkloadSession) -> None:
         arguments = {"oldest": None, "latest": "now", "limit": 20, "reader": session.process}
         await session.run("homeFeed", arguments, HOME, _feed_page, latest="now", limit=20)
 
-    async def _read_all(self, session: Session, reader: str | None = None) -> set[str]:
+    async def _read_all(self, session: WorkloadSession, reader: str | None = None) -> set[str]:
         """Reads the whole feed, and returns the texts."""
         position, has_newer, texts = 0, True, set()
         while has_newer:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.lab.session import RETRY_S, Laboratory, Session
+from tests.lab.session import RETRY_S, Laboratory, WorkloadSession
 
 AREA = "mail"
 SENDERS = 2
@@ -45,17 +45,17 @@ class MailWorkload:
             await asyncio.sleep(4 * RETRY_S)
         await session.as_final().run_until_ok("addressBook", {}, BOOK, _book, addresses=ADDRESSES)
 
-    def _session(self, name: str) -> Session:
+    def _session(self, name: str) -> WorkloadSession:
         return self.laboratory.session(name, AREA, "SERVICE")
 
-    async def _send(self, session: Session, sender: int) -> None:
+    async def _send(self, session: WorkloadSession, sender: int) -> None:
         number = 0
         earlier: list[Any] = []
         while not self.laboratory.ended.is_set():
             events = []
             for _ in range(session.rng.choice((1, 5, 30))):
                 number += 1
-                # Each event has a time of its own, a day before the run.
+                # Each event has a time of its own, in the day before the run.
                 seconds = session.rng.randrange(80_000) - 86_400 + (number * SENDERS + sender) / 100_000
                 kind = session.rng.choices(tuple(ANSWERS), (6, 3, 1))[0]
                 events.append([f"{session.process}-{number}", session.rng.choice(ADDRESSES), kind, seconds])
@@ -64,7 +64,7 @@ class MailWorkload:
             earlier = events[-20:]
             await self.laboratory.pause(session.rng.uniform(0.2, 1.0))
 
-    async def _record(self, session: Session, events: list[Any]) -> None:
+    async def _record(self, session: WorkloadSession, events: list[Any]) -> None:
         inputs = [
             {
                 "eventId": id_,
@@ -78,7 +78,7 @@ class MailWorkload:
         ]
         await session.run_until_ok("recordDeliveries", {"events": events}, RECORD, events=inputs)
 
-    async def _read(self, session: Session) -> None:
+    async def _read(self, session: WorkloadSession) -> None:
         while not self.laboratory.ended.is_set():
             await session.run("addressBook", {}, BOOK, _book, addresses=ADDRESSES)
             await self.laboratory.pause(session.rng.uniform(0.3, 1.0))

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.lab.history import FINAL
-from tests.lab.session import RETRY_S, Laboratory, Session, micros
+from tests.lab.session import RETRY_S, Laboratory, WorkloadSession, micros
 from tests.twins.mastodon import MastodonTwin
-from tests.twins.twin import Twin
+from tests.twins.twin import NetworkTwin
 from tests.twins.webhook import WebhookTwin
 
 AREA = "publishing"
@@ -33,8 +33,8 @@ class PublishingWorkload:
     """Authors with the role OPERATOR, the topic that they publish to, and the twins."""
 
     laboratory: Laboratory
-    mastodon: Twin
-    hook: Twin
+    mastodon: NetworkTwin
+    hook: NetworkTwin
     topic: str = ""
     accounts: dict[str, str] = field(default_factory=dict)
     scheduled: dict[str, str] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class PublishingWorkload:
             await asyncio.sleep(RETRY_S)
         await self._read_targets(session)
 
-    async def _read_targets(self, session: Session) -> None:
+    async def _read_targets(self, session: WorkloadSession) -> None:
         await self._read_all(session, "topic", MESSAGES, self.topic)
         for number in range(AUTHORS):
             await self._read_all(session, f"home of editor{number}", POSTS, f"editor{number}")
@@ -87,7 +87,7 @@ class PublishingWorkload:
             now = self.laboratory.history.now()
             self.laboratory.history.record(FINAL, AREA, "published", {"target": name}, now, "ok", posts)
 
-    async def _read_all(self, session: Session, target: str, query: str, id_: str) -> None:
+    async def _read_all(self, session: WorkloadSession, target: str, query: str, id_: str) -> None:
         oldest, items = "0.000000", [("", 0.0)]
         while items:
             arguments = {"target": target}
@@ -96,10 +96,10 @@ class PublishingWorkload:
                 microseconds = round(max(at for _, at in items) * 1_000_000)
                 oldest = f"{microseconds // 1_000_000}.{microseconds % 1_000_000:06d}"
 
-    def _session(self, name: str) -> Session:
+    def _session(self, name: str) -> WorkloadSession:
         return self.laboratory.session(name, AREA, "OPERATOR")
 
-    async def _schedule(self, session: Session) -> None:
+    async def _schedule(self, session: WorkloadSession) -> None:
         number = 0
         while not self.laboratory.ended.is_set():
             number += 1
@@ -110,7 +110,7 @@ class PublishingWorkload:
                 await session.run("cancel", {"text": text}, CANCEL, _states_and_errors, id=self.scheduled[text])
             await self.laboratory.pause(session.rng.uniform(0.2, 1.5))
 
-    async def _schedule_one(self, session: Session, text: str) -> None:
+    async def _schedule_one(self, session: WorkloadSession, text: str) -> None:
         due_at = self.laboratory.history.now() + session.rng.uniform(1, 12)
         due_at = round(due_at, 3)
         target = session.rng.choice(("topic", "home", "hook", "mastodon"))

@@ -6,10 +6,10 @@ from typing import Any
 
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
-from tests.client import GraphQLFailed, Socket
+from tests.client import GraphQLFailed, SubscriptionSocket
 from tests.e2e.chat_topic import cursor_position
 from tests.lab.history import Outcome
-from tests.lab.session import RETRY_S, Session, micros
+from tests.lab.session import RETRY_S, WorkloadSession, micros
 
 CONNECT_TIMEOUT_S = 15.0
 LAST_EVENT_TIMEOUT_S = 180.0
@@ -28,12 +28,12 @@ SOCKET_ERRORS = (ConnectionClosed, InvalidHandshake, OSError, TimeoutError, Grap
 class TopicSubscriber:
     """One subscriber. Each of its subscriptions is one operation of the history."""
 
-    session: Session
+    session: WorkloadSession
     topic: str
     cursor: str | None = None
 
     async def run(self) -> None:
-        """Subscribes again and again until the run ends. Ends some sockets after a few seconds."""
+        """Subscribes again and again until the run ends. Each subscription ends after 2 to 25 seconds."""
         while not self.session.laboratory.ended.is_set():
             await self._subscribe(self.session.rng.uniform(2, 25))
             await self.session.laboratory.pause(RETRY_S)
@@ -64,7 +64,7 @@ class TopicSubscriber:
         history.record(self.session.process, self.session.area, "subscription", arguments, begin, outcome, result)
         return bool(last_text) and any(event[3] == last_text for event in result["events"])
 
-    async def _receive_event(self, socket: Socket, result: dict[str, Any]) -> None:
+    async def _receive_event(self, socket: SubscriptionSocket, result: dict[str, Any]) -> None:
         event = await socket.next_event()
         now, self.cursor = self.session.history.now(), event["cursor"]
         if event["kind"] == "StreamReady":

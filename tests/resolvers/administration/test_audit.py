@@ -17,6 +17,9 @@ query ($since: DateTime, $action: AuditAction, $after: ID) {
   }
 }
 """
+BAN = """
+mutation ($community: ID!) { banMember(communityId: $community, userId: "bob", reason: "spam") { bannedAt } }
+"""
 
 
 async def test_audit_log_says_who_did_what_to_whom(sign_in: SignIn) -> None:
@@ -45,3 +48,18 @@ async def test_only_administrators_read_the_audit_log(sign_in: SignIn) -> None:
 async def test_unknown_entry_is_not_found(sign_in: SignIn) -> None:
     ada = await sign_in("ada", roles=[Role.ADMIN])
     assert await ada.code(AUDIT, after="nothing") == "NOT_FOUND"
+
+
+async def test_private_community_hides_reasons_from_non_members(sign_in: SignIn) -> None:
+    ada = await sign_in("ada", roles=[Role.ADMIN])
+    owner, _ = await sign_in("owl", roles=[Role.ADMIN]), await sign_in("bob")
+    for visibility in ("PUBLIC", "PRIVATE"):
+        community = await owner.create_community(visibility, visibility=visibility)
+        await owner.run(BAN, community=community)
+    reasons = []
+    for reader in (ada, owner):
+        found = (await reader.run(AUDIT, action="COMMUNITY_MEMBER_BANNED"))["auditLog"]
+        reasons.append(
+            [detail["value"] for entry in found for detail in entry["details"] if detail["name"] == "reason"]
+        )
+    assert reasons == [["spam"], ["spam", "spam"]]

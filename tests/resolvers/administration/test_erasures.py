@@ -46,8 +46,8 @@ async def test_only_administrators_erase_other_people(sign_in: SignIn) -> None:
         assert await other.code(ERASE, id="bob", handle="bob") == "FORBIDDEN"
         assert await other.code(ERASURES) == "FORBIDDEN"
     assert await Person(other.stores).code(ERASE, id="bob", handle="bob") == "UNAUTHENTICATED"
-    stranger = await sign_in("ada", "other", [Role.ADMIN])
-    assert await stranger.code(ERASE, id="bob", handle="bob") == "NOT_FOUND"
+    foreigner = await sign_in("ada", "other", [Role.ADMIN])
+    assert await foreigner.code(ERASE, id="bob", handle="bob") == "NOT_FOUND"
 
 
 async def test_administrator_erases_others_and_sees_the_progress(sign_in: SignIn) -> None:

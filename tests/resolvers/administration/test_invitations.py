@@ -3,7 +3,7 @@
 import pytest
 
 from storage.identity.roles import Role
-from tests.resolvers.people import SignIn
+from tests.resolvers.people import SignIn, until_outbox_is_empty
 
 pytestmark = pytest.mark.anyio
 
@@ -17,7 +17,9 @@ mutation ($input: CreateInvitationInput!) {
 """
 REVOKE = "mutation ($id: ID!) { done: revokeInvitation(id: $id) { state revokedAt } }"
 ACCEPT = "mutation ($token: String!) { done: acceptInvitation(token: $token) { id roles } }"
+NOTIFICATIONS = '{ notifications(latest: "now") { items { kind actor { id } community { name } } } }'
 LIST = "query ($after: ID) { invitations(after: $after) { id state uses creator { id } community { id } } }"
+COMMUNITIES = "{ done: invitations { communityId community { id } } }"
 
 
 def token_of(url: str) -> str:
@@ -32,7 +34,7 @@ async def test_only_administrators_invite(sign_in: SignIn) -> None:
         assert await other.code(REVOKE, id="x") == "FORBIDDEN"
 
 
-async def test_accepted_link_grants_role_and_counts(sign_in: SignIn) -> None:
+async def test_accepted_invitation_grants_role_and_counts_one_use(sign_in: SignIn) -> None:
     ada, bob = await sign_in("ada", roles=[Role.ADMIN]), await sign_in("bob")
     community = await ada.create_community("Hills")
     created = await ada.do(CREATE, input={"role": "OPERATOR", "communityId": community, "maxUses": 2})
@@ -50,6 +52,9 @@ async def test_accepted_link_grants_role_and_counts(sign_in: SignIn) -> None:
     for _ in range(2):
         accepted = await bob.do(ACCEPT, token=token_of(created["url"]))
         assert accepted == {"id": "bob", "roles": ["MEMBER", "OPERATOR"]}
+    await until_outbox_is_empty(ada.stores)
+    added = {"kind": "ADDED_TO_COMMUNITY", "actor": None, "community": {"name": "Hills"}}
+    assert (await bob.run(NOTIFICATIONS))["notifications"]["items"] == [added]
     (listed,) = (await ada.run(LIST))["invitations"]
     assert listed == {
         "id": created["invitation"]["id"],
@@ -64,7 +69,22 @@ async def test_accepted_link_grants_role_and_counts(sign_in: SignIn) -> None:
     assert await eve.code(ACCEPT, token="unknown") == "NOT_FOUND"
 
 
-async def test_repeated_key_shows_no_second_link(sign_in: SignIn) -> None:
+async def test_private_community_is_shown_to_its_members_only(sign_in: SignIn) -> None:
+    ada, boss = [await sign_in(id_, roles=[Role.ADMIN]) for id_ in ("ada", "boss")]
+    community = await ada.create_community("Cave", visibility="PRIVATE")
+    created = await ada.do(CREATE, input={"communityId": community})
+    assert created["invitation"]["community"] == {"name": "Cave"}
+    shown, hidden = {"communityId": community, "community": {"id": community}}, {"communityId": None, "community": None}
+    assert await boss.do(COMMUNITIES) == [hidden]
+    add = "mutation ($c: ID!, $u: ID!) { addMember(communityId: $c, userId: $u) { role } }"
+    await ada.run(add, c=community, u=boss.id)
+    assert await boss.do(COMMUNITIES) == [shown]
+    await boss.leave(community)
+    revoke = "mutation ($id: ID!) { done: revokeInvitation(id: $id) { communityId community { id } } }"
+    assert await boss.do(revoke, id=created["invitation"]["id"]) == hidden
+
+
+async def test_repeated_idempotency_key_shows_no_second_link(sign_in: SignIn) -> None:
     ada = await sign_in("ada", roles=[Role.ADMIN])
     first = await ada.do(CREATE, input={"idempotencyKey": "k", "email": "Bob@Example.org"})
     second = await ada.do(CREATE, input={"idempotencyKey": "k", "email": "Bob@Example.org"})

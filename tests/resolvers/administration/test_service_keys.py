@@ -2,6 +2,8 @@
 
 import pytest
 
+from storage.identity.audit import command_line_actor
+from storage.identity.keys.records import NewServiceKey
 from storage.identity.roles import Role
 from tests.resolvers.people import Answer, Person, SignIn
 
@@ -46,6 +48,19 @@ async def test_key_is_created_rotated_and_revoked(sign_in: SignIn) -> None:
     assert (await ada.run(LIST))["serviceKeys"] == [
         {"id": id_, "name": "Bot", "active": False, "lastUsedAt": None, "account": {"name": "Bot"}}
     ]
+
+
+async def test_key_outlives_its_creator_whom_the_list_names(sign_in: SignIn) -> None:
+    ada, boss = [await sign_in(id_, roles=[Role.ADMIN]) for id_ in ("ada", "boss")]
+    secret = (await create(ada))["secret"]
+    await ada.stores.service_keys.create(command_line_actor("acme"), NewServiceKey("By command", ["chat:read"]))
+    await boss.run('mutation { deactivateUser(userId: "ada", reason: "left") { id } }')
+    listed = (await boss.run("{ serviceKeys { name active createdBy { id deactivated } } }"))["serviceKeys"]
+    assert listed == [
+        {"name": "By command", "active": True, "createdBy": None},
+        {"name": "Bot", "active": True, "createdBy": {"id": "ada", "deactivated": True}},
+    ]
+    assert (await ada.stores.key_recognizer.recognize(secret)).account.name == "Bot"
 
 
 async def test_only_administrators_manage_keys(sign_in: SignIn) -> None:

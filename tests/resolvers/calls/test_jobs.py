@@ -92,6 +92,8 @@ async def test_checked_list_is_not_stored(ann: Person, stores: Stores) -> None:
     assert (await ann.do(CHECK, input=call_list()))["rows"] == 3
     check = await ann.do(CHECK, input=call_list("phone_number\na\nb\nc\n"))
     assert (check["rows"], check["rowErrorCount"], len(check["rowErrors"]), check["estimatedEndAt"]) == (3, 3, 2, None)
+    for csv in ("phone_number\n", "\n\nphone_number\n", "\nname\n1\n"):
+        assert (await ann.do(CHECK, input=call_list(csv)))["rows"] == 0
     assert await stores.mongo["call_jobs"].count_documents({}) == 0
     assert await stores.mongo["call_drafts"].count_documents({}) == 0
 
@@ -185,7 +187,7 @@ async def test_repeated_report_changes_nothing(ann: Person, stores: Stores) -> N
     [(-3600, 0.0), (0.04, 0.04), (3600, None)],
     ids=["before its start", "within", "in future"],
 )
-async def test_reported_end_is_limited_to_start_and_now(
+async def test_reported_end_is_kept_between_start_and_now(
     ann: Person, stores: Stores, after_s: float, expected_s: float | None
 ) -> None:
     await ann.do(LIMITS, input={"concurrentCalls": 1, "callsPerSecond": 100})
@@ -212,15 +214,15 @@ async def test_call_events_reach_operators_only(ann: Person, sign_in: SignIn, st
     bob = await sign_in("bob")
     async with ann.subscribed(JOB_EVENTS) as events:
         await ann.do(LIMITS, input={"concurrentCalls": 5, "callsPerSecond": 2.5})
-        assert await events.event() == {"kind": "CallLimitsChanged", "limits": {"concurrentCalls": 5}}
+        assert await events.next_event() == {"kind": "CallLimitsChanged", "limits": {"concurrentCalls": 5}}
         job = await ann.do(LAUNCH, input=call_list())
-        assert await events.event() == {"kind": "CallJobChanged", "job": {"id": job["id"], "state": "RUNNING"}}
+        assert await events.next_event() == {"kind": "CallJobChanged", "job": {"id": job["id"], "state": "RUNNING"}}
         call_id = await start_call(stores, job)
-        event = await events.event()
+        event = await events.next_event()
         assert event == {"kind": "CallTaskChanged", "task": {"phoneNumber": "+819012345678", "state": "DIALLING"}}
         end_report = {"callId": call_id, "sequence": 1, "event": "ENDED", "outcome": "ANSWERED"}
         await ann.do(REPORT, input=end_report)
-        kinds = [(await events.event())["kind"] for _ in range(2)]
+        kinds = [(await events.next_event())["kind"] for _ in range(2)]
         assert sorted(kinds) == ["CallJobChanged", "CallTaskChanged"]
     assert await bob.code(READ, id=job["id"]) == "FORBIDDEN"
     async for answer in bob.answers(JOB_EVENTS, job=job["id"]):

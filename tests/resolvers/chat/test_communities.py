@@ -179,7 +179,7 @@ async def test_community_topics_are_the_most_recently_active(chat: ChatScenario)
     assert (await chat.eve.run(LATEST, id=chat.community, limit=1))["community"]["topics"] == [{"title": "Nets"}]
 
 
-async def test_trending_topics_rank_the_whole_organization(chat: ChatScenario, sign_in: SignIn) -> None:
+async def test_trending_topics_are_ranked_by_number_of_people(chat: ChatScenario, sign_in: SignIn) -> None:
     nets, _ = await chat.ann.create_topic(chat.community, "Nets"), await chat.ann.create_topic(chat.community, "Quiet")
     await asyncio.gather(*(chat.bob.post(chat.topic) for _ in range(4)), *(chat.bob.post(nets) for _ in range(9)))
     assert (await chat.eve.run(TRENDING))["trendingTopics"] == []

@@ -22,6 +22,7 @@ subscription ($community: ID!, $since: Cursor) {
     ... on StreamReady { resumed }
     ... on TopicCreated { topic { title } }
     ... on TopicActivity { topic { title lastMessage { text } } }
+    ... on CommunityChanged { community { name archivedAt } }
   }
 }
 """
@@ -38,7 +39,7 @@ async def first_error_extensions(person: Person, query: str, **variables: Any) -
     return extensions
 
 
-async def test_new_subscription_starts_with_an_unresumed_position(chat: ChatScenario) -> None:
+async def test_new_subscription_starts_with_stream_ready(chat: ChatScenario) -> None:
     await chat.ann.post(chat.topic, "before")
     ready = (await first_answer(chat.bob, TOPIC_EVENTS, topic=chat.topic))["data"]["topicEvents"]
     assert (ready["type"], ready["resumed"]) == ("StreamReady", False)
@@ -48,24 +49,24 @@ async def test_new_subscription_starts_with_an_unresumed_position(chat: ChatScen
 async def test_every_change_of_a_message_is_emitted_in_order(chat: ChatScenario) -> None:
     async with chat.bob.subscribed(TOPIC_EVENTS, topic=chat.topic) as events:
         message = await chat.ann.post(chat.topic, "Ebb")
-        event = await events.event()
+        event = await events.next_event()
         assert (event["type"], event["message"]) == ("MessagePosted", message)
         edited_message = await chat.ann.do(EDIT, id=message["id"], text="Flood")
-        event = await events.event()
+        event = await events.next_event()
         assert (event["type"], event["message"]) == ("MessageEdited", edited_message)
         await chat.ann.run(REACT, id=message["id"], emoji="👍")
-        event = await events.event()
+        event = await events.next_event()
         assert event["type"] == "ReactionsChanged"
         assert event["message"]["reactions"][0]["reacted"] is False
         tombstone = await chat.ann.do(DELETE, id=message["id"])
-        event = await events.event()
+        event = await events.next_event()
         assert (event["type"], event["message"]) == ("MessageDeleted", tombstone)
 
 
 async def test_subscription_continues_after_its_cursor(chat: ChatScenario) -> None:
     async with chat.bob.subscribed(TOPIC_EVENTS, topic=chat.topic) as events:
         await chat.ann.post(chat.topic, "1")
-        cursor = (await events.event())["cursor"]
+        cursor = (await events.next_event())["cursor"]
     for text in ("2", "3"):
         await chat.ann.post(chat.topic, text)
     async with aclosing(chat.bob.answers(TOPIC_EVENTS, topic=chat.topic, since=cursor)) as answers:
@@ -81,7 +82,7 @@ async def test_replayed_events_never_contain_deleted_text(chat: ChatScenario) ->
     await chat.ann.run(EDIT, id=message["id"], text="Secret still")
     await chat.ann.run(DELETE, id=message["id"])
     async with chat.bob.subscribed(TOPIC_EVENTS, topic=chat.topic, since=ready["cursor"]) as events:
-        replayed = [await events.event() for _ in range(3)]
+        replayed = [await events.next_event() for _ in range(3)]
     assert [event["type"] for event in replayed] == ["MessagePosted", "MessageEdited", "MessageDeleted"]
     assert {event["message"]["text"] for event in replayed} == {""}
 
@@ -105,10 +106,10 @@ async def test_topic_events_need_membership_community_events_do_not(chat: ChatSc
     assert (await first_error_extensions(zoe, COMMUNITY_EVENTS, community=chat.community))["code"] == "NOT_FOUND"
     async with chat.eve.subscribed(COMMUNITY_EVENTS, community=chat.community) as events:
         await chat.ann.create_topic(chat.community, "Nets")
-        event = await events.event()
+        event = await events.next_event()
         assert (event["type"], event["topic"]) == ("TopicCreated", {"title": "Nets"})
         await chat.ann.post(chat.topic, "not for her")
-        event = await events.event()
+        event = await events.next_event()
         assert (event["type"], event["topic"]) == ("TopicActivity", {"title": "Tides", "lastMessage": None})
 
 
@@ -117,7 +118,7 @@ async def test_leaving_ends_the_subscription_within_five_seconds(chat: ChatScena
     async with chat.bob.subscribed(TOPIC_EVENTS, topic=chat.topic) as events:
         await chat.bob.leave(chat.community)
         with pytest.raises(GraphQLFailed) as error:
-            await events.event()
+            await events.next_event()
     assert error.value.codes == ["FORBIDDEN"]
 
 
@@ -125,9 +126,9 @@ async def test_topic_activity_is_emitted_at_most_once_a_second(chat: ChatScenari
     async with chat.bob.subscribed(COMMUNITY_EVENTS, community=chat.community) as events:
         await asyncio.gather(*(chat.ann.post(chat.topic, str(number)) for number in range(10)))
         await chat.ann.post(chat.topic, "last")
-        received = [await events.event()]
+        received = [await events.next_event()]
         while received[-1]["topic"]["lastMessage"] != {"text": "last"}:
-            received.append(await events.event())
+            received.append(await events.next_event())
     assert {event["type"] for event in received} == {"TopicActivity"}
     emitted_at = [datetime.fromisoformat(event["at"]) for event in received]
     assert all(later - earlier >= timedelta(seconds=1) for earlier, later in pairwise(emitted_at))

@@ -5,10 +5,12 @@ import asyncio
 import pytest
 
 from resolvers.chat.events import RECHECK_S
+from storage.chat import community_changes
+from storage.chat.memberships import removals_stream
 from storage.identity.audit import AuditFilter
 from tests.client import GraphQLFailed
 from tests.resolvers.chat.test_events import COMMUNITY_EVENTS
-from tests.resolvers.people import ChatScenario, Person
+from tests.resolvers.people import ChatScenario, Person, SignIn, until_outbox_is_empty
 
 pytestmark = pytest.mark.anyio
 
@@ -38,6 +40,15 @@ query ($id: ID!) { community(id: $id) { name memberCount joined members { id } t
 """
 TOPICS = 'query ($id: ID!) { communityTopics(communityId: $id, latest: "now") { items { id } } }'
 TOPIC = "query ($id: ID!) { topic(id: $id) { title } }"
+KICK = "mutation ($id: ID!, $user: ID!) { kickMember(communityId: $id, userId: $user) { id } }"
+NOTIFICATIONS = (
+    '{ notifications(latest: "now") { items { kind actor { id } community { id joined } message { id } } } }'
+)
+ARRIVALS = """
+subscription {
+  notificationEvents { ... on NotificationArrived { notification { kind community { id joined } } } }
+}
+"""
 USERS = 'query ($id: ID!) { users(query: "a", communityId: $id) { id } }'
 
 
@@ -51,8 +62,8 @@ async def requests(person: Person, community: str) -> list[tuple[str, str]]:
 
 
 async def test_owners_change_a_community(chat: ChatScenario) -> None:
-    done = await chat.ann.do(UPDATE, id=chat.community, name="Reef", visibility="LISTED")
-    assert (done["name"], done["visibility"]) == ("Reef", "LISTED")
+    changed = await chat.ann.do(UPDATE, id=chat.community, name="Reef", visibility="LISTED")
+    assert (changed["name"], changed["visibility"]) == ("Reef", "LISTED")
     assert await chat.bob.code(UPDATE, id=chat.community, name="Mine") == "FORBIDDEN"
     assert await chat.eve.code(UPDATE, id=chat.community, name="Mine") == "FORBIDDEN"
 
@@ -93,6 +104,17 @@ async def test_requests_are_approved_or_refused(chat: ChatScenario) -> None:
     assert await chat.eve.code(REQUEST, id=chat.community) == "FORBIDDEN"
 
 
+async def test_requests_that_wait_are_limited(
+    chat: ChatScenario, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(community_changes, "MAX_JOIN_REQUESTS", 2)
+    await set_visibility(chat.ann, chat.community, "LISTED")
+    people = [await sign_in(f"p{number}") for number in range(4)]
+    codes = await asyncio.gather(*(person.code(REQUEST, id=chat.community) for person in people))
+    assert sorted(str(code) for code in codes) == ["None"] * 2 + ["RATE_LIMITED"] * 2
+    assert len(await requests(chat.ann, chat.community)) == 2
+
+
 async def test_leaving_withdraws_a_request(chat: ChatScenario) -> None:
     await set_visibility(chat.ann, chat.community, "LISTED")
     await chat.eve.run(REQUEST, id=chat.community)
@@ -127,7 +149,7 @@ async def test_person_is_banned_or_added_but_never_both(chat: ChatScenario) -> N
         acts = [chat.ann.execute(query, id=chat.community, user="eve", **more) for query, more in RACING_MUTATIONS]
         ban, *_ = await asyncio.gather(*acts)
         visible_community = (await chat.eve.run(COMMUNITY_AS_SEEN, id=chat.community))["community"]
-        # A membership that is added during the ban ends the mark, and the ban is refused with UNAVAILABLE.
+        # A membership that is added during the ban lets the person write again. The ban is then refused (UNAVAILABLE).
         assert visible_community["joined"] == bool(ban["errors"])
         await chat.ann.run(BAN, id=chat.community, user="eve")
         await chat.ann.run(UNBAN, id=chat.community, user="eve")
@@ -140,10 +162,67 @@ async def test_public_community_is_joined_by_a_request(chat: ChatScenario) -> No
 async def test_subscription_ends_when_the_community_is_hidden(chat: ChatScenario) -> None:
     assert RECHECK_S < 4
     async with chat.eve.subscribed(COMMUNITY_EVENTS, community=chat.community) as events:
-        await set_visibility(chat.ann, chat.community, "PRIVATE")
+        await chat.ann.run(UPDATE, id=chat.community, name="Secret", visibility="PRIVATE")
+        assert (await events.next_event())["community"] is None
         with pytest.raises(GraphQLFailed) as failure:
-            await events.event()
+            await events.next_event()
     assert failure.value.codes == ["FORBIDDEN"]
-    names = (await chat.eve.run("{ communities { id } }"))["communities"]
-    assert names == []
+    communities = (await chat.eve.run("{ communities { id } }"))["communities"]
+    assert communities == []
     assert await chat.eve.code(JOIN, id=chat.community) == "NOT_FOUND"
+
+
+async def test_each_change_of_visibility_rechecks_subscribers(chat: ChatScenario) -> None:
+    for visibility in ("PRIVATE", "PRIVATE", "PUBLIC"):
+        await set_visibility(chat.ann, chat.community, visibility)
+    await until_outbox_is_empty(chat.ann.stores)
+    events = await chat.ann.stores.events.read(removals_stream(chat.community), 0)
+    assert [each.kind for each in events] == ["MemberRemoved"] * 2
+    assert await chat.ann.stores.communities.departures(chat.community) == 2
+
+
+async def additions(person: Person) -> list[tuple[str | None, str | None]]:
+    """Returns actor and community of each notification that the person was added to a community, newest first."""
+    await until_outbox_is_empty(person.stores)
+    items = (await person.run(NOTIFICATIONS))["notifications"]["items"]
+    added = [each for each in items if each["kind"] == "ADDED_TO_COMMUNITY"]
+    assert all(each["message"] is None for each in added)
+    return [((each["actor"] or {}).get("id"), (each["community"] or {}).get("id")) for each in added]
+
+
+async def test_approved_person_is_notified_once(chat: ChatScenario) -> None:
+    await set_visibility(chat.ann, chat.community, "LISTED")
+    await chat.eve.run(REQUEST, id=chat.community)
+    async with chat.eve.subscribed(ARRIVALS) as events:
+        decisions = (chat.ann.run(DECIDE, id=chat.community, user="eve", approve=True) for _ in range(5))
+        await asyncio.gather(*decisions)
+        notification = (await events.next_event())["notification"]
+    assert notification == {"kind": "ADDED_TO_COMMUNITY", "community": {"id": chat.community, "joined": True}}
+    assert await additions(chat.eve) == [("ann", chat.community)]
+    await chat.bob.leave(chat.community)
+    await chat.bob.run(REQUEST, id=chat.community)
+    await chat.ann.run(DECIDE, id=chat.community, user="bob", approve=False)
+    assert await additions(chat.bob) == []
+
+
+async def test_each_addition_by_a_moderator_is_notified(chat: ChatScenario) -> None:
+    await set_visibility(chat.ann, chat.community, "PRIVATE")
+    for _ in range(2):
+        await asyncio.gather(*(chat.ann.run(ADD, id=chat.community, user="eve") for _ in range(3)))
+        await until_outbox_is_empty(chat.ann.stores)
+        added = await additions(chat.eve)
+        await chat.ann.run(KICK, id=chat.community, user="eve")
+    assert added == [("ann", chat.community)] * 2
+    # The person may not see the private community any more.
+    assert await additions(chat.eve) == [("ann", None)] * 2
+    assert (await additions(chat.ann), await additions(chat.bob)) == ([], [])
+
+
+async def test_addition_is_hidden_by_mutes_and_blocks(chat: ChatScenario) -> None:
+    await chat.eve.run("mutation ($id: ID!) { muteCommunity(communityId: $id) { id } }", id=chat.community)
+    await chat.ann.run(ADD, id=chat.community, user="eve")
+    assert await additions(chat.eve) == []
+    await chat.eve.run("mutation ($id: ID!) { unmuteCommunity(communityId: $id) { id } }", id=chat.community)
+    assert await additions(chat.eve) == [("ann", chat.community)]
+    await chat.eve.block(chat.ann)
+    assert await additions(chat.eve) == []

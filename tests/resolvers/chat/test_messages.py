@@ -2,9 +2,10 @@
 
 import pytest
 
+from storage.files.link_previews import LinkPreview, PreviewPicture
+from storage.files.preview_pictures import preview_picture_id
 from storage.identity.roles import Role
 from storage.ids import message_key
-from storage.link_previews import LinkPreview
 from tests.resolvers.people import DELETE, EDIT, POST, REACT, UNREACT, ChatScenario, SignIn
 
 pytestmark = pytest.mark.anyio
@@ -85,6 +86,8 @@ MENTIONS = [
     ("@bob_", []),
     ("@ bob", []),
     ("＠bob", []),
+    ("`@bob` **@ann**", ["ann"]),
+    ("```\n@bob\n```", []),
     (f"@{'b' * 30}", ["b" * 30]),
     (f"@{'b' * 31}", []),
 ]
@@ -184,7 +187,7 @@ async def test_delete_is_idempotent(chat: ChatScenario) -> None:
     assert await chat.ann.do(DELETE, id=message["id"]) == first
 
 
-async def test_only_author_and_admin_delete(chat: ChatScenario, sign_in: SignIn) -> None:
+async def test_admin_deletes_messages_of_others_and_members_do_not(chat: ChatScenario, sign_in: SignIn) -> None:
     message = await chat.ann.post(chat.topic)
     operator, admin = await sign_in("op", roles=[Role.OPERATOR]), await sign_in("root", roles=[Role.ADMIN])
     await operator.join(chat.community)
@@ -233,15 +236,20 @@ async def test_messages_around_now_are_refused(chat: ChatScenario) -> None:
 async def test_preview_image_is_served_by_the_image_proxy(chat: ChatScenario) -> None:
     url = "https://tides.example/"
     message = await chat.ann.post(chat.topic, f"See {url}")
-    for image, image_url in (
-        ("https://tides.example/a.png", "/images/signed/https://tides.example/a.png"),
-        (None, None),
+    image = "https://tides.example/a.png"
+    signed = f"/images/signed/{image}#{preview_picture_id(chat.ann.user.organization_id, image)}"
+    copy = {"url": signed, "width": 40, "height": 30, "blurhash": "a-hash"}
+    for image_url, picture, expected in (
+        (image, None, {"imageUrl": signed, "image": None}),
+        (image, PreviewPicture(image, 40, 30, "a-hash"), {"imageUrl": signed, "image": copy}),
+        (None, None, {"imageUrl": None, "image": None}),
     ):
-        preview = LinkPreview(url, "Tides", None, image, None)
+        preview = LinkPreview(url, "Tides", None, image_url, None, picture)
         await chat.ann.stores.messages.set_preview(message_key(message["id"]), url, preview)
-        query = "query ($id: ID!) { message(id: $id) { linkPreview { url title imageUrl siteName } } }"
-        link_preview = (await chat.bob.run(query, id=message["id"]))["message"]["linkPreview"]
-        assert link_preview == {"url": url, "title": "Tides", "imageUrl": image_url, "siteName": None}
+        query = (
+            "query ($id: ID!) { message(id: $id) { linkPreview { url imageUrl image { url width height blurhash } } } }"
+        )
+        assert (await chat.bob.run(query, id=message["id"]))["message"]["linkPreview"] == {"url": url, **expected}
 
 
 async def test_preview_stays_only_while_its_link_stays(chat: ChatScenario) -> None:
@@ -253,3 +261,25 @@ async def test_preview_stays_only_while_its_link_stays(chat: ChatScenario) -> No
     for text, link_preview in ((f"Look at {url}", {"url": url}), ("Nothing to see", None)):
         await chat.ann.run(EDIT, id=message["id"], text=text)
         assert (await chat.bob.run(query, id=message["id"]))["message"]["linkPreview"] == link_preview
+
+
+AUTHOR_ROLES = 'query ($topic: ID!) { messages(topicId: $topic, oldest: "1.000000") { items { authorRole } } }'
+SET_ROLE = """
+mutation ($id: ID!, $user: ID!) { setCommunityRole(communityId: $id, userId: $user, role: MODERATOR) { role } }
+"""
+
+
+async def test_messages_show_the_role_of_their_author(chat: ChatScenario) -> None:
+    await chat.eve.join(chat.community)
+    for person in (chat.ann, chat.bob, chat.eve):
+        await person.post(chat.topic)
+
+    async def roles() -> list[str | None]:
+        return [
+            each["authorRole"] for each in (await chat.bob.run(AUTHOR_ROLES, topic=chat.topic))["messages"]["items"]
+        ]
+
+    assert await roles() == ["OWNER", "MEMBER", "MEMBER"]
+    await chat.ann.run(SET_ROLE, id=chat.community, user="bob")
+    await chat.eve.leave(chat.community)
+    assert await roles() == ["OWNER", "MODERATOR", None]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from storage.ids import message_key
 from tests.resolvers.people import DELETE, REACT, UNREACT, ChatScenario, Person, SignIn, until_outbox_is_empty
 
 pytestmark = pytest.mark.anyio
@@ -104,9 +105,26 @@ async def test_message_has_at_most_thirty_different_reactions(chat: ChatScenario
 
 async def test_reaction_other_than_one_emoji_is_refused(chat: ChatScenario) -> None:
     message = await chat.ann.post(chat.topic)
-    for query in (REACT, UNREACT):
-        refusal = await chat.bob.fails(query, id=message["id"], emoji="👍👍")
-        assert refusal == {"code": "BAD_USER_INPUT", "field": "emoji", "expected": "exactly one emoji"}
+    refusal = await chat.bob.fails(REACT, id=message["id"], emoji="👍👍")
+    assert refusal == {"code": "BAD_USER_INPUT", "field": "emoji", "expected": "exactly one emoji"}
+    assert await chat.bob.code(UNREACT, id=message["id"], emoji="👍" * 129) == "BAD_USER_INPUT"
+
+
+async def test_forms_of_one_emoji_are_one_reaction(chat: ChatScenario) -> None:
+    message = await chat.ann.post(chat.topic)
+    for form in ("❤", "❤️"):
+        await react(chat.bob, message, form)
+    assert [(each["emoji"], each["count"]) for each in await reactions(chat.ann, message)] == [("❤️", 1)]
+    await chat.bob.run(UNREACT, id=message["id"], emoji="❤")
+    assert await reactions(chat.ann, message) == []
+
+
+@pytest.mark.parametrize("emoji", ["❤", "👩‍👍"])
+async def test_reaction_of_an_earlier_version_is_removed(chat: ChatScenario, emoji: str) -> None:
+    message = await chat.ann.post(chat.topic)
+    await chat.ann.stores.messages.add_reaction("acme", message_key(message["id"]), chat.bob.id, emoji)
+    await chat.bob.run(UNREACT, id=message["id"], emoji=emoji)
+    assert await reactions(chat.ann, message) == []
 
 
 async def test_received_reaction_leads_to_its_message(chat: ChatScenario) -> None:

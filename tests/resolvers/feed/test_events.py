@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 
 import pytest
@@ -14,12 +14,12 @@ from server.embedded import Mongod
 from storage.feed.records import home_stream
 from storage.mongo import Driver, older_than
 from storage.stores import Stores, open_stores
-from storage.streams.log import Position
+from storage.streams.log import StreamPosition
 from storage.streams.merged_subscription import format_positions
 from tests.jobs.contexts import job_context
-from tests.resolvers.people import ChatScenario, Person, SignIn, Subscription, until_outbox_is_empty
+from tests.resolvers.people import ChatScenario, Person, RunningSubscription, SignIn, until_outbox_is_empty
 from tests.storage.faults import failpoint
-from tests.storage.topic_scenario import poll_until_true
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -45,6 +45,13 @@ subscription ($since: Cursor) {
 }
 """
 DELETE = "mutation ($id: ID!) { deletePost(id: $id) { id } }"
+MUTE = "mutation ($id: ID!) { muteUser(userId: $id) { id } }"
+ActionOnPerson = Callable[[Person, Person], Awaitable[None]]
+
+
+async def mute(person: Person, other: Person) -> None:
+    """Mutes a user."""
+    await person.run(MUTE, id=other.id)
 
 
 async def run_fan_outs(stores: Stores) -> None:
@@ -63,23 +70,26 @@ async def sign_in_merged(
 
 
 async def test_subscriber_of_two_days_ago_is_not_resumed(sign_in: SignIn) -> None:
-    """No events were added meanwhile, although the event numbers have no gap."""
+    """While a reader is absent, the reader's stream gets no events, so its event numbers have no gap.
+
+    Only the time of the subscription shows that posts are missing.
+    """
     ann, bob = await sign_in("ann"), await sign_in("bob")
     await bob.follow(ann)
     async with bob.subscribed(HOME_FEED_EVENTS) as events:
         await ann.create_post("received")
         await run_fan_outs(sign_in.stores)
-        cursor = (await events.event())["cursor"]
+        cursor = (await events.next_event())["cursor"]
     two_days_ago = {"$subtract": ["$subscribed_at", 48 * 3_600_000]}
     await sign_in.stores.mongo["feeds"].update_many({"_id.u": "bob"}, [{"$set": {"subscribed_at": two_days_ago}}])
     await ann.create_post("left out")
     await run_fan_outs(sign_in.stores)
     async with aclosing(bob.answers(HOME_FEED_EVENTS, since=cursor)) as answers:
-        events = Subscription(answers)
-        assert (await events.event())["resumed"] is False
+        events = RunningSubscription(answers)
+        assert (await events.next_event())["resumed"] is False
         await ann.create_post("live")
         await run_fan_outs(sign_in.stores)
-        assert (await events.event())["post"]["text"] == "live"
+        assert (await events.next_event())["post"]["text"] == "live"
 
 
 async def assert_events_and_resumption(sign_in: SignIn) -> tuple[Person, Person]:
@@ -92,16 +102,16 @@ async def assert_events_and_resumption(sign_in: SignIn) -> tuple[Person, Person]
         for text in ("one", "two"):
             ids.append(await ann.create_post(text))
             await run_fan_outs(sign_in.stores)
-        arrivals = [await events.event() for _ in range(2)]
+        arrivals = [await events.next_event() for _ in range(2)]
         assert [event["post"]["text"] for event in arrivals] == ["one", "two"]
         await ann.run(DELETE, id=ids[0])
         await run_fan_outs(sign_in.stores)
-        removal = await events.event()
+        removal = await events.next_event()
         assert (removal["type"], removal["postId"]) == ("PostRemoved", ids[0])
     await ann.create_post("three")
     await run_fan_outs(sign_in.stores)
     async with bob.subscribed(HOME_FEED_EVENTS, since=arrivals[1]["cursor"]) as events:
-        resumed_events = [await events.event() for _ in range(2)]
+        resumed_events = [await events.next_event() for _ in range(2)]
         assert [event.get("postId") or event["post"]["text"] for event in resumed_events] == [ids[0], "three"]
     return ann, bob
 
@@ -141,7 +151,7 @@ async def test_failed_read_of_follows_loses_no_post(own_stores: Stores, own_mong
     async with bob.subscribed(HOME_FEED_EVENTS) as events:
         await ann.create_post("one")
         await run_fan_outs(sign_in.stores)
-        cursor = (await events.event())["cursor"]
+        cursor = (await events.next_event())["cursor"]
     for text in ("two", "three"):
         await ann.create_post(text)
         await run_fan_outs(sign_in.stores)
@@ -156,7 +166,7 @@ async def test_failed_read_of_blocks_loses_no_notification(own_stores: Stores, o
     ann, bob = await sign_in("ann"), await sign_in("bob")
     async with bob.subscribed(NOTIFICATION_EVENTS) as events:
         await ann.create_post("one @bob")
-        cursor = (await events.event())["cursor"]
+        cursor = (await events.next_event())["cursor"]
         for text in ("two @bob", "three @bob"):
             await ann.create_post(text)
             await until_outbox_is_empty(own_stores)
@@ -164,27 +174,42 @@ async def test_failed_read_of_blocks_loses_no_notification(own_stores: Stores, o
     assert texts == ["two @bob", "three @bob"]
 
 
-async def test_author_gets_own_post_once_pushed_or_merged(sign_in: SignIn, sign_in_merged: SignIn) -> None:
+async def test_author_gets_own_post_once_if_pushed_or_merged(sign_in: SignIn, sign_in_merged: SignIn) -> None:
     for sign_in_user in (sign_in, sign_in_merged):
         ann, bob = await sign_in_user("ann"), await sign_in_user("bob")
         await bob.follow(ann)
         async with ann.subscribed(HOME_FEED_EVENTS) as events:
             for text in ("one", "two"):
                 await ann.create_post(text)
-                assert (await events.event())["post"]["text"] == text
+                assert (await events.next_event())["post"]["text"] == text
 
 
-async def test_events_of_unfollowed_or_blocked_author_are_withheld(sign_in: SignIn) -> None:
+@pytest.mark.parametrize("act", [Person.unfollow, Person.block, mute], ids=["unfollow", "block", "mute"])
+async def test_events_of_author_no_longer_wanted_are_withheld(sign_in: SignIn, act: ActionOnPerson) -> None:
     ann, bob, cyd = await sign_in("ann"), await sign_in("bob"), await sign_in("cyd")
     for author in (ann, cyd):
         await bob.follow(author)
     async with bob.subscribed(HOME_FEED_EVENTS) as events:
         await ann.create_post("late")
-        await bob.unfollow(ann)
+        await act(bob, ann)
         await run_fan_outs(sign_in.stores)
         await cyd.create_post("visible")
         await run_fan_outs(sign_in.stores)
-        assert (await events.event())["post"]["text"] == "visible"
+        assert (await events.next_event())["post"]["text"] == "visible"
+
+
+@pytest.mark.parametrize("act", [Person.unfollow, Person.block, mute], ids=["unfollow", "block", "mute"])
+async def test_merged_posts_no_longer_wanted_are_withheld(sign_in_merged: SignIn, act: ActionOnPerson) -> None:
+    ann, bob, cyd = await sign_in_merged("ann"), await sign_in_merged("bob"), await sign_in_merged("cyd")
+    for author in (ann, cyd):
+        await bob.follow(author)
+        # The author stays a merged author without Bob.
+        await (await sign_in_merged("dan")).follow(author)
+    async with bob.subscribed(HOME_FEED_EVENTS) as events:
+        await act(bob, ann)
+        await ann.create_post("hidden")
+        await cyd.create_post("visible")
+        assert (await events.next_event())["post"]["text"] == "visible"
 
 
 async def test_subscribed_reader_is_never_absent(sign_in: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,7 +219,7 @@ async def test_subscribed_reader_is_never_absent(sign_in: SignIn, monkeypatch: p
     await bob.follow(ann)
     feeds = sign_in.stores.mongo["feeds"]
     async with bob.subscribed(HOME_FEED_EVENTS) as events:
-        next_event = asyncio.create_task(events.event())
+        next_event = asyncio.create_task(events.next_event())
         await feeds.update_one({"_id.u": "bob"}, [{"$set": {"seen_at": {"$subtract": ["$$NOW", 29 * 86_400_000]}}}])
 
         async def is_visit_recorded() -> bool:
@@ -220,11 +245,11 @@ async def test_cursor_stays_short_with_5000_merged_authors(sign_in: SignIn) -> N
     await mongo["users"].update_one({"_id": {"org": org, "id": "ann"}}, {"$set": {"followers": 10**6}})
     async with bob.subscribed(HOME_FEED_EVENTS) as events:
         await ann.create_post("one")
-        cursor = (await events.event())["cursor"]
+        cursor = (await events.next_event())["cursor"]
     assert len(cursor) < 1000
     await ann.create_post("two")
     async with bob.subscribed(HOME_FEED_EVENTS, since=cursor) as events:
-        assert (await events.event())["post"]["text"] == "two"
+        assert (await events.next_event())["post"]["text"] == "two"
 
 
 async def test_cursor_with_authors_positions_is_not_resumed(sign_in: SignIn) -> None:
@@ -232,16 +257,16 @@ async def test_cursor_with_authors_positions_is_not_resumed(sign_in: SignIn) -> 
     bob = await sign_in("bob")
     assert bob.user is not None
     stream = home_stream(bob.user.organization_id, "bob")
-    position = Position((await sign_in.stores.hub.head(stream)).epoch, 0)
+    position = StreamPosition((await sign_in.stores.hub.head(stream)).epoch, 0)
     for count in (0, 1, 1400):
-        positions = {"": position, **{f"{n:010x}": Position("0123abcd", n) for n in range(count)}}
+        positions = {"": position, **{f"{n:010x}": StreamPosition("0123abcd", n) for n in range(count)}}
         async with aclosing(bob.answers(HOME_FEED_EVENTS, since=format_positions(stream, positions))) as answers:
-            start = await Subscription(answers).event()
+            start = await RunningSubscription(answers).next_event()
             assert (start["type"], start["resumed"]) == ("StreamReady", False)
 
 
 async def test_resuming_reader_misses_no_merged_post(sign_in_merged: SignIn) -> None:
-    """Bob always follows two authors, sometimes follows others, and never follows the last one."""
+    """Bob always follows two authors, sometimes follows the next two, and never follows the last author."""
     rng = random.Random(5)
     authors = [await sign_in_merged(f"author-{n}") for n in range(5)]
     bob, texts_by_author = await sign_in_merged("bob"), [[f"{n}/{k}" for k in range(12)] for n in range(5)]
@@ -266,12 +291,12 @@ async def test_resuming_reader_misses_no_merged_post(sign_in_merged: SignIn) -> 
     async def subscribe(since: str | None, count: int) -> str | None:
         """Receives some events, and returns the cursor of the last one."""
         async with aclosing(bob.answers(HOME_FEED_EVENTS, since=since)) as answers:
-            start = await (events := Subscription(answers)).event()
+            start = await (events := RunningSubscription(answers)).next_event()
             assert start["resumed"] is (since is not None)
             since = start["cursor"]
             started.set()
             for _ in range(count):
-                event = await events.event()
+                event = await events.next_event()
                 received.append(event["post"]["text"])
                 since = event["cursor"]
         return since
@@ -307,7 +332,7 @@ async def test_resuming_reader_misses_no_merged_post(sign_in_merged: SignIn) -> 
 async def test_notification_events_omit_blocked_actors(chat: ChatScenario) -> None:
     async with chat.bob.subscribed(NOTIFICATION_EVENTS) as events:
         await chat.ann.post(chat.topic, "one @bob")
-        first = await events.event()
+        first = await events.next_event()
         assert first["notification"] == {
             "kind": "MENTION",
             "actor": {"id": "ann"},
@@ -318,9 +343,9 @@ async def test_notification_events_omit_blocked_actors(chat: ChatScenario) -> No
         await chat.ann.post(chat.topic, "two @bob")
         await until_outbox_is_empty(chat.ann.stores)
         await chat.eve.create_post("three @bob")
-        assert (await events.event())["notification"]["post"] == {"text": "three @bob"}
+        assert (await events.next_event())["notification"]["post"] == {"text": "three @bob"}
     async with chat.bob.subscribed(NOTIFICATION_EVENTS, since=first["cursor"]) as events:
-        assert (await events.event())["notification"]["actor"] == {"id": "eve"}
+        assert (await events.next_event())["notification"]["actor"] == {"id": "eve"}
 
 
 async def test_cursor_of_other_subscription_is_refused(sign_in: SignIn) -> None:

@@ -21,7 +21,7 @@ async def test_home_feed_of_absent_reader_is_rebuilding(sign_in: SignIn, stores:
     assert (answer["state"], [item["text"] for item in answer["items"]]) == ("READY", ["meanwhile"])
 
 
-async def test_home_feed_without_bounds_is_refused(sign_in: SignIn) -> None:
+async def test_home_feed_without_valid_bounds_is_refused(sign_in: SignIn) -> None:
     ann = await sign_in("ann")
     for bounds in ({}, {"oldest": "now"}, {"latest": "now", "limit": 0}, {"latest": "now", "limit": 1000}):
         assert await ann.code(HOME, **bounds) == "BAD_USER_INPUT"

@@ -11,6 +11,8 @@ PAGE = """
 { notifications(latest: "now") { items { id timestamp kind actor { id } message { text } post { text } } }
   unreadNotificationCount }
 """
+EMOJIS = '{ notifications(latest: "now") { readUpTo items { timestamp kind emoji actor { id } } } }'
+REACT_TO_POST = "mutation ($id: ID!, $emoji: String!) { addPostReaction(postId: $id, emoji: $emoji) { id } }"
 MARK_READ = "mutation ($at: Timestamp!) { markNotificationsRead(timestamp: $at) }"
 
 
@@ -46,7 +48,7 @@ async def test_edit_notifies_only_added_mentions(chat: ChatScenario) -> None:
     assert [text for *_, text in await notifications_of(chat.bob)] == ["now @bob", "@bob again"]
 
 
-async def test_withdrawn_reaction_sends_no_notification(chat: ChatScenario) -> None:
+async def test_withdrawn_reaction_removes_its_notification(chat: ChatScenario) -> None:
     message = await chat.ann.post(chat.topic, "one")
     await chat.bob.run(REACT, id=message["id"], emoji="🐟")
     assert len(await notifications_of(chat.ann)) == 1
@@ -95,3 +97,53 @@ async def test_notification_from_blocked_user_is_hidden(chat: ChatScenario) -> N
     assert (await chat.bob.run(PAGE))["unreadNotificationCount"] == 0
     await chat.bob.unblock(chat.ann)
     assert len(await notifications_of(chat.bob)) == 1
+
+
+async def test_notification_of_a_reaction_has_the_emoji(chat: ChatScenario, stores: Stores) -> None:
+    message, post = await chat.ann.post(chat.topic, "one"), await chat.ann.create_post("two")
+    for emoji in ("🐟", "🎉"):
+        await chat.bob.run(REACT, id=message["id"], emoji=emoji)
+        await until_outbox_is_empty(stores)
+    await chat.eve.follow(chat.ann)
+    await until_outbox_is_empty(stores)
+    # The author of a post is notified once of a person's reactions to it.
+    for emoji in ("👍", "🎉"):
+        await chat.bob.run(REACT_TO_POST, id=post, emoji=emoji)
+        await until_outbox_is_empty(stores)
+    items = (await chat.ann.run(EMOJIS))["notifications"]["items"]
+    assert [(each["kind"], each["emoji"]) for each in reversed(items)] == [
+        ("REACTION", "🐟"),
+        ("REACTION", "🎉"),
+        ("FOLLOW", None),
+        ("REACTION", "👍"),
+    ]
+    await stores.mongo["notifications"].update_many({}, {"$unset": {"emoji": ""}})
+    items = (await chat.ann.run(EMOJIS))["notifications"]["items"]
+    assert [each["emoji"] for each in items] == [None] * 4
+
+
+async def test_page_has_the_read_mark_from_before_it_moves(chat: ChatScenario) -> None:
+    assert (await chat.bob.run(EMOJIS))["notifications"] == {"readUpTo": None, "items": []}
+    marks = []
+    for _ in range(3):
+        await chat.ann.post(chat.topic, "@bob")
+        await until_outbox_is_empty(chat.ann.stores)
+        page = (await chat.bob.run(EMOJIS))["notifications"]
+        marks.append((page["readUpTo"], page["items"][0]["timestamp"]))
+        await chat.bob.run(MARK_READ, at=page["items"][0]["timestamp"])
+    (first, one), (second, two), (third, _) = marks
+    assert (first, second, third) == (None, one, two)
+    assert (await chat.ann.run(EMOJIS))["notifications"]["readUpTo"] is None
+
+
+async def test_emoji_is_hidden_from_a_former_member(chat: ChatScenario, stores: Stores) -> None:
+    message, post = await chat.bob.post(chat.topic, "one"), await chat.bob.create_post("two")
+    await chat.ann.run(REACT, id=message["id"], emoji="🐟")
+    await chat.ann.run(REACT_TO_POST, id=post, emoji="🎉")
+    await until_outbox_is_empty(stores)
+    await chat.bob.leave(chat.community)
+    items = (await chat.bob.run(EMOJIS))["notifications"]["items"]
+    assert {each["emoji"] for each in items} == {"🎉", None}
+    await chat.bob.run("mutation ($id: ID!) { deletePost(id: $id) { id } }", id=post)
+    items = (await chat.bob.run(EMOJIS))["notifications"]["items"]
+    assert [each["emoji"] for each in items] == [None, None]

@@ -8,7 +8,7 @@ from storage.identity.roles import Role
 from storage.stores import Stores
 from tests.resolvers.people import Person, SignIn
 from tests.storage.mail.events import event, hard, ok, soft, yesterday_noon
-from tests.storage.mail.organization_mail import OrganizationMail
+from tests.storage.mail.scenario import MailScenario
 
 pytestmark = pytest.mark.anyio
 
@@ -44,11 +44,11 @@ async def operator(sign_in: SignIn) -> Person:
 
 
 @pytest.fixture
-def mail(stores: Stores) -> OrganizationMail:
-    return OrganizationMail(stores, "acme")
+def mail(stores: Stores) -> MailScenario:
+    return MailScenario(stores, "acme")
 
 
-async def test_address_book_gives_standing_and_verdict(operator: Person, mail: OrganizationMail) -> None:
+async def test_address_book_gives_standing_and_verdict(operator: Person, mail: MailScenario) -> None:
     await mail.add_events(ok("ann@example.org"), hard("Bob@Example.org"))
     (ann, bob, malformed) = await operator.do(BOOK, addresses=["ann@example.org", "bob@EXAMPLE.org", "malformed"])
     assert (ann["blocked"], ann["success"], ann["verdict"]["rule"]) == (False, 1, "DELIVERABLE")
@@ -67,14 +67,14 @@ async def test_lookups_accept_at_most_1000(operator: Person) -> None:
         assert (extensions["code"], extensions["field"]) == ("BAD_USER_INPUT", name)
 
 
-async def test_domain_standings_keep_order(operator: Person, mail: OrganizationMail) -> None:
+async def test_domain_standings_keep_order(operator: Person, mail: MailScenario) -> None:
     await mail.add_events(event("ann@gone.example", 550, "5.1.2"))
     standings = await operator.do(DOMAINS, domains=["new.example", "GONE.example", "no domain"])
     assert [each["id"] for each in standings] == ["new.example", "gone.example", "no domain"]
     assert [each["verdict"]["rule"] for each in standings] == ["UNKNOWN_ADDRESS", "DOMAIN_DEAD", "INVALID_ADDRESS"]
 
 
-async def test_bounce_rates_by_day_and_domain(operator: Person, mail: OrganizationMail) -> None:
+async def test_bounce_rates_by_day_and_domain(operator: Person, mail: MailScenario) -> None:
     await mail.add_events(*(ok(f"a{n}@example.org") for n in range(49)), hard("b@example.org"), soft("c@other.example"))
     days = {"from": (yesterday_noon() - timedelta(days=1)).isoformat(), "to": yesterday_noon().isoformat()}
     before, day = await operator.do(RATES, **days)
@@ -94,7 +94,7 @@ async def test_bounce_rates_check_arguments(operator: Person, change: dict[str, 
     assert (extensions["code"], extensions["field"]) == ("BAD_USER_INPUT", field)
 
 
-async def test_unblock_address_records_operator_and_reason(operator: Person, mail: OrganizationMail) -> None:
+async def test_unblock_address_records_operator_and_reason(operator: Person, mail: MailScenario) -> None:
     await mail.add_events(hard())
     standing = await operator.do(UNBLOCK, address="Ann@example.org", reason="typo in our list")
     assert (standing["blocked"], standing["hardBounce"], standing["verdict"]["rule"]) == (False, 0, "UNBLOCKED")
@@ -102,7 +102,7 @@ async def test_unblock_address_records_operator_and_reason(operator: Person, mai
     assert "typo in our list" in standing["verdict"]["detail"]
 
 
-async def test_set_domain_blocked_and_back(operator: Person, mail: OrganizationMail) -> None:
+async def test_domain_is_blocked_by_hand_and_unblocked(operator: Person, mail: MailScenario) -> None:
     domain = await operator.do(SET_BLOCKED, domain="Example.ORG", blocked=True, reason="spam trap")
     assert (domain["domain"], domain["blocked"], domain["verdict"]["rule"]) == ("example.org", True, "BY_HAND")
     (standing,) = await operator.do(BOOK, addresses=["ann@example.org"])

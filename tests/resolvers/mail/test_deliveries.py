@@ -7,7 +7,7 @@ from storage.ids import new_id
 from storage.stores import Stores
 from tests.resolvers.people import Person, SignIn
 from tests.storage.mail.events import yesterday_noon
-from tests.storage.mail.organization_mail import OrganizationMail
+from tests.storage.mail.scenario import MailScenario
 
 pytestmark = pytest.mark.anyio
 
@@ -24,15 +24,15 @@ async def service(sign_in: SignIn) -> Person:
 
 
 @pytest.fixture
-def mail(stores: Stores) -> OrganizationMail:
-    return OrganizationMail(stores, "acme")
+def mail(stores: Stores) -> MailScenario:
+    return MailScenario(stores, "acme")
 
 
 def event(**more: object) -> dict[str, object]:
     return {"eventId": new_id(), "address": "ann@example.org", "at": yesterday_noon().isoformat(), **more}
 
 
-async def test_record_deliveries_counts_events_once(service: Person, mail: OrganizationMail) -> None:
+async def test_record_deliveries_counts_events_once(service: Person, mail: MailScenario) -> None:
     events = [event(smtpCode=550, enhancedStatus="5.1.1", diagnostic="User unknown", messageId="4Q"), event()]
     assert await service.do(RECORD, events=events) == {"accepted": 2, "duplicates": 0, "rejected": []}
     assert await service.do(RECORD, events=events) == {"accepted": 0, "duplicates": 2, "rejected": []}
@@ -41,7 +41,7 @@ async def test_record_deliveries_counts_events_once(service: Person, mail: Organ
     assert (standing.hard_bounce, standing.soft_bounce) == (1, 0)
 
 
-async def test_record_deliveries_complaint_blocks_address(service: Person, mail: OrganizationMail) -> None:
+async def test_record_deliveries_complaint_blocks_address(service: Person, mail: MailScenario) -> None:
     await service.do(RECORD, events=[event(kind="COMPLAINT")])
     await mail.aggregate()
     assert (await mail.standing()).blocked

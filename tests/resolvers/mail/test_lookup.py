@@ -15,7 +15,7 @@ from storage.mail.book import AddressBook
 from storage.mail.legacy_book import LegacyBook, LegacyBookError, is_answered_by_legacy
 from storage.stores import Stores
 from tests.storage.mail.events import hard, ok
-from tests.storage.mail.organization_mail import OrganizationMail
+from tests.storage.mail.scenario import MailScenario
 
 pytestmark = pytest.mark.anyio
 
@@ -38,15 +38,15 @@ class FakeLegacyBook:
 
 
 @pytest.fixture
-def mail(stores: Stores) -> OrganizationMail:
-    return OrganizationMail(stores, "acme")
+def mail(stores: Stores) -> MailScenario:
+    return MailScenario(stores, "acme")
 
 
-def context(mail: OrganizationMail, legacy: FakeLegacyBook, share: int) -> Context:
+def context(mail: MailScenario, legacy: FakeLegacyBook, share: int) -> Context:
     return Context(mail.stores, str, legacy_book=LegacyBook(share, legacy.answer_lookup))
 
 
-async def look_up_blocked(mail: OrganizationMail, legacy: FakeLegacyBook, share: int) -> set[str]:
+async def look_up_blocked(mail: MailScenario, legacy: FakeLegacyBook, share: int) -> set[str]:
     standings = await look_up(context(mail, legacy, share), "acme", ADDRESSES)
     assert [each.address for each in standings] == ADDRESSES
     return {each.address for each in standings if each.blocked}
@@ -65,7 +65,7 @@ def test_larger_share_contains_smaller_share() -> None:
     assert is_answered_by_legacy("A1@Example.org", 50) == is_answered_by_legacy("a1@example.org", 50)
 
 
-async def test_lookup_share_is_answered_by_legacy_book(mail: OrganizationMail) -> None:
+async def test_lookup_share_is_answered_by_legacy_book(mail: MailScenario) -> None:
     await mail.add_events(*map(hard, ADDRESSES))
     legacy_without_blocks = FakeLegacyBook()
     blocked_by_own_book = await look_up_blocked(mail, legacy_without_blocks, 30)
@@ -75,7 +75,7 @@ async def test_lookup_share_is_answered_by_legacy_book(mail: OrganizationMail) -
     assert await look_up_blocked(mail, legacy_without_blocks, 100) == set()
 
 
-async def test_lookup_differences_are_counted_and_stored_by_hash(mail: OrganizationMail) -> None:
+async def test_lookup_differences_are_counted_and_stored_by_hash(mail: MailScenario) -> None:
     await mail.add_events(*map(hard, ADDRESSES[:3]))
     counts_before = count("same"), count("different")
     await look_up_blocked(mail, FakeLegacyBook(set(ADDRESSES[1:5])), 100)
@@ -89,23 +89,23 @@ async def test_lookup_differences_are_counted_and_stored_by_hash(mail: Organizat
     assert "example.org" not in repr(differences)
 
 
-async def test_lookup_failed_legacy_book_uses_own_book(mail: OrganizationMail) -> None:
+async def test_lookup_failed_legacy_book_uses_own_book(mail: MailScenario) -> None:
     await mail.add_events(hard(ADDRESSES[0]), ok(ADDRESSES[1]))
     assert await look_up_blocked(mail, FakeLegacyBook({ADDRESSES[5]}, is_down=True), 100) == {ADDRESSES[0]}
 
 
-async def test_lookup_failed_own_book_uses_legacy_book(mail: OrganizationMail) -> None:
+async def test_lookup_failed_own_book_uses_legacy_book(mail: MailScenario) -> None:
     stores_without_keys = replace(mail.stores, address_book=AddressBook(mail.stores.mongo, AddressKeys()))
     legacy = FakeLegacyBook({ADDRESSES[5]})
-    assert await look_up_blocked(OrganizationMail(stores_without_keys, "acme"), legacy, 0) == {ADDRESSES[5]}
-    assert await look_up_blocked(OrganizationMail(stores_without_keys, "acme"), legacy, 50) == {ADDRESSES[5]}
+    assert await look_up_blocked(MailScenario(stores_without_keys, "acme"), legacy, 0) == {ADDRESSES[5]}
+    assert await look_up_blocked(MailScenario(stores_without_keys, "acme"), legacy, 50) == {ADDRESSES[5]}
     with pytest.raises(Unavailable):
-        await look_up_blocked(OrganizationMail(stores_without_keys, "acme"), FakeLegacyBook(is_down=True), 50)
+        await look_up_blocked(MailScenario(stores_without_keys, "acme"), FakeLegacyBook(is_down=True), 50)
     with pytest.raises(Unavailable):
         await look_up(Context(stores_without_keys, str), "acme", ADDRESSES)
 
 
-async def test_lookup_invalid_address_is_not_sent_to_legacy_book(mail: OrganizationMail) -> None:
+async def test_lookup_invalid_address_is_not_sent_to_legacy_book(mail: MailScenario) -> None:
     legacy = FakeLegacyBook()
     (standing,) = await look_up(context(mail, legacy, 100), "acme", ["malformed"])
     assert (standing.blocked, standing.normalized, legacy.requested_addresses) == (True, None, [])

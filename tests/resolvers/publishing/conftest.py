@@ -1,30 +1,13 @@
 """A new organization for each test, in a database for each module. Creating a database takes longer than a test."""
 
 import secrets
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Iterable
 
 import pytest
 
 from storage.identity.roles import Role
-from storage.mongo import Driver
-from storage.stores import Stores, open_stores
-from tests.databases import CREDENTIAL_KEYS, fresh_database
+from storage.stores import Stores
 from tests.resolvers.people import Person, SignIn
-
-
-@pytest.fixture(scope="module")
-def shared_database(mongodb_uri: str, redis_url: str) -> Iterator[str]:
-    with fresh_database(mongodb_uri, redis_url) as name:
-        yield name
-
-
-@pytest.fixture(scope="module")
-async def shared_stores(
-    mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver: Driver
-) -> AsyncIterator[Stores]:
-    keys = CREDENTIAL_KEYS
-    async with open_stores(mongodb_uri, redis_url, shared_database, mongo_driver, credential_keys=keys) as stores:
-        yield stores
 
 
 class SignInWithDefaultOrganization(SignIn):

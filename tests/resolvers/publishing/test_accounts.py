@@ -85,7 +85,7 @@ async def test_repeated_key_connects_once(ann: Person) -> None:
         ({"network": "SANDBOX", "credentials": "ok"}, "baseUrl"),
     ],
 )
-async def test_invalid_account_is_refused_without_echo(ann: Person, change: dict[str, Any], field: str) -> None:
+async def test_refusal_of_invalid_account_shows_no_credentials(ann: Person, change: dict[str, Any], field: str) -> None:
     input_ = {"network": "WEBHOOK", "name": "Hook", "baseUrl": "https://example.org/hook", "credentials": SECRET}
     answer = await ann.execute(CONNECT, input=input_ | change)
     (error,) = answer["errors"]

@@ -17,6 +17,6 @@ INVALID_ADDRESSES += ["https://example.org:99999/", "https://e.org/" + "x" * 204
 
 
 @pytest.mark.parametrize("url", INVALID_ADDRESSES)
-def test_other_address_is_refused(url: str) -> None:
+def test_invalid_web_address_is_refused(url: str) -> None:
     with pytest.raises(BadUserInput):
         checked_web_address("url", url)

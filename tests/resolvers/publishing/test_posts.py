@@ -170,7 +170,7 @@ async def test_authors_see_own_posts_and_operators_all(chat: ChatScenario, opera
     assert (await operator.do(CANCEL, id=post_of_ann["id"]))["state"] == "CANCELLED"
 
 
-async def test_timeline_is_by_due_time_and_state(chat: ChatScenario) -> None:
+async def test_timeline_is_by_due_time_and_filtered_by_state(chat: ChatScenario) -> None:
     due_times = [f"2030-01-0{day}T00:00:00Z" for day in (3, 1, 2)]
     posts = [await schedule(chat.ann, dueAt=due) for due in due_times]
     await chat.ann.do(CANCEL, id=posts[1]["id"])

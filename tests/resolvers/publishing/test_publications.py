@@ -64,12 +64,12 @@ async def test_changes_reach_author_and_operators_only(
         post = await schedule(chat.ann, toHomeFeed=False, toTopicIds=[chat.topic], dueAt=past_due_time())
         await publish(publisher)
         for subscription in (ann_subscription, operator_subscription):
-            events = [await subscription.event() for _ in range(2)]
+            events = [await subscription.next_event() for _ in range(2)]
             assert [event["type"] for event in events] == ["PublicationChanged"] * 2
             assert events[-1]["publication"]["state"] == "PUBLISHED"
             assert {event["publication"]["scheduledPostId"] for event in events} == {post["id"]}
         other = await schedule(chat.bob, toHomeFeed=False, toTopicIds=[chat.topic])
-        assert (await bob_subscription.event())["publication"]["scheduledPostId"] == other["id"]
+        assert (await bob_subscription.next_event())["publication"]["scheduledPostId"] == other["id"]
 
 
 async def test_job_events_of_one_post_are_filtered(chat: ChatScenario) -> None:
@@ -77,14 +77,14 @@ async def test_job_events_of_one_post_are_filtered(chat: ChatScenario) -> None:
     async with chat.ann.subscribed(JOB_EVENTS, job=second["id"]) as events:
         await chat.ann.do(CANCEL, id=first["id"])
         await chat.ann.do(CANCEL, id=second["id"])
-        event = await events.event()
+        event = await events.next_event()
         assert event["publication"] == {**event["publication"], "scheduledPostId": second["id"], "state": "CANCELLED"}
     async with aclosing(chat.bob.answers(JOB_EVENTS, job=first["id"])) as answers:
         (error,) = (await anext(answers))["errors"]
         assert error["extensions"]["code"] == "FORBIDDEN"
 
 
-async def test_unknown_is_notified_and_resolved_once(
+async def test_unknown_publication_is_notified_and_resolved_once(
     chat: ChatScenario, operator: Person, publisher: PostPublisher
 ) -> None:
     unanswered_account = await connect_account(operator, credentials="lose")

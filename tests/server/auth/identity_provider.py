@@ -14,7 +14,7 @@ from server.auth.tokens import TokenVerifier
 from tests.server.auth.example_tokens import EXP, SECRET
 
 
-class IdentityProvider:
+class FakeIdentityProvider:
     """An identity provider on a real socket. Tests change its key set and its status.
 
     Answers wait until `gate` is set.
@@ -38,9 +38,9 @@ class IdentityProvider:
 
 
 @asynccontextmanager
-async def provider_with(*keys: dict[str, Any]) -> AsyncIterator[IdentityProvider]:
+async def provider_with(*keys: dict[str, Any]) -> AsyncIterator[FakeIdentityProvider]:
     """Serves an identity provider with these keys."""
-    provider = IdentityProvider()
+    provider = FakeIdentityProvider()
     provider.key_set = {"keys": list(keys)}
     server = await asyncio.start_server(provider.answer, "127.0.0.1", 0)
     provider.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/jwks.json"
@@ -69,12 +69,5 @@ def provider_token(key: Any, algorithm: str, kid: str | None = None, **claims: A
     return jwt.encode({"sub": "u1", "org": "acme", "exp": EXP} | claims, key, algorithm=algorithm, headers=headers)
 
 
-def verifier_of(provider: IdentityProvider, monotonic: Callable[[], float] = time.monotonic) -> TokenVerifier:
+def verifier_of(provider: FakeIdentityProvider, monotonic: Callable[[], float] = time.monotonic) -> TokenVerifier:
     return TokenVerifier(secret=SECRET, jwks_url=provider.url, monotonic=monotonic)
-
-
-async def until(condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
-    """Waits until the condition is true. Raises: TimeoutError."""
-    async with asyncio.timeout(timeout_s):
-        while not condition():
-            await asyncio.sleep(0.005)

@@ -6,13 +6,14 @@ from datetime import datetime
 import pytest
 
 import server.auth.access_watch
-from server.auth.access_watch import AccessWatch
+from server.auth.access_watch import READ_EVERY_S, READ_TIMEOUT_S, TRUST_SESSIONS_S, AccessWatch
 from server.auth.credentials import Credential, bearer_credential
 from server.auth.tokens import TokenVerifier, mint
 from server.auth.viewers import AccountDeactivated, ViewerSessions
-from storage.identity.access_changes import AccessChanges, UserKey
+from storage.identity.access_changes import AccessChanges
 from storage.identity.audit import Actor
 from storage.identity.roles import Role
+from storage.ids import UserKey
 from storage.stores import Stores
 from tests.server.auth.authenticators import token_authenticators
 from tests.waiting import DEADLINE_S, until
@@ -41,6 +42,13 @@ async def viewers(stores: Stores) -> ViewerSessions:
 def watch(stores: Stores, viewers: ViewerSessions, monkeypatch: pytest.MonkeyPatch) -> AccessWatch:
     monkeypatch.setattr(server.auth.access_watch, "READ_EVERY_S", 0.05)
     return AccessWatch(stores.access_changes, stores.clock, viewers)
+
+
+def test_reduced_access_applies_within_ten_seconds() -> None:
+    """The rule of docs/semantics.md holds even if every read fails at its time limit."""
+    attempt_s = READ_EVERY_S + READ_TIMEOUT_S
+    failures = TRUST_SESSIONS_S // attempt_s + 1
+    assert failures * attempt_s <= 10
 
 
 async def test_cached_session_of_deactivated_user_ends(

@@ -1,4 +1,4 @@
-"""Sessions of browsers authenticate their users until they end, the users are deactivated, or they stay unused."""
+"""A browser's session authenticates its user until it ends or stays unused, or the user is deactivated."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -7,10 +7,10 @@ import pytest
 from server.auth.credentials import Credential, CredentialKind, SessionEnded
 from server.auth.viewers import ViewerSessions
 from storage.errors import AccountDeactivated
-from storage.identity.access_changes import UserKey
 from storage.identity.audit import Actor
 from storage.identity.roles import Role
 from storage.identity.session_records import NewSession, SignInMethod
+from storage.ids import UserKey
 from storage.stores import Stores
 from tests.server.auth.authenticators import session_authenticators
 
@@ -24,7 +24,7 @@ def viewers(stores: Stores) -> ViewerSessions:
     return ViewerSessions(session_authenticators(stores), max_age_s=0.0)
 
 
-async def signed_in(stores: Stores, *roles: Role) -> Credential:
+async def sign_in_ann(stores: Stores, *roles: Role) -> Credential:
     """Signs Ann in, and returns the credential of her session."""
     for user in ("ada", "ann"):
         await stores.users.sign_in("acme", user, [Role.MEMBER], None, None)
@@ -33,7 +33,7 @@ async def signed_in(stores: Stores, *roles: Role) -> Credential:
 
 
 async def test_session_has_its_roles_until_roles_are_granted(stores: Stores, viewers: ViewerSessions) -> None:
-    cookie = await signed_in(stores, Role.OPERATOR)
+    cookie = await sign_in_ann(stores, Role.OPERATOR)
     session = await viewers.session(cookie)
     assert session is not None
     assert (session.user.id, session.roles) == ("ann", {Role.OPERATOR})
@@ -44,7 +44,7 @@ async def test_session_has_its_roles_until_roles_are_granted(stores: Stores, vie
 
 
 async def test_unknown_and_ended_sessions_are_refused(stores: Stores, viewers: ViewerSessions) -> None:
-    cookie = await signed_in(stores)
+    cookie = await sign_in_ann(stores)
     await stores.sessions.end_token(cookie.secret)
     for secret in (cookie.secret, "A" * 43):
         with pytest.raises(SessionEnded):
@@ -52,11 +52,11 @@ async def test_unknown_and_ended_sessions_are_refused(stores: Stores, viewers: V
 
 
 async def test_deactivation_ends_sessions_for_good(stores: Stores, viewers: ViewerSessions) -> None:
-    cookie = await signed_in(stores)
+    cookie = await sign_in_ann(stores)
     await stores.user_administration.deactivate(ADA, "ann", "left")
     with pytest.raises(SessionEnded):
         await viewers.session(cookie)
-    later = await signed_in(stores)
+    later = await sign_in_ann(stores)
     with pytest.raises(AccountDeactivated):
         await viewers.session(later)
     await stores.user_administration.reactivate(ADA, "ann")
@@ -66,7 +66,7 @@ async def test_deactivation_ends_sessions_for_good(stores: Stores, viewers: View
 
 async def test_idle_session_ends_and_its_use_defers_the_end(stores: Stores) -> None:
     viewers = ViewerSessions(session_authenticators(stores))
-    cookie, sessions = await signed_in(stores), stores.mongo["sessions"]
+    cookie, sessions = await sign_in_ann(stores), stores.mongo["sessions"]
     session = await viewers.session(cookie)
     assert session is not None
     an_hour_ago = datetime.now(UTC) - timedelta(hours=1)

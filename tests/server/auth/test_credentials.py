@@ -1,4 +1,4 @@
-"""Requests that the page of another origin may have caused don't count as requests of the cookie's session."""
+"""Session cookies are refused in requests that a page of another origin may have caused."""
 
 import pytest
 from starlette.datastructures import Headers

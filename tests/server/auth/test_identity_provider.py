@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from server.auth.tokens import Claims, TokenInvalid, TokenVerifier
+from server.auth.tokens import TokenClaims, TokenInvalid, TokenVerifier
 from storage.errors import Unavailable
 from tests.server.auth.example_tokens import EXP, SECRET, hmac_signed_token, segment, signed_token
 from tests.server.auth.identity_provider import (
@@ -20,9 +20,9 @@ from tests.server.auth.identity_provider import (
     provider_token,
     provider_with,
     rsa_jwk,
-    until,
     verifier_of,
 )
+from tests.waiting import until
 
 
 @pytest.mark.anyio
@@ -94,7 +94,7 @@ class TestIdentityProvider:
             assert await verifier.verify(provider_token(new_key, "RS256", "new"))
             assert provider.fetches == 2
 
-    async def test_failed_fetch_keeps_keys_new_key_is_unavailable(self) -> None:
+    async def test_failed_fetch_keeps_keys_and_new_key_is_unavailable(self) -> None:
         clock = [0.0]
         async with provider_with(rsa_jwk("old")) as provider:
             verifier = verifier_of(provider, lambda: clock[0])
@@ -139,7 +139,7 @@ class TestIdentityProvider:
             provider.gate.set()
             results = await asyncio.gather(*tasks, return_exceptions=True)
             assert isinstance(results[0], asyncio.CancelledError)
-            assert all(isinstance(claims, Claims) for claims in results[1:])
+            assert all(isinstance(claims, TokenClaims) for claims in results[1:])
             assert provider.fetches == 1
 
     async def test_withdrawn_key_becomes_invalid_in_background(self) -> None:

@@ -54,7 +54,7 @@ def test_process_with_other_keys_is_refused(servers: dict[str, str], command: st
     asyncio.run(check(servers, NOROSHI_ADDRESS_KEYS=ADDRESS_KEYS_SETTING))
     error = refusal(servers, command, NOROSHI_AUTH_SECRET=SECRET, NOROSHI_ADDRESS_KEYS=f"1:{key('b')}")
     assert "NOROSHI_ADDRESS_KEYS differs from the keys in use with the database t_" in error
-    assert "(version 1 is another key)" in error
+    assert "(another key has the version 1)" in error
     assert key("b") not in error
 
 

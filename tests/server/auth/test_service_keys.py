@@ -1,6 +1,8 @@
 """Requests with service keys: each scope opens exactly its root fields and routes, over HTTP and WebSocket."""
 
+import asyncio
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -33,14 +35,14 @@ def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: s
         yield web
 
 
-def post(web: WebProcess, token: str, query: str, /, **variables: object) -> httpx2.Response:
+def execute(web: WebProcess, token: str, query: str, /, **variables: object) -> httpx2.Response:
     body = {"query": query, "variables": variables}
     return httpx2.post(f"{web.url}/graphql", json=body, headers={"authorization": f"Bearer {token}"}, timeout=60)
 
 
 def new_key(web: WebProcess, *scopes: str) -> str:
     """Returns a new key with these scopes."""
-    answer = post(web, web.token("ada", roles=("ADMIN",)), CREATE, scopes=list(scopes)).json()
+    answer = execute(web, web.token("ada", roles=("ADMIN",)), CREATE, scopes=list(scopes)).json()
     return str(answer["data"]["createServiceKey"]["secret"])
 
 
@@ -74,14 +76,14 @@ def test_scope_opens_exactly_its_root_fields(web: WebProcess) -> None:
     for field in REQUESTS:
         scope, text, variables = scope_of(field), field.text(depth=1), field.variables(unknown_ids())
         if scope == NO_KEY:
-            refused = post(web, alone["chat:read"], text, **variables)
+            refused = execute(web, alone["chat:read"], text, **variables)
             assert (refused.status_code, error_of(refused)) == (403, {"code": "FORBIDDEN"}), field
         elif scope == ANY_KEY:
-            assert post(web, alone["mail:ingest"], text, **variables).json().get("errors") is None
+            assert execute(web, alone["mail:ingest"], text, **variables).json().get("errors") is None
         else:
-            refused = post(web, others[scope], text, **variables)
+            refused = execute(web, others[scope], text, **variables)
             assert (refused.status_code, error_of(refused)) == (403, {"code": "FORBIDDEN", "scope": scope}), field
-            answer = post(web, alone[scope], text, **variables)
+            answer = execute(web, alone[scope], text, **variables)
             assert answer.status_code == 200, field
             assert "This needs the role" not in answer.text, field
 
@@ -108,24 +110,44 @@ async def test_scope_opens_exactly_its_subscriptions(web: WebProcess) -> None:
             assert "scope" not in str(frame), frame
 
 
-def test_coalesced_query_answers_no_key_without_the_scope(web: WebProcess) -> None:
-    query = "{ communities { id } }"
-    reader, other = new_key(web, "chat:read"), new_key(web, "feed:read")
-    for _ in range(3):
-        assert post(web, reader, query).json().keys() == {"data"}
-        assert error_of(post(web, other, query)) == {"code": "FORBIDDEN", "scope": "chat:read"}
+async def test_coalesced_query_answers_no_key_without_the_scope(web: WebProcess) -> None:
+    reader, other = new_key(web, "chat:read", "chat:write"), new_key(web, "chat:write")
+    community = execute(web, reader, 'mutation { createCommunity(input: {name: "x"}) { id } }').json()
+    community_id = community["data"]["createCommunity"]["id"]
+    create = "mutation ($input: CreateTopicInput!) { createTopic(input: $input) { id } }"
+    topic = execute(web, reader, create, input={"communityId": community_id, "title": "x"}).json()
+    execute(web, other, "mutation ($id: ID!) { joinCommunity(communityId: $id) { id } }", id=community_id)
+    query = 'query ($id: ID!) { messages(topicId: $id, latest: "now") { hasNewer } }'
+    topic_id = topic["data"]["createTopic"]["id"]
+    page = {"data": {"messages": {"hasNewer": False}}}
+    assert execute(web, reader, query, id=topic_id).json() == page
+    shared_before = shared_answers(web)
+    body, keys = {"query": query, "variables": {"id": topic_id}}, [reader, other] * 20
+    async with httpx2.AsyncClient(timeout=60) as http:
+        post = partial(http.post, f"{web.url}/graphql", json=body)
+        answers = await asyncio.gather(*(post(headers={"authorization": f"Bearer {key}"}) for key in keys))
+    assert shared_answers(web) > shared_before
+    assert [answer.json() for answer in answers[::2]] == [page] * 20
+    assert [error_of(answer) for answer in answers[1::2]] == [{"code": "FORBIDDEN", "scope": "chat:read"}] * 20
+
+
+def shared_answers(web: WebProcess) -> float:
+    """Returns how many requests so far were answered with the result of another request's execution."""
+    metrics = httpx2.get(f"{web.url}/metrics", timeout=60).text
+    (line,) = [line for line in metrics.splitlines() if 'noroshi_crowd_answers_total{outcome="shared"}' in line]
+    return float(line.split()[-1])
 
 
 def test_whole_operation_needs_every_scope(web: WebProcess) -> None:
     key = new_key(web, "feed:write")
-    refused = post(
+    refused = execute(
         web, key, 'mutation { createPost(input: {text: "hi"}) { id } createCommunity(input: {name: "x"}) { id } }'
     )
     assert refused.json().keys() == {"errors"}
     fragment = "query { ...all } fragment all on Query { auditLog { id } }"
-    assert error_of(post(web, key, fragment)) == {"code": "FORBIDDEN"}
-    assert post(web, key, "{ __schema { queryType { name } } __typename }").status_code == 200
-    posts = post(web, new_key(web, "feed:read"), '{ localFeed(latest: "now") { items { text } } }').json()
+    assert error_of(execute(web, key, fragment)) == {"code": "FORBIDDEN"}
+    assert execute(web, key, "{ __schema { queryType { name } } __typename }").status_code == 200
+    posts = execute(web, new_key(web, "feed:read"), '{ localFeed(latest: "now") { items { text } } }').json()
     assert {"text": "hi"} not in posts["data"]["localFeed"]["items"]
 
 
@@ -143,21 +165,21 @@ def test_ingest_needs_the_scope(web: WebProcess) -> None:
     "change", [lambda text: text[:-1], lambda text: text[:-1] + "!", lambda text: "nrk_" + "x" * 80]
 )
 def test_mistyped_key_is_unauthenticated(web: WebProcess, change: Any) -> None:
-    response = post(web, change(new_key(web, "chat:read")), "{ viewer { id } }")
+    response = execute(web, change(new_key(web, "chat:read")), "{ viewer { id } }")
     assert (response.status_code, error_of(response)["code"]) == (401, "UNAUTHENTICATED")
 
 
 def test_key_has_write_limits_of_its_own(web: WebProcess) -> None:
     delete = 'mutation { deleteMessage(id: "x") { id } }'
     first, second = new_key(web, "chat:write"), new_key(web, "chat:write")
-    codes = [error_of(post(web, first, delete))["code"] for _ in range(11)]
+    codes = [error_of(execute(web, first, delete))["code"] for _ in range(11)]
     assert codes == ["NOT_FOUND"] * 10 + ["RATE_LIMITED"]
-    assert error_of(post(web, second, delete))["code"] == "NOT_FOUND"
+    assert error_of(execute(web, second, delete))["code"] == "NOT_FOUND"
 
 
 def test_deactivated_service_account_is_refused(web: WebProcess) -> None:
     key = new_key(web, "chat:read")
     id_ = key.split("_")[1]
     admin = web.token("ada", roles=("ADMIN",))
-    post(web, admin, 'mutation ($id: ID!) { deactivateUser(userId: $id, reason: "off") { id } }', id=id_)
-    assert post(web, key, "{ viewer { id } }").status_code == 401
+    execute(web, admin, 'mutation ($id: ID!) { deactivateUser(userId: $id, reason: "off") { id } }', id=id_)
+    assert execute(web, key, "{ viewer { id } }").status_code == 401

@@ -1,4 +1,7 @@
-"""Tokens that the product signs for its own users, with the configured secret or the data folder's secret."""
+"""Tokens that Noroshi itself signs, for the command line and for demo users.
+
+The tokens are signed with the configured secret, or with the secret of the data folder.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +25,7 @@ class ExampleUser:
 
 
 @pytest.mark.anyio
-async def test_demo_token_passes_audience_and_issuer_checks(data_dir: Path) -> None:
+async def test_signed_token_passes_audience_and_issuer_checks(data_dir: Path) -> None:
     settings = with_auth_secret(Settings(data_dir=data_dir, auth_audience="us", auth_issuer="me"))
     verifier = TokenVerifier(secret=settings.auth_secret, audience="us", issuer="me")
     claims = await verifier.verify(sign_user_token(settings, ExampleUser()))
@@ -37,7 +40,7 @@ def test_configured_secret_overrides_stored_secret(data_dir: Path) -> None:
     assert with_auth_secret(configured) == configured
 
 
-def test_signing_with_identity_provider_is_refused(data_dir: Path) -> None:
+def test_signing_is_refused_if_an_identity_provider_is_set(data_dir: Path) -> None:
     settings = with_auth_secret(Settings(data_dir=data_dir, auth_jwks_url="https://issuer.example/keys"))
     assert settings.auth_secret is None
     with pytest.raises(StartupError, match="NOROSHI_AUTH_JWKS_URL"):

@@ -4,21 +4,18 @@ import asyncio
 
 import pytest
 
+from server.auth.authenticators import TokenAuthenticator
 from server.auth.credentials import Credential, CredentialKind, bearer_credential
 from server.auth.tokens import TokenExpired, TokenInvalid, TokenVerifier, mint
 from server.auth.viewers import ViewerSessions
+from storage.identity.audit import command_line_actor
 from storage.identity.roles import Role
+from storage.identity.users import UserStore
 from storage.stores import Stores
+from tests.manual_clock import ManualClock
 from tests.server.auth.authenticators import token_authenticators
-from tests.server.auth.identity_provider import (
-    RSA_KEY,
-    ec_jwk,
-    provider_token,
-    provider_with,
-    rsa_jwk,
-    until,
-    verifier_of,
-)
+from tests.server.auth.identity_provider import RSA_KEY, ec_jwk, provider_token, provider_with, rsa_jwk, verifier_of
+from tests.waiting import until
 
 SECRET = "a secret of the tests, longer than 32 bytes"
 NOW = 1_800_000_000.0
@@ -26,18 +23,9 @@ NOW = 1_800_000_000.0
 pytestmark = pytest.mark.anyio
 
 
-class ManualClock:
-    """A clock whose time only tests change."""
-
-    now = NOW
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> ManualClock:
-    return ManualClock()
+    return ManualClock(NOW)
 
 
 @pytest.fixture
@@ -82,6 +70,40 @@ async def test_session_has_roles_of_token_or_member(viewers: ViewerSessions) -> 
         session = await viewers.session(bearer(roles=roles))
         assert session is not None
         assert session.roles == expected
+
+
+@pytest.mark.parametrize(
+    ("roles", "expected"),
+    [(["ADMIN"], {Role.MEMBER}), ([], {Role.MEMBER}), (["MEMBER", "SERVICE"], {Role.MEMBER}), (["SERVICE"], set())],
+    ids=str,
+)
+async def test_token_gives_no_role_where_roles_are_granted_only(
+    stores: Stores, roles: list[str], expected: set[Role]
+) -> None:
+    """Roles that tokens gave before the setting was changed count neither in requests nor in later work."""
+    await stores.users.sign_in("acme", "ann", list(Role), None, None)
+    users = UserStore(stores.mongo, stores.clock, has_roles_from_tokens=False)
+    verifier = TokenVerifier(secret=SECRET, now=ManualClock(NOW))
+    viewers = ViewerSessions({CredentialKind.TOKEN: TokenAuthenticator(verifier, users)})
+    assert await users.lasting_roles("acme", "ann") == {Role.MEMBER}
+    for user in ("ann", "new"):
+        session = await viewers.session(bearer(user, roles=roles))
+        assert session is not None
+        assert session.roles == set(session.user.roles) == expected
+    assert await users.lasting_roles("acme", "new") == expected
+
+
+async def test_granted_role_counts_where_roles_are_granted_only(stores: Stores) -> None:
+    users = UserStore(stores.mongo, stores.clock, has_roles_from_tokens=False)
+    verifier = TokenVerifier(secret=SECRET, now=ManualClock(NOW))
+    viewers = ViewerSessions({CredentialKind.TOKEN: TokenAuthenticator(verifier, users)})
+    await users.sign_in("acme", "ann", [Role.MEMBER], None, None)
+    await stores.user_administration.set_roles(command_line_actor("acme"), "ann", {Role.OPERATOR})
+    for roles, expected in ((["ADMIN"], {Role.OPERATOR, Role.MEMBER}), (["MEMBER"], {Role.MEMBER})):
+        session = await viewers.session(bearer(roles=roles))
+        assert session is not None
+        assert session.roles == expected
+    assert await users.lasting_roles("acme", "ann") == {Role.OPERATOR}
 
 
 async def test_changed_name_in_token_is_stored_at_once(viewers: ViewerSessions, stores: Stores) -> None:

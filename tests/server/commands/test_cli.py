@@ -6,13 +6,14 @@ from pathlib import Path
 
 import jwt
 import pytest
+from typer.main import get_group
 
-from server.commands.cli import run
+from server.commands.cli import app, run
 from server.embedded import prepare_data_dir, stored_secret
 from storage.identity.roles import Role
 from tests.product import NOROSHI, environment
 
-COMMANDS = ("up", "web", "worker", "token", "demo", "schema", "mail")
+COMMANDS = tuple(name for name, command in get_group(app).commands.items() if not command.hidden)
 SECRET = "a secret of more than thirty-two bytes"
 
 

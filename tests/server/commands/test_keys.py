@@ -41,6 +41,7 @@ def test_key_is_created_rotated_listed_and_revoked(
 
     assert asyncio.run(recognized()) == {"chat:read", "chat:write"}
     listed = output_of(capsys, "list")
+    assert "  by command-line  " in listed
     assert listed.startswith(f"{id_}  active")
     assert listed.endswith("Bot  chat:read chat:write")
     assert first not in listed

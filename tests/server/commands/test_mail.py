@@ -16,7 +16,7 @@ from tests.jobs.mail.test_reports import DSN
 from tests.keys import ADDRESS_KEYS, ADDRESS_KEYS_SETTING
 from tests.product import NOROSHI, environment, eventually
 from tests.storage.mail.events import hard, yesterday_noon
-from tests.storage.mail.organization_mail import OrganizationMail
+from tests.storage.mail.scenario import MailScenario
 
 ROWS = "address,success,soft_bounce,hard_bounce\nAnn@Example.org,3,0,0\nbob@example.org,0,1,2\n"
 
@@ -35,15 +35,13 @@ def _environment(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> 
 
 
 @pytest.fixture
-def run_with_mail(
-    mongodb_uri: str, redis_url: str, database: str
-) -> Callable[[Callable[[OrganizationMail], Any]], Any]:
+def run_with_mail(mongodb_uri: str, redis_url: str, database: str) -> Callable[[Callable[[MailScenario], Any]], Any]:
     """Returns a function that runs a coroutine function with acme's mail and returns its result."""
 
-    def run_coroutine(function: Callable[[OrganizationMail], Coroutine[None, None, Any]]) -> Any:
+    def run_coroutine(function: Callable[[MailScenario], Coroutine[None, None, Any]]) -> Any:
         async def with_stores() -> Any:
             async with open_stores(mongodb_uri, redis_url, database, address_keys=ADDRESS_KEYS) as stores:
-                return await function(OrganizationMail(stores, "acme"))
+                return await function(MailScenario(stores, "acme"))
 
         return asyncio.run(with_stores())
 
@@ -75,7 +73,7 @@ def test_mail_import_then_verify_succeeds(
 def test_mail_verify_lists_lookup_differences(
     csv_file: Path, run_with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def look_up(mail: OrganizationMail) -> None:
+    async def look_up(mail: MailScenario) -> None:
         standings = await mail.standings(["ann@example.org", "bob@example.org"])
         await mail.stores.address_book.record_differences("acme", standings, {"ann@example.org": True})
 
@@ -203,11 +201,11 @@ def test_mail_tail_survives_kills(tmp_path: Path, variables: dict[str, str], run
         assert b"@example.org" not in tail.stderr.read()
 
 
-async def _ledger_size(mail: OrganizationMail) -> int:
+async def _ledger_size(mail: MailScenario) -> int:
     return await mail.stores.mongo["mail_ledger"].count_documents({})
 
 
-async def _tail_rows(mail: OrganizationMail) -> list[RecentMailTail]:
+async def _tail_rows(mail: MailScenario) -> list[RecentMailTail]:
     return await recent_mail_tails(mail.stores.mongo)
 
 

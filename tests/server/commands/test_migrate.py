@@ -12,7 +12,7 @@ import pytest
 from server.commands.cli import run
 from server.commands.migrate import ProgressPrinter
 from server.embedded import Mongod
-from storage.migrations.migrator import Progress
+from storage.migrations.migrator import MigrationProgress
 from storage.migrations.steps import DATA_VERSION, STEPS
 from tests.databases import fresh_database
 from tests.product import NOROSHI, environment, eventually
@@ -63,7 +63,7 @@ def migration(folder: Path, settings: dict[str, str]) -> Iterator[ServerProcess]
 def test_migration_is_continued_after_kill_while_it_builds(
     own_mongod: Mongod, old_database: dict[str, str], tmp_path: Path
 ) -> None:
-    """MongoDB goes on building the index. The waiting migration takes the lock when the killed one's lease ends."""
+    """MongoDB still builds the index. The waiting migration takes the lock when the killed migration's lease ends."""
     with migration(tmp_path / "first", old_database) as first, migration(tmp_path / "second", old_database) as second:
         with hanging_index_builds(own_mongod.uri):
             assert eventually(lambda: BUILDING in first.log_text + second.log_text), first.log_text + second.log_text
@@ -80,7 +80,7 @@ def test_migration_is_continued_after_kill_while_it_builds(
 def test_processes_refuse_old_data_with_one_line(old_database: dict[str, str], command: str) -> None:
     result = subprocess.run([*NOROSHI, command], capture_output=True, text=True, env=environment(**old_database))
     assert (result.returncode, result.stderr.count("\n")) == (1, 1), result.stderr
-    assert f"(missing indexes: 1, data steps: {len(STEPS)}): run `noroshi migrate`, while" in result.stderr
+    assert f"(missing indexes: 1, data steps: {len(STEPS)}): run `noroshi migrate`. " in result.stderr
 
 
 def test_check_lists_changes_and_makes_none(old_database: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,7 +92,7 @@ def test_check_lists_changes_and_makes_none(old_database: dict[str, str], capsys
         )
 
 
-def test_newer_data_error_is_one_line(
+def test_newer_data_is_refused_with_remedy(
     own_mongod: Mongod, old_database: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     newer = {"_id": "data", "version": DATA_VERSION + 2, "compatible_version": DATA_VERSION + 1}
@@ -106,6 +106,11 @@ def test_newer_data_error_is_one_line(
 def test_progress_lines_say_each_title_once() -> None:
     printed_lines: list[str] = []
     lines = ProgressPrinter(printed_lines.append)
-    for progress in (Progress("build a"), Progress("build a", 1, 4), Progress("build b", 2, 4), Progress("build b")):
+    for progress in (
+        MigrationProgress("build a"),
+        MigrationProgress("build a", 1, 4),
+        MigrationProgress("build b", 2, 4),
+        MigrationProgress("build b"),
+    ):
         lines.show(progress)
     assert printed_lines == ["build a", "build b: 50%"]

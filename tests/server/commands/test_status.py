@@ -14,9 +14,9 @@ from storage.mail.ledger import Ledger, partition
 from storage.mail.rates import MIN_SENT, day_of
 from storage.stores import Stores
 from tests.keys import ADDRESS_KEYS
-from tests.storage.calls.in_memory_stream import new_job
+from tests.storage.calls.in_memory_jobs import new_job
 from tests.storage.mail.events import hard, ok
-from tests.storage.mail.organization_mail import OrganizationMail
+from tests.storage.mail.scenario import MailScenario
 
 pytestmark = pytest.mark.anyio
 
@@ -67,8 +67,8 @@ async def test_status_shows_bounce_rates_of_today(
 ) -> None:
     now = await stores.mongo.now()
     bad = [hard(f"a{n}@bad.example", at=now) for n in range(MIN_SENT)]
-    await OrganizationMail(stores, "acme").add_events(*bad, ok("a@few.example", at=now))
-    await OrganizationMail(stores, "other").add_events(ok("a@few.example", at=now))
+    await MailScenario(stores, "acme").add_events(*bad, ok("a@few.example", at=now))
+    await MailScenario(stores, "other").add_events(ok("a@few.example", at=now))
     tables = await status(Settings(mongodb_uri=mongodb_uri, redis_url=redis_url, database=database))
     (rates,) = (table for table in tables if table.title.startswith("Mail: bounce rates"))
     assert rates.rows == [
@@ -84,7 +84,7 @@ async def test_status_without_redis_shows_the_rest(stores: Stores, mongodb_uri: 
     assert tables[-1].title.startswith("Queues: Redis does not answer")
 
 
-def test_status_without_product_is_one_line(
+def test_status_without_product_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("MONGODB_URI", "REDIS_URL"):

@@ -12,7 +12,7 @@ import pytest
 from server.embedded import StartupError, check_mongodb
 from server.migration import check_data, migrate_data
 from server.settings import Settings
-from storage.migrations.migrator import Progress
+from storage.migrations.migrator import MigrationProgress
 from storage.mongo import Driver, Mongo, Session, connect
 from storage.stores import open_stores
 from tests.product import NOROSHI, environment
@@ -128,7 +128,7 @@ async def test_documented_rights_suffice_for_the_product(
     settings = Settings(
         mongodb_uri=server.uri_for("product"), redis_url=redis_url, database=DATABASE, mongo_driver=driver
     )
-    reports: list[Progress] = []
+    reports: list[MigrationProgress] = []
     await migrate_data(settings, reports.append)
     assert [each.title for each in reports] == ["build the indexes source_1 of messages"]
 
@@ -140,7 +140,7 @@ async def test_documented_rights_suffice_to_end_orphans(server: SecuredMongod, m
     assert await counter_value(mongo) == 1
 
 
-async def test_slow_transaction_with_these_rights_is_not_ended(server: SecuredMongod, mongo: Mongo) -> None:
+async def test_slow_transaction_with_documented_rights_is_not_ended(server: SecuredMongod, mongo: Mongo) -> None:
     attempts, locked = [], asyncio.Event()
 
     async def slow_work(session: Session) -> None:

@@ -1,7 +1,7 @@
 """An echo application on the product's WebSocket protocol, with clients that read only on demand."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -73,12 +73,3 @@ async def slow_client(
 
 def text_frame(payload: bytes) -> bytes:
     return text_frame_header(len(payload)) + payload
-
-
-async def wait_until(condition: Callable[[], object], deadline_s: float = DEADLINE_S) -> bool:
-    """Waits until the condition is true or the deadline has passed, and returns whether it is true."""
-    loop = asyncio.get_running_loop()
-    ends_at = loop.time() + deadline_s
-    while not condition() and loop.time() < ends_at:
-        await asyncio.sleep(0.001)
-    return bool(condition())

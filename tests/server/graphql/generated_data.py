@@ -58,7 +58,7 @@ class GeneratedData:
     fault_percentage: int
 
     def value(self, type_: GraphQLOutputType, path: str) -> Any:
-        """Returns a value of the type, or, with `fault_percentage` percent probability, a value of no such type."""
+        """Returns a value of the type, or, with `fault_percentage` percent probability, a faulty value."""
         rng = random.Random(f"{self.seed} {path}")
         if rng.randrange(100) < self.fault_percentage:
             return self._faulty_value(rng, type_, path)
@@ -171,6 +171,7 @@ async def _return_or_raise_after(value: Any, ticks: int) -> Any:
 def install_resolvers(schema: GraphQLSchema, batch_resolvers: BatchResolvers) -> None:
     """Replaces the resolver of every field that has one, and adds batch resolvers with the same values.
 
+    Only fields without arguments get a batch resolver.
     `batch_resolvers` maps the id of a field's binding to its batch resolver.
     """
     for type_ in schema.type_map.values():

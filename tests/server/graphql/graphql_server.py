@@ -20,15 +20,17 @@ from schema.root import build_schema
 from server.auth.access_watch import AccessWatch
 from server.auth.tokens import TokenVerifier, mint
 from server.auth.viewers import ViewerSessions
-from server.graphql import Documents, GraphQLEndpoint, compiled_executor, limits_extension
+from server.graphql import DocumentCache, GraphQLEndpoint, compiled_executor, limits_extension
 from server.graphql.deadlines import EXECUTION_TIMEOUT_S
-from server.graphql.frames import Listener
+from server.graphql.frames import SocketSubscription
 from storage.stores import Stores
-from storage.streams.log import Position, format_cursor
+from storage.streams.log import StreamPosition, format_cursor
 from tests.e2e.chat_topic import cursor_position
+from tests.resolvers.people import fake_signed_url
 from tests.server.auth.authenticators import token_authenticators
 from tests.server.in_process import InProcessServer, serve_in_process
 from tests.storage.topic_scenario import TopicScenario
+from tests.waiting import poll_until_true
 
 DEADLINE_S = 30.0
 TOPIC_EVENTS = """
@@ -42,16 +44,7 @@ TOPIC_EVENTS = """
     }
 """
 
-Event = dict[str, Any]
-
-
-async def wait_until(condition: Callable[[], object], deadline_s: float = DEADLINE_S) -> bool:
-    """Waits until the condition is true or the deadline has passed, and returns whether it is true."""
-    loop = asyncio.get_running_loop()
-    ends_at = loop.time() + deadline_s
-    while not (result := condition()) and loop.time() < ends_at:
-        await asyncio.sleep(0.01)
-    return bool(result)
+ReceivedEvent = dict[str, Any]
 
 
 async def post_messages(scenario: TopicScenario, count: int, author: str = "ann") -> None:
@@ -83,18 +76,18 @@ class RecordedSubscription:
         self.closing_error: ConnectionClosed | None = None
 
     @property
-    def results(self) -> list[Event]:
+    def results(self) -> list[ReceivedEvent]:
         """Returns all events in order of arrival, StreamReady included."""
         nexts = [frame for frame in self.frames if frame["type"] == "next"]
         return [event for frame in nexts for event in frame["payload"]["data"].values()]
 
     @property
-    def ready_events(self) -> list[Event]:
+    def ready_events(self) -> list[ReceivedEvent]:
         """Returns the StreamReady events."""
         return [event for event in self.results if event["__typename"] == "StreamReady"]
 
     @property
-    def events(self) -> list[Event]:
+    def events(self) -> list[ReceivedEvent]:
         """Returns the events without StreamReady."""
         return [event for event in self.results if event["__typename"] != "StreamReady"]
 
@@ -116,11 +109,11 @@ class RecordedSubscription:
 
     async def receives(self, count: int, deadline_s: float = DEADLINE_S) -> bool:
         """Waits for a number of events, and returns whether they arrived before the deadline."""
-        return await wait_until(lambda: len(self.events) >= count, deadline_s)
+        return await poll_until_true(lambda: len(self.events) >= count, deadline_s)
 
     async def reaches(self, n: int, deadline_s: float = DEADLINE_S) -> bool:
         """Waits for event n or a later one, and returns whether it arrived before the deadline."""
-        return await wait_until(lambda: self.numbers[-1:] >= [n], deadline_s)
+        return await poll_until_true(lambda: self.numbers[-1:] >= [n], deadline_s)
 
     async def record(self) -> None:
         """Records the messages of this subscription until the socket closes."""
@@ -152,7 +145,7 @@ class GraphQLServer:
         return self.scenario.stores
 
     @property
-    def listeners(self) -> list[Listener]:
+    def listeners(self) -> list[SocketSubscription]:
         """The listeners of all broadcasts."""
         return [each for broadcast in self.endpoint.broadcasts._broadcasts.values() for each in broadcast.listeners]
 
@@ -164,7 +157,7 @@ class GraphQLServer:
 
     def cursor(self, n: int, epoch: str) -> str:
         """Returns the cursor of event n of the topic."""
-        return format_cursor(self.scenario.stream, Position(epoch, n))
+        return format_cursor(self.scenario.stream, StreamPosition(epoch, n))
 
     async def epoch(self) -> str:
         """Returns the current epoch of the topic's stream."""
@@ -203,7 +196,7 @@ class GraphQLServer:
             task = asyncio.create_task(subscription.record())
             await ws.send(orjson.dumps({"id": id_, "type": "subscribe", "payload": payload}).decode())
             try:
-                assert await wait_until(lambda: subscription.frames)
+                assert await poll_until_true(lambda: subscription.frames)
                 yield subscription
             finally:
                 ws.transport.abort()
@@ -223,13 +216,17 @@ async def serve_graphql(
     """Serves the endpoint on the scenario's stores. `options` are passed to uvicorn."""
     secret = secrets.token_hex(32)
     viewers = ViewerSessions(token_authenticators(TokenVerifier(secret=secret), scenario.stores))
-    documents = Documents()
+    documents = DocumentCache()
     schema = build_schema(limits_extension(documents), executor=compiled_executor(documents))
     access_watch = AccessWatch(scenario.stores.access_changes, scenario.stores.clock, viewers)
     endpoint = GraphQLEndpoint(
-        schema, documents, access_watch, partial(Context, scenario.stores, str), execution_timeout_s=execution_timeout_s
+        schema,
+        documents,
+        access_watch,
+        partial(Context, scenario.stores, fake_signed_url),
+        execution_timeout_s=execution_timeout_s,
     )
     app = Starlette(routes=[WebSocketRoute("/graphql", endpoint)])
     async with serve_in_process(app, ws_max_size=65_536, **options) as socket_server:
         yield GraphQLServer(endpoint, socket_server, scenario, secret)
-        assert await wait_until(lambda: len(endpoint.broadcasts) == 0)
+        assert await poll_until_true(lambda: len(endpoint.broadcasts) == 0)

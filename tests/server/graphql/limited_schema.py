@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import strawberry
 
-from server.graphql.documents import Documents
+from server.graphql.documents import DocumentCache
 from server.graphql.limits_extension import limits_extension
 
 RESOLVED: list[str] = []
@@ -50,7 +50,7 @@ class Subscription:
 
 
 def new_schema() -> strawberry.Schema:
-    return strawberry.Schema(Query, Mutation, Subscription, extensions=[limits_extension(Documents())])
+    return strawberry.Schema(Query, Mutation, Subscription, extensions=[limits_extension(DocumentCache())])
 
 
 SCHEMA = new_schema()

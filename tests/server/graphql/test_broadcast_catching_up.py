@@ -15,10 +15,10 @@ from tests.server.graphql.graphql_server import (
     HeldRead,
     RecordedSubscription,
     post_messages,
-    wait_until,
 )
 from tests.server.in_process import RawClient, raw_client
 from tests.storage.topic_scenario import TopicScenario
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -139,7 +139,7 @@ async def test_pruned_log_restarts_every_listener(server: GraphQLServer, scenari
         await post_messages(scenario_without_redis, 5)
         await server.stores.events.prune(kept_s=0)
         await server.stores.hub.compare()
-        assert await wait_until(lambda: all(len(each.ready_events) == 2 for each in subscriptions))
+        assert await poll_until_true(lambda: all(len(each.ready_events) == 2 for each in subscriptions))
         await post_messages(server.scenario, 1)
         async with server.subscribed(since=server.cursor(3, epoch)) as late_subscription:
             assert [event["resumed"] for event in late_subscription.ready_events] == [False]
@@ -164,7 +164,7 @@ async def test_new_epoch_restarts_every_listener(server: GraphQLServer) -> None:
             assert await each.receives(3)
         await replace_event_log(server)
         await server.stores.hub.compare()
-        assert await wait_until(lambda: all(len(each.ready_events) == 2 for each in subscriptions))
+        assert await poll_until_true(lambda: all(len(each.ready_events) == 2 for each in subscriptions))
         await post_messages(server.scenario, 2)
         for each in subscriptions:
             assert await each.receives(5)
@@ -185,13 +185,13 @@ async def test_new_epoch_restarts_listener_that_catches_up(
         with monkeypatch.context() as patch:
             patch.setattr(server.stores.hub, "replay", held_read)
             async with server.subscribed(since=since) as late_subscription:
-                assert await wait_until(held_read.has_read.is_set)
+                assert await poll_until_true(held_read.has_read.is_set)
                 patch.undo()
                 await replace_event_log(server)
                 await server.stores.hub.compare()
-                assert await wait_until(lambda: len(live_subscription.ready_events) == 2)
+                assert await poll_until_true(lambda: len(live_subscription.ready_events) == 2)
                 held_read.released.set()
-                assert await wait_until(lambda: len(late_subscription.ready_events) == 2)
+                assert await poll_until_true(lambda: len(late_subscription.ready_events) == 2)
                 await post_messages(server.scenario, 1)
                 assert await late_subscription.reaches(1)
                 assert (
@@ -210,7 +210,7 @@ async def test_event_between_ready_and_live_is_not_lost(server: GraphQLServer, m
         with monkeypatch.context() as patch:
             patch.setattr(server.stores.hub, "replay", held_read)
             async with server.subscribed(since=since) as late_subscription:
-                assert await wait_until(held_read.has_read.is_set)
+                assert await poll_until_true(held_read.has_read.is_set)
                 patch.undo()
                 await post_messages(server.scenario, 3)
                 assert await live_subscription.reaches(8)
@@ -231,6 +231,7 @@ async def test_slow_client_far_behind_catches_up_on_one_socket(server: GraphQLSe
             await raw.send_frame(TEXT, orjson.dumps(message))
         subscription = RecordedSubscription(live_subscription.ws, "1")
         async with asyncio.timeout(120):
+            # The acknowledgement, StreamReady, 1,200 events, and one more event for each 60 frames.
             while len(subscription.frames) < 1202 + 20:
                 opcode, text = await raw.receive_frame()
                 assert opcode == TEXT, text
@@ -252,7 +253,10 @@ async def subscribe(raw: RawClient, server: GraphQLServer, since: str | None, *q
 
 
 async def receive_slowly(raw: RawClient, server: GraphQLServer, until: int, *ids: str) -> dict[str, list[int]]:
-    """Reads frames with a short pause after each, and returns the numbers of the events by operation id."""
+    """Reads frames, with a short pause after each, until every operation has received event `until`.
+
+    Returns the numbers of the events by operation id.
+    """
     numbers: dict[str, list[int]] = {id_: [] for id_ in ids}
     async with asyncio.timeout(60):
         while any(each[-1:] != [until] for each in numbers.values()):
@@ -302,7 +306,7 @@ async def test_listener_after_outage_catches_up_at_own_pace(
 async def test_listener_that_caught_up_is_live_before_the_next_event(server: GraphQLServer) -> None:
     """The listener would lose an event that arrives between the last comparison of positions and `is_live`."""
     async with server.subscribed() as subscription:
-        assert await wait_until(lambda: all(each.is_live for each in server.listeners))
+        assert await poll_until_true(lambda: all(each.is_live for each in server.listeners))
         (broadcast,) = server.endpoint.broadcasts._broadcasts.values()
         (listener,) = broadcast.listeners
         assert broadcast.position is not None

@@ -7,12 +7,9 @@ import pytest
 
 from resolvers.chat.events import ChatEventSource
 from server.graphql.broadcasts import RECHECK_EVERY_S
-from tests.server.graphql.graphql_server import (
-    GraphQLServer,
-    HeldRead,
-    post_messages,
-    wait_until,
-)
+from storage.chat.changes import NewMessage
+from tests.server.graphql.graphql_server import GraphQLServer, HeldRead, post_messages
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -24,12 +21,12 @@ async def test_block_withholds_events_from_blocker_only(server: GraphQLServer) -
     async with server.all_subscribed("ann", "bob", "eve", "joe") as subscriptions:
         for author in ("ann", "bob", "eve"):
             await post_messages(server.scenario, 1, author)
-        assert await wait_until(lambda: all(each.numbers[-1:] == [3] for each in subscriptions))
+        assert await poll_until_true(lambda: all(each.numbers[-1:] == [3] for each in subscriptions))
         await relations.block(org, "eve", "bob")
         await relations.unblock(org, "joe", "bob")
         await post_messages(server.scenario, 1, "bob")
         await post_messages(server.scenario, 1, "eve")
-        assert await wait_until(lambda: all(each.numbers[-1:] == [5] for each in subscriptions))
+        assert await poll_until_true(lambda: all(each.numbers[-1:] == [5] for each in subscriptions))
         assert len(server.endpoint.broadcasts) == 1
     received = dict(zip(["ann", "bob", "eve", "joe"], [each.numbers for each in subscriptions], strict=True))
     assert received == {"ann": [1, 2, 3, 4, 5], "bob": [1, 2, 3, 4, 5], "eve": [1, 2, 3, 5], "joe": [1, 3, 4, 5]}
@@ -50,7 +47,7 @@ async def test_block_withholds_replayed_events(server: GraphQLServer) -> None:
 async def test_joining_during_delivery_shows_no_hidden_event(
     server: GraphQLServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Blocks are looked up among the listeners before the event is written. Others may join until then."""
+    """Blocks are looked up for the listeners of that moment. More listeners may join before the event is written."""
     await server.join("bob", "eve", "joe")
     await server.stores.relations.block(server.scenario.organization_id, "eve", "bob")
     held_lookup = HeldRead(server.stores.relations.blockers_among)
@@ -58,13 +55,13 @@ async def test_joining_during_delivery_shows_no_hidden_event(
         with monkeypatch.context() as patch:
             patch.setattr(server.stores.relations, "blockers_among", held_lookup)
             await post_messages(server.scenario, 1, "bob")
-            assert await wait_until(held_lookup.has_read.is_set)
+            assert await poll_until_true(held_lookup.has_read.is_set)
         async with server.all_subscribed("eve", "joe") as (eve, joe):
-            assert await wait_until(lambda: all(each.is_live for each in server.listeners))
+            assert await poll_until_true(lambda: all(each.is_live for each in server.listeners))
             held_lookup.released.set()
             assert await joe.receives(1)
             await post_messages(server.scenario, 1, "ann")
-            assert await wait_until(lambda: all(each.numbers[-1:] == [2] for each in (ann, eve, joe)))
+            assert await poll_until_true(lambda: all(each.numbers[-1:] == [2] for each in (ann, eve, joe)))
             assert (ann.numbers, eve.numbers, joe.numbers) == ([1, 2], [2], [1, 2])
 
 
@@ -80,7 +77,7 @@ async def test_shared_replay_withholds_events_from_blocker_only(
         with monkeypatch.context() as patch:
             patch.setattr(server.stores.hub, "replay", held_replay)
             async with server.subscribed("eve", since) as eve, server.subscribed("bob", since) as bob:
-                assert await wait_until(held_replay.has_read.is_set)
+                assert await poll_until_true(held_replay.has_read.is_set)
                 held_replay.released.set()
                 assert await bob.receives(4)
                 assert await eve.reaches(3)
@@ -92,7 +89,7 @@ async def test_leaving_ends_only_own_subscription_within_5_s(server: GraphQLServ
     await server.join("bob", "eve")
     async with server.all_subscribed("ann", "bob", "eve") as (ann, bob, eve):
         await server.stores.communities.leave(server.scenario.community, "bob")
-        assert await wait_until(lambda: bob.error_codes)
+        assert await poll_until_true(lambda: bob.error_codes)
         assert bob.error_codes == ["FORBIDDEN"]
         assert bob.closing_error is None
         await post_messages(server.scenario, 2)
@@ -107,13 +104,13 @@ async def test_leaving_ends_only_own_subscription_within_5_s(server: GraphQLServ
 def rechecked_user_ids(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
     """Returns the users whose membership each recheck has read."""
     rechecks: list[set[str]] = []
-    may_listen = ChatEventSource.may_listen
+    authorized_among = ChatEventSource.authorized_among
 
-    async def recording_may_listen(source: ChatEventSource, user_ids: Collection[str]) -> AbstractSet[str]:
+    async def recording_authorized_among(source: ChatEventSource, user_ids: Collection[str]) -> AbstractSet[str]:
         rechecks.append(set(user_ids))
-        return await may_listen(source, user_ids)
+        return await authorized_among(source, user_ids)
 
-    monkeypatch.setattr(ChatEventSource, "may_listen", recording_may_listen)
+    monkeypatch.setattr(ChatEventSource, "authorized_among", recording_authorized_among)
     return rechecks
 
 
@@ -122,11 +119,11 @@ async def test_recheck_reads_only_new_listeners_until_departure(
 ) -> None:
     await server.join("bob", "eve")
     async with server.all_subscribed("ann", "bob") as (_, bob):
-        assert await wait_until(lambda: rechecked_user_ids == [{"ann", "bob"}])
+        assert await poll_until_true(lambda: rechecked_user_ids == [{"ann", "bob"}])
         async with server.subscribed("eve"):
-            assert await wait_until(lambda: rechecked_user_ids[1:] == [{"eve"}])
+            assert await poll_until_true(lambda: rechecked_user_ids[1:] == [{"eve"}])
             await server.stores.communities.leave(server.scenario.community, "bob")
-            assert await wait_until(lambda: bob.error_codes)
+            assert await poll_until_true(lambda: bob.error_codes)
             assert rechecked_user_ids[2:] == [{"ann", "bob", "eve"}]
 
 
@@ -135,5 +132,21 @@ async def test_leaving_during_start_ends_subscription(server: GraphQLServer) -> 
     async with server.subscribed("bob") as bob:
         # Deletes the membership without counting a departure, as if bob had left before the first recheck.
         await server.stores.mongo["memberships"].delete_one({"community": server.scenario.community.id, "user": "bob"})
-        assert await wait_until(lambda: bob.error_codes)
+        assert await poll_until_true(lambda: bob.error_codes)
         assert bob.error_codes == ["FORBIDDEN"]
+
+
+async def test_leaving_a_conversation_ends_only_own_subscription(server: GraphQLServer) -> None:
+    """Conversations have no community, so the departures are those of the topic."""
+    await server.join("bob", "eve")
+    org, stores = server.scenario.organization_id, server.stores
+    ann, bob, eve = [await stores.users.get(org, name) for name in ("ann", "bob", "eve")]
+    topic = (await stores.conversations.start(ann, [bob, eve], "Boat", None)).id
+    async with server.subscribed("bob", topic=topic) as of_bob, server.subscribed("eve", topic=topic) as of_eve:
+        # The first recheck has seen both, and only a departure makes the next recheck read them again.
+        assert await poll_until_true(lambda: all(each.is_checked for each in server.listeners))
+        await stores.conversations.leave(org, "bob", topic)
+        assert await poll_until_true(lambda: of_bob.error_codes)
+        await stores.messages.post(NewMessage(topic, topic, "ann", "Hello", None, ()))
+        assert await of_eve.receives(1)
+        assert (of_bob.numbers, of_bob.error_codes, of_eve.error_codes) == ([], ["FORBIDDEN"], [])

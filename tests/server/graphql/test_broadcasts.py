@@ -18,8 +18,8 @@ from tests.server.graphql.graphql_server import (
     GraphQLServer,
     RecordedSubscription,
     post_messages,
-    wait_until,
 )
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -210,7 +210,7 @@ async def abort(server: GraphQLServer, subscription: RecordedSubscription) -> No
 
 
 async def drop(server: GraphQLServer, subscription: RecordedSubscription) -> None:
-    assert await wait_until(lambda: len(server.socket_server.connections) == 1)
+    assert await poll_until_true(lambda: len(server.socket_server.connections) == 1)
     server.socket_server.connections[0].drop("Reading too slowly")
 
 
@@ -229,8 +229,8 @@ async def test_broadcast_ends_with_its_last_listener(
             assert await has_channel_subscriber(server, name)
         assert len(server.endpoint.broadcasts) == 1
         await end_subscription(server, last)
-        assert await wait_until(lambda: len(server.endpoint.broadcasts) == 0)
-        assert await wait_until(lambda: not tasks_of(name))
+        assert await poll_until_true(lambda: len(server.endpoint.broadcasts) == 0)
+        assert await poll_until_true(lambda: not tasks_of(name))
         assert name not in server.stores.hub._states
         assert await loses_channel_subscribers(server, name)
 

@@ -46,7 +46,7 @@ def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: s
 async def run_until_refused(member: Client, query: str, **variables: str) -> dict[str, object]:
     """Runs the query until it is refused, and returns the extensions of the error."""
     for _ in range(100):
-        answer = await member.post(query, **variables)
+        answer = await member.execute(query, **variables)
         if errors := answer.get("errors"):
             extensions: dict[str, object] = errors[0]["extensions"]
             return extensions
@@ -86,7 +86,7 @@ async def test_organization_has_a_budget_for_all_its_members(web: WebProcess) ->
     refusals = []
     for n in range(10):
         async with client(web.url, web.token(f"member{n}", "crowded")) as member:
-            answers = [await member.post(EXPENSIVE) for _ in range(2)]
+            answers = [await member.execute(EXPENSIVE) for _ in range(2)]
             refusals += [each["errors"][0]["message"] for each in answers if "errors" in each]
     assert any("organization's" in message for message in refusals), refusals
     async with client(web.url, web.token("ann", "quiet")) as ann:
@@ -158,8 +158,8 @@ def test_viewers_of_one_execution_share_its_cost() -> None:
         budgets.check(viewers[0], frozenset(), 30)
 
 
-def test_budgets_of_equal_user_ids_are_separate() -> None:
-    """Spending concerns the viewer's id in the viewer's organization, under the role of a service or without it."""
+def test_budgets_are_separate_by_user_organization_and_role() -> None:
+    """A budget belongs to one user of one organization. With the role SERVICE, the user has a second budget."""
     budgets = CostBudgets(CostPerMinute(viewer=600, service=1200, organization=6000))
     ann, other_user, other_organization = [
         User(id_, id_, id_, organization, (), 0, 0)
@@ -181,7 +181,7 @@ def test_budgets_of_equal_user_ids_are_separate() -> None:
 
 async def test_response_reports_the_cost_on_request(web: WebProcess) -> None:
     async with client(web.url, web.token("eve", "four")) as eve:
-        assert "extensions" not in await eve.post(CHEAP)
+        assert "extensions" not in await eve.execute(CHEAP)
         first = await reported_cost(eve, CHEAP)
         second = await reported_cost(eve, EXPENSIVE)
     assert first["operation"] == 1

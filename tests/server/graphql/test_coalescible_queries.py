@@ -13,12 +13,12 @@ from server.graphql.coalescible_queries import (
     prepend_message,
     read_body_start,
 )
-from server.graphql.documents import Documents
+from server.graphql.documents import DocumentCache
 from server.graphql.limits_extension import limits_extension
 
 pytestmark = pytest.mark.anyio
 
-DOCUMENTS = Documents()
+DOCUMENTS = DocumentCache()
 SCHEMA = build_schema(limits_extension(DOCUMENTS))
 QUERY = 'query p($topic: ID!) { messages(topicId: $topic, latest: "now") { items { text } } }'
 REQUEST = {"query": QUERY, "variables": {"topic": "t"}, "operationName": "p"}
@@ -87,7 +87,7 @@ async def test_least_recently_used_query_is_evicted() -> None:
         orjson.dumps(REQUEST | {"operationName": 1}),
     ],
 )
-async def test_other_body_is_not_coalescible(queries: CoalescibleQueries, body: bytes) -> None:
+async def test_malformed_or_unsuitable_body_is_not_coalescible(queries: CoalescibleQueries, body: bytes) -> None:
     await execute()
     await execute("{ viewer { id } }")
     assert queries.find(b"", body) is None
@@ -104,7 +104,7 @@ async def test_other_body_is_not_coalescible(queries: CoalescibleQueries, body: 
         (b"application/json", b"text/event-stream", False),
     ],
 )
-def test_other_media_type_is_not_coalescible(content_type: bytes | None, accept: bytes, is_coalescible: bool) -> None:
+def test_only_json_media_types_are_coalescible(content_type: bytes | None, accept: bytes, is_coalescible: bool) -> None:
     assert may_be_coalesced(content_type, accept) is is_coalescible
 
 

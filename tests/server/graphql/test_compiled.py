@@ -36,14 +36,22 @@ from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 import server.graphql.compiled.compiler
 from schema.root import build_schema as build_product_schema
 from server.graphql.compiled import CompiledExecutor, compiled_executor
-from server.graphql.compiled.rows import AttributeGap, BatchGap, ListPlan, ObjectPlan, PlainPlan, Plan, SingleGap
-from server.graphql.documents import Documents
+from server.graphql.compiled.rows import (
+    CompiledPlan,
+    CompletionPlan,
+    ListPlan,
+    ObjectPlan,
+    OpenAttribute,
+    OpenBatchField,
+    OpenSingleField,
+)
+from server.graphql.documents import DocumentCache
 from server.graphql.event_execution import EventExecution
 from server.graphql.limits_extension import limits_extension
 from tests.server.graphql.generated_data import SCALARS, BatchResolvers, GeneratedData, install_resolvers
 from tests.server.graphql.operation_enricher import OperationEnricher
 
-Path = tuple[str | int, ...]
+FieldPath = tuple[str | int, ...]
 # When a field fails, graphql-core drops coroutines of its siblings that have not started. Both executors do that.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning"),
@@ -64,7 +72,7 @@ install_resolvers(GRAPHQL_CORE_SCHEMA, batch_resolvers)
 
 @pytest.fixture(autouse=True, scope="module")
 def _collect_coroutines() -> Iterator[None]:
-    """Collects coroutines that were never awaited within this module, which ignores the warnings about them."""
+    """Frees coroutines that were never awaited, while warnings about them are still ignored."""
     yield
     gc.collect()
 
@@ -87,13 +95,13 @@ async def execute_with(executor: type[Executor[Any]], document: DocumentNode, da
     return execution
 
 
-def errors_by_position(result: ExecutionResult) -> dict[Path, set[str]]:
+def errors_by_position(result: ExecutionResult) -> dict[FieldPath, set[str]]:
     """Returns the errors by the position in the data that each error made null.
 
     An error at the position itself has its message and locations. If several errors occur below a position,
     graphql-core reports the earliest error, which varies. Such an error is therefore only marked as "error below".
     """
-    errors: defaultdict[Path, set[str]] = defaultdict(set)
+    errors: defaultdict[FieldPath, set[str]] = defaultdict(set)
     for error in result.errors or ():
         path = tuple(error.path or ())
         position = null_position(result.data, path)
@@ -102,7 +110,7 @@ def errors_by_position(result: ExecutionResult) -> dict[Path, set[str]]:
     return errors
 
 
-def null_position(data: Any, path: Path) -> Path:
+def null_position(data: Any, path: FieldPath) -> FieldPath:
     """Returns the first position on the path that is null in the data."""
     for length, key in enumerate(path):
         if data is None:
@@ -221,12 +229,12 @@ def test_any_event_has_equal_payloads(root: str, seed: int) -> None:
     assert all(b'"data"' in payload for payload in compiled)
 
 
-def plan_for(query: str, **variables: Any) -> Plan | None:
+def plan_for(query: str, **variables: Any) -> CompletionPlan | None:
     """Returns the plan of the query's one list or object."""
-    plans: list[Plan | None] = []
+    plans: list[CompletionPlan | None] = []
 
     class RecordingExecutor(CompiledExecutor):
-        def _complete(self, plan: Plan | None, *args: Any) -> Any:
+        def _complete(self, plan: CompletionPlan | None, *args: Any) -> Any:
             plans.append(plan)
             return super()._complete(plan, *args)
 
@@ -249,28 +257,28 @@ def plan_for(query: str, **variables: Any) -> Plan | None:
 def test_list_of_plain_attributes_is_one_function() -> None:
     query = """{ addressBook(addresses: []) { address blocked verdict { rule } success softBounce hardBounce
       lastEventAt domain { domain verdict { detail } } } }"""
-    assert isinstance(plan_for(query), PlainPlan)
+    assert isinstance(plan_for(query), CompiledPlan)
 
 
 def test_batch_resolvers_take_a_whole_page() -> None:
     query = '{ messages(topicId: "1", latest: "now") { items { id text author { id handle } reactions { emoji } } } }'
     plan = plan_for(query)
     assert isinstance(plan, ObjectPlan)
-    (items,) = plan.gaps
-    assert isinstance(items, AttributeGap)
+    (items,) = plan.open_fields
+    assert isinstance(items, OpenAttribute)
     assert isinstance(items.plan, ListPlan)
     assert isinstance(items.plan.items, ObjectPlan)
-    assert [type(gap) for gap in items.plan.items.gaps] == [BatchGap, BatchGap]
+    assert [type(open_field) for open_field in items.plan.items.open_fields] == [OpenBatchField, OpenBatchField]
 
 
 def test_field_with_arguments_is_left_to_graphql_core() -> None:
     plan = plan_for('{ message(id: "1") { reactions { emoji users(limit: 3) { id } } } }')
     assert isinstance(plan, ObjectPlan)
-    (reactions,) = plan.gaps
-    assert isinstance(reactions, BatchGap)
+    (reactions,) = plan.open_fields
+    assert isinstance(reactions, OpenBatchField)
     assert isinstance(reactions.plan, ListPlan)
     assert isinstance(reactions.plan.items, ObjectPlan)
-    assert [type(gap) for gap in reactions.plan.items.gaps] == [SingleGap]
+    assert [type(open_field) for open_field in reactions.plan.items.open_fields] == [OpenSingleField]
 
 
 ECHO_SCHEMA = build_schema("""
@@ -316,7 +324,7 @@ QUERY = "query ($no: Boolean!) { addressBook(addresses: []) { address success @s
 
 
 def test_plans_are_cached_by_document_and_condition() -> None:
-    documents = Documents()
+    documents = DocumentCache()
     executor = compiled_executor(documents)
     schema = build_product_schema(limits_extension(documents), executor=executor)
     install_resolvers(schema._schema, {})

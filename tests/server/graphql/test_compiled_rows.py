@@ -41,7 +41,7 @@ async def test_await_all_waits_for_every_field() -> None:
     assert finished == ["c", "a", "b"]
 
 
-async def test_failure_cancels_others_before_it_is_raised() -> None:
+async def test_failure_cancels_other_fields_before_it_is_raised() -> None:
     fields = EndlessFields()
     with pytest.raises(NotCompilable):
         await await_all([fail_to_compile(), fields.wait(), fields.wait()])

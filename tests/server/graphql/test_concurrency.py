@@ -12,7 +12,7 @@ from storage.errors import RateLimited
 pytestmark = pytest.mark.anyio
 
 
-class Executions:
+class HeldOperations:
     """Running operations, which end on request."""
 
     def __init__(self, limiter: ConcurrencyLimiter) -> None:
@@ -47,7 +47,7 @@ class Executions:
 
 
 async def test_operations_over_limit_wait_in_order() -> None:
-    executions = Executions(ConcurrencyLimiter())
+    executions = HeldOperations(ConcurrencyLimiter())
     async with (
         executions.start("first", 60) as first,
         executions.start("large", 60),
@@ -62,7 +62,7 @@ async def test_operations_over_limit_wait_in_order() -> None:
 
 
 async def test_limit_holds_for_operations_after_others_have_waited() -> None:
-    executions = Executions(ConcurrencyLimiter())
+    executions = HeldOperations(ConcurrencyLimiter())
     async with executions.start("first", 100) as first, executions.start("waiting", 60):
         first.set()
         await executions.let_tasks_proceed()
@@ -71,7 +71,7 @@ async def test_limit_holds_for_operations_after_others_have_waited() -> None:
 
 
 async def test_limit_holds_while_one_of_two_operations_has_ended() -> None:
-    executions = Executions(ConcurrencyLimiter())
+    executions = HeldOperations(ConcurrencyLimiter())
     async with executions.start("first", 60), executions.start("second", 40) as second:
         second.set()
         await executions.let_tasks_proceed()
@@ -80,12 +80,12 @@ async def test_limit_holds_while_one_of_two_operations_has_ended() -> None:
 
 
 async def test_operation_without_cost_counts_as_one() -> None:
-    executions = Executions(ConcurrencyLimiter())
+    executions = HeldOperations(ConcurrencyLimiter())
     async with executions.start("first", 99), executions.start("free", 0), executions.start("second free", 0):
         assert executions.running == ["first", "free"]
 
 
-async def test_service_operation_starts_after_smaller_limits() -> None:
+async def test_service_operation_starts_after_member_operation_ends() -> None:
     """Operations of one viewer have the larger limit under the role SERVICE."""
     limiter = ConcurrencyLimiter()
     async with asyncio.timeout(30):
@@ -96,7 +96,7 @@ async def test_service_operation_starts_after_smaller_limits() -> None:
 
 
 async def test_operation_larger_than_limit_is_executed_alone() -> None:
-    executions = Executions(ConcurrencyLimiter())
+    executions = HeldOperations(ConcurrencyLimiter())
     async with executions.start("largest", 200_000) as largest, executions.start("small", 0):
         assert executions.running == ["largest"]
         largest.set()
@@ -106,14 +106,14 @@ async def test_operation_larger_than_limit_is_executed_alone() -> None:
 
 async def test_operation_that_waits_too_long_is_refused() -> None:
     limiter = ConcurrencyLimiter(max_wait_s=0.01)
-    async with Executions(limiter).start("first", 100), asyncio.timeout(30):
+    async with HeldOperations(limiter).start("first", 100), asyncio.timeout(30):
         with pytest.raises(RateLimited):
             await limiter.execution("ann", 1, 100).__aenter__()
 
 
 async def test_operation_over_limit_of_waiting_operations_is_refused() -> None:
     limiter = ConcurrencyLimiter(max_waiting=1, max_wait_s=600)
-    executions = Executions(limiter)
+    executions = HeldOperations(limiter)
     async with executions.start("first", 100) as first, executions.start("second", 1), asyncio.timeout(30):
         try:
             with pytest.raises(RateLimited) as refused:
@@ -124,7 +124,7 @@ async def test_operation_over_limit_of_waiting_operations_is_refused() -> None:
 
 
 async def test_cancelled_operation_leaves_its_place() -> None:
-    executions = Executions(ConcurrencyLimiter())
+    executions = HeldOperations(ConcurrencyLimiter())
     limiter = executions._limiter
     async with executions.start("first", 60) as first:
         waiting = asyncio.create_task(limiter.execution("ann", 100, 100).__aenter__())
@@ -158,7 +158,7 @@ async def test_operation_cancelled_as_it_is_admitted_leaves_nothing() -> None:
 
 
 async def test_release_passes_over_operation_that_was_just_cancelled() -> None:
-    executions = Executions(ConcurrencyLimiter())
+    executions = HeldOperations(ConcurrencyLimiter())
     async with executions.start("first", 100) as first:
         cancelled = asyncio.create_task(executions.run("cancelled", 100, "ann", asyncio.Event()))
         await executions.let_tasks_proceed()

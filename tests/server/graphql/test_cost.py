@@ -4,7 +4,22 @@ import time
 from typing import Any
 
 import pytest
-from graphql import DocumentNode, OperationDefinitionNode, build_schema, get_introspection_query, parse, validate
+from graphql import (
+    DocumentNode,
+    GraphQLArgument,
+    GraphQLField,
+    GraphQLID,
+    GraphQLInt,
+    GraphQLList,
+    GraphQLObjectType,
+    GraphQLSchema,
+    OperationDefinitionNode,
+    build_schema,
+    get_introspection_query,
+    parse,
+    validate,
+)
+from graphql.type.definition import GraphQLDefaultInput
 
 from schema.root import build_schema as build_product_schema
 from server.graphql.cost import Cost, measure_cost, size_of
@@ -18,7 +33,14 @@ SCHEMA = build_schema("""
     addressBook(addresses: [String!]!): [Address!]!
     filtered(states: [String!]): [User!]!
     search: [Found!]!
+    pairs(a: [String!]!, b: [String!]!): [Address!]!
+    unused: Unused
+    mixed: [Mixed!]!
   }
+  union Mixed = User | Group
+  interface Social { friends(limit: Int! = 20): [User!]! }
+  type Group implements Social { friends(limit: Int! = 20): [User!]! }
+  interface Unused { id: ID! }
   type Subscription { topicEvents(topicId: ID!): TopicEvent! }
   interface Named { name: String! }
   union Found = User | Topic
@@ -119,6 +141,15 @@ def test_literal_of_thousands_of_digits_has_large_cost() -> None:
     assert (measure_cost(SCHEMA, document, operation(document), {}).total or 0) > 10**9
 
 
+def test_longest_required_list_counts() -> None:
+    query = "query ($a: [String!]!, $b: [String!]!) { pairs(a: $a, b: $b) { address } }"
+    assert [cost(query, a=a, b=["y"] * 3) for a in (["x"] * 5, ["x"], "x")] == [5, 3, 3]
+
+
+def test_interface_without_types_costs_one() -> None:
+    assert cost("{ unused { id } }") == 1
+
+
 def test_merged_fields_cost_once() -> None:
     fragments = "fragment A on Topic { author { id } ...B } fragment B on Topic { author { id name } ... { name } }"
     assert cost('{ topic(id: "1") { ...A ...B author { friends(limit: 5) { id } } } }' + fragments) == 1 + 1 + 5
@@ -132,6 +163,17 @@ def test_union_costs_its_most_expensive_type() -> None:
     events = "... on Posted { message { author { id } } } ... on Edited { message { id } } ... on Ready { cursor }"
     assert cost(f'subscription {{ topicEvents(topicId: "1") {{ {events} }} }}') == 3
     assert cost("{ search { ... on Named { name ... on User { friends(limit: 9) { id } } } } }") == 10 * 10
+
+
+def test_fragment_on_interface_costs_only_its_types() -> None:
+    fragments = "... on User { few: friends(limit: 5) { id } } ... on Social { friends(limit: 90) { id } }"
+    assert cost(f"{{ mixed {{ {fragments} }} }}") == 10 * 91
+
+
+@pytest.mark.parametrize(("fields", "total"), [(10_000, 0), (10_001, None)])
+def test_cost_is_measured_in_at_most_10_000_steps(fields: int, total: int | None) -> None:
+    document = parse(f"{{ {'__typename ' * fields} }}")
+    assert measure_cost(SCHEMA, document, operation(document), {}).total == total
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -149,6 +191,8 @@ def test_standard_introspection_is_within_cost_limit() -> None:
 def test_unknown_fields_cost_nothing() -> None:
     document = parse("{ nothing { here } topic { ...Missing ... on Nowhere { id } } }")
     assert measure_cost(SCHEMA, document, operation(document), {}).total == 1
+    without_selection = parse("{ topic messages { items } }")
+    assert measure_cost(SCHEMA, without_selection, operation(without_selection), {}).total == 1 + 1 + 50
     mutation = parse("mutation { nothing }")
     assert measure_cost(SCHEMA, mutation, operation(mutation), {}) == Cost(0, frozenset())
 
@@ -190,6 +234,23 @@ def test_a_coroutine_for_each_object_costs_five() -> None:
         totals.append(measure_cost(schema, document, operation(document), {}).total)
     assert totals[0] is not None
     assert totals[1] == totals[0] + 300 * 2 * 5
+
+
+def test_batch_resolver_of_scalar_costs_nothing() -> None:
+    schema = build_product_schema()._schema
+    totals = []
+    for fields in ("id", "id unreadCount muted"):
+        document = parse(f"{{ communities(limit: 300) {{ topics(limit: 1) {{ {fields} }} }} }}")
+        totals.append(measure_cost(schema, document, operation(document), {}).total)
+    assert totals[0] == totals[1]
+
+
+@pytest.mark.parametrize("default", [{"default_value": 7}, {"default": GraphQLDefaultInput(value=7)}])
+def test_default_of_limit_counts_in_any_form(default: dict[str, Any]) -> None:
+    user = GraphQLObjectType("User", {"id": GraphQLField(GraphQLID)})
+    users = GraphQLField(GraphQLList(user), {"limit": GraphQLArgument(GraphQLInt, **default)})
+    schema, document = GraphQLSchema(GraphQLObjectType("Query", {"users": users})), parse("{ users { id } }")
+    assert measure_cost(schema, document, operation(document), {}).total == 7
 
 
 @pytest.mark.parametrize(

@@ -38,10 +38,10 @@ async def assert_stopped_over_http(ann: Client, query: str) -> None:
 @pytest.mark.parametrize("query", [COMMUNITIES, JOIN], ids=["query", "mutation"])
 async def test_operation_is_stopped_at_its_deadline(web: WebProcess, own_mongod: Mongod, query: str) -> None:
     async with client(web.url, web.token()) as ann:
-        await ann.post(query)
+        await ann.execute(query)
         async with failpoint(own_mongod.uri, "find", blockConnection=True, blockTimeMS=BLOCKED_MS):
             await asyncio.gather(*(assert_stopped_over_http(ann, query) for _ in range(5)))
-        assert "errors" not in await ann.post(COMMUNITIES)
+        assert "errors" not in await ann.execute(COMMUNITIES)
 
 
 async def test_operation_over_websocket_is_stopped_at_its_deadline(web: WebProcess, own_mongod: Mongod) -> None:
@@ -51,7 +51,7 @@ async def test_operation_over_websocket_is_stopped_at_its_deadline(web: WebProce
             with pytest.raises(GraphQLFailed) as error:
                 await socket.next_event()
             assert error.value.codes == ["UNAVAILABLE"]
-        assert "errors" not in await ann.post(COMMUNITIES)
+        assert "errors" not in await ann.execute(COMMUNITIES)
 
 
 async def test_deadline_leaves_other_timeouts_unchanged() -> None:

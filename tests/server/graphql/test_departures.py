@@ -5,9 +5,16 @@ import pytest
 import server.graphql.broadcasts
 from server.graphql.departures import Departures
 from storage.chat.moderation_changes import Moderator
-from tests.server.graphql.graphql_server import GraphQLServer, post_messages, wait_until
+from tests.server.graphql.graphql_server import GraphQLServer, post_messages
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
+
+TYPING_EVENTS = """
+    subscription ($topic: ID!) {
+      typingEvents(topicId: $topic) { __typename ... on Event { cursor } ... on TypingStarted { user { id } } }
+    }
+"""
 
 
 @pytest.fixture
@@ -28,9 +35,9 @@ async def kick_and_check(server: GraphQLServer) -> None:
     community, moderation = server.scenario.community, server.stores.moderation
     async with server.all_subscribed("ann", "bob", "cyd", "eve") as (ann, bob, cyd, eve):
         await moderation.kick(community, Moderator("ann"), "bob")
-        assert await wait_until(lambda: bob.error_codes)
+        assert await poll_until_true(lambda: bob.error_codes)
         await moderation.ban_member(community, Moderator("ann"), "cyd", None, "spam")
-        assert await wait_until(lambda: cyd.error_codes)
+        assert await poll_until_true(lambda: cyd.error_codes)
         await post_messages(server.scenario, 1)
         assert await ann.receives(1)
         assert await eve.receives(1)
@@ -48,8 +55,25 @@ async def test_recheck_ends_subscriptions_without_the_event(server: GraphQLServe
     await kick_and_check(server)
 
 
-async def test_last_broadcast_ends_the_watch(server: GraphQLServer) -> None:
+async def test_removed_people_no_longer_see_who_is_typing(server: GraphQLServer) -> None:
+    await server.join("bob", "cyd", "eve")
+    community, stores = server.scenario.community, server.stores
+    async with (
+        server.subscribed("bob", query=TYPING_EVENTS) as bob,
+        server.subscribed("cyd", query=TYPING_EVENTS) as cyd,
+        server.subscribed("eve", query=TYPING_EVENTS) as eve,
+    ):
+        await stores.moderation.ban_member(community, Moderator("ann"), "bob", None, "spam")
+        await stores.communities.leave(community, "cyd")
+        assert await poll_until_true(lambda: bob.error_codes and cyd.error_codes)
+        await stores.typing.begin(server.scenario.topic.id, "ann")
+        assert await eve.receives(1)
+    assert (bob.error_codes, cyd.error_codes, eve.error_codes) == (["FORBIDDEN"], ["FORBIDDEN"], [])
+    assert (bob.events, cyd.events) == ([], [])
+
+
+async def test_watch_ends_with_the_last_broadcast(server: GraphQLServer) -> None:
     departures = server.endpoint.broadcasts._departures
     async with server.subscribed("ann"):
         assert [stream.kind for stream in departures._watches] == ["removals"]
-    assert await wait_until(lambda: not departures._watches)
+    assert await poll_until_true(lambda: not departures._watches)

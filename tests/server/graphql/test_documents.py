@@ -6,10 +6,13 @@ import pytest
 from graphql import GraphQLError
 from strawberry import Schema
 
+from schema.binding import QUERIES_PER_OBJECT, SCOPE
 from schema.errors import to_client_error
 from schema.root import build_schema
-from server.graphql.documents import MAX_ERRORS, Documents
+from server.graphql.documents import MAX_CACHE_BYTES, MAX_ERRORS, DocumentCache
+from server.graphql.limits import DocumentLimits
 from server.graphql.limits_extension import limits_extension
+from storage.errors import Forbidden
 
 pytestmark = pytest.mark.anyio
 
@@ -29,7 +32,7 @@ REFUSED_DOCUMENTS = {
 """Refused documents by the reason for the refusal."""
 
 
-DOCUMENTS = Documents()
+DOCUMENTS = DocumentCache()
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +55,7 @@ def code_and_message(error: GraphQLError) -> dict[str, Any]:
 
 
 async def errors_by_request(schema: Schema, query: str) -> list[Any]:
-    """Returns the errors of the response to an HTTP request."""
+    """Returns the errors of an execution by Strawberry, as HTTP requests cause it."""
     return [code_and_message(error) for error in (await schema.execute(query)).errors or ()]
 
 
@@ -124,3 +127,75 @@ def test_variables_of_each_operation_are_sized_for_it_alone(schema: Schema, orde
     sized = "query Sized($n: Int!) { communities(limit: $n) { topics(limit: $n) { id } } }"
     prepared = DOCUMENTS.prepare(schema._schema, f"{fixed} {sized} # {order}")
     assert {name: bool(prepared.errors({"n": 999}, name)) for name in order} == {"Fixed": False, "Sized": True}
+
+
+def test_refused_operation_costs_nothing(schema: Schema) -> None:
+    many = "query Many { communities(limit: 999) { topics(limit: 999) { id } } }"
+    prepared = DOCUMENTS.prepare(schema._schema, "query One { communities(limit: 7) { id } } " + many)
+    costs = [prepared.cost(None, name) for name in ("One", "Many", "Unknown", None)]
+    assert costs == [7, 0, 0, 0]
+    assert DOCUMENTS.prepare(schema._schema, "{ communities(limit: 7) { nope } }").cost(None, None) == 0
+    assert prepared.errors(None, "Unknown") == []
+
+
+def test_omitted_variable_costs_its_default(schema: Schema) -> None:
+    prepared = DOCUMENTS.prepare(schema._schema, "query ($n: Int! = 3) { communities(limit: $n) { id } }")
+    assert [prepared.cost(each, None) for each in (None, {}, {"n": 9})] == [3, 3, 9]
+
+
+def test_document_describes_its_operations(schema: Schema) -> None:
+    query = 'query A { messages(topicId: 1, latest: "now") { items { reactions { users { id } } } } } # comment'
+    prepared = DOCUMENTS.prepare(schema._schema, query)
+    assert prepared.normalized_text == DOCUMENTS.prepare(schema._schema, query.replace(" ", "  ")).normalized_text
+    assert "comment" not in prepared.normalized_text
+    for _ in range(2):
+        assert prepared.metadata(QUERIES_PER_OBJECT) == [False, False, True]
+        assert prepared.metadata(SCOPE) == ["chat:read"] * 3
+    assert not prepared.is_subscription
+    both = DOCUMENTS.prepare(schema._schema, "query A { __typename } subscription B { jobEvents { __typename } }")
+    assert both.is_subscription
+
+
+@pytest.mark.parametrize(
+    ("query", "scopes", "message"),
+    [
+        ("{ topic(id: 1) { id } }", None, None),
+        ("{ topic(id: 1) { id } }", {"chat:read"}, None),
+        ("{ topic(id: 1) { id } }", {"calls:read"}, "The service key lacks the scope chat:read."),
+        ("{ viewer { id } }", set(), None),
+        ("{ heldScheduledPosts { id } }", {"none"}, "Service keys cannot use heldScheduledPosts."),
+        ("{ heldScheduledPosts { id } }", None, None),
+    ],
+)
+def test_service_key_needs_scopes_of_root_fields(
+    schema: Schema, query: str, scopes: set[str] | None, message: str | None
+) -> None:
+    prepared = DOCUMENTS.prepare(schema._schema, query)
+    try:
+        prepared.require_scopes(None if scopes is None else frozenset(scopes))
+        refusal = None
+    except Forbidden as error:
+        refusal = error.message
+    assert refusal == message
+
+
+def test_too_many_equal_fields_are_refused_with_advice(schema: Schema) -> None:
+    errors = DOCUMENTS.prepare(schema._schema, f"{REFUSED_DOCUMENTS['equal fields']} # message").errors(None, None)
+    assert errors[-1].message == "The document selects fields with equal names too often. Select each field once."
+
+
+def test_cache_counts_text_twice_and_1100_bytes_for_token(schema: Schema) -> None:
+    query = "{ __typename } # " + "x" * 5000
+    tokens = DOCUMENTS.prepare(schema._schema, query).document.token_count
+    for missing_bytes in (0, 1):
+        documents = DocumentCache(max_bytes=2 * len(query) + 1100 * tokens - missing_bytes)
+        documents.prepare(schema._schema, query)
+        assert (documents.find(query) is None) == (missing_bytes > 0)
+    assert MAX_CACHE_BYTES == 32 * 1024 * 1024
+
+
+def test_document_limits_apply_to_one_cache_only(schema: Schema) -> None:
+    documents = DocumentCache(DocumentLimits(depth=1))
+    assert documents.prepare(schema._schema, "{ __typename }").errors(None, None) == []
+    assert documents.prepare(schema._schema, "{ viewer { id } }").errors(None, None) != []
+    assert DOCUMENTS.prepare(schema._schema, "{ viewer { id } }").errors(None, None) == []

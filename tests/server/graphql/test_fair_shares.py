@@ -15,13 +15,13 @@ from graphql import GraphQLError
 
 from server.graphql import fair_shares
 from server.graphql.compiled import compiled_executor
-from server.graphql.documents import Documents
+from server.graphql.documents import DocumentCache
 from server.graphql.fair_shares import (
     MAX_USED_S,
     FairShares,
-    Measured,
-    Share,
-    attribute,
+    LoopShare,
+    MeasuredAwaitable,
+    attribute_time_to,
     execute_root_fields_singly,
 )
 from storage.errors import RateLimited
@@ -31,7 +31,7 @@ from tests.server.graphql.graphql_server import GraphQLServer, post_messages
 
 pytestmark = pytest.mark.anyio
 
-Begin = Callable[[str], Coroutine[Any, Any, None]]
+BeginQuery = Callable[[str], Coroutine[Any, Any, None]]
 
 MEMBER = frozenset({Role.MEMBER})
 
@@ -40,7 +40,7 @@ def user(id_: str, organization_id: str = "acme") -> User:
     return User(id_, id_, id_, organization_id, (), 0, 0)
 
 
-def use_up(share: Share) -> None:
+def use_up(share: LoopShare) -> None:
     """Makes the viewer wait for others for some seconds."""
     share.spend(MAX_USED_S, time.perf_counter())
 
@@ -63,7 +63,7 @@ def admitted_viewers() -> list[str]:
 
 
 @pytest.fixture
-def begin(shares: FairShares, admitted_viewers: list[str]) -> Begin:
+def begin(shares: FairShares, admitted_viewers: list[str]) -> BeginQuery:
     async def begin(viewer: str) -> None:
         await shares.begin(shares.of(user(viewer), MEMBER))
         admitted_viewers.append(viewer)
@@ -72,7 +72,7 @@ def begin(shares: FairShares, admitted_viewers: list[str]) -> Begin:
 
 
 async def test_other_viewer_begins_before_one_with_used_up_share(
-    shares: FairShares, admitted_viewers: list[str], begin: Begin
+    shares: FairShares, admitted_viewers: list[str], begin: BeginQuery
 ) -> None:
     await begin("ann")
     use_up(shares.of(user("mallory"), MEMBER))
@@ -86,7 +86,7 @@ async def test_other_viewer_begins_before_one_with_used_up_share(
     assert admitted_viewers[3:] == ["mallory", "mallory"]
 
 
-async def test_lone_viewer_never_waits(shares: FairShares, admitted_viewers: list[str], begin: Begin) -> None:
+async def test_lone_viewer_never_waits(shares: FairShares, admitted_viewers: list[str], begin: BeginQuery) -> None:
     await begin("mallory")
     use_up(shares.of(user("mallory"), MEMBER))
     await begin("mallory")
@@ -149,7 +149,7 @@ def test_viewer_is_active_for_half_a_second_after_a_beginning(monkeypatch: pytes
     assert list(shares._active) == [ann, cat], "One inactive viewer is forgotten with each beginning."
 
 
-async def test_operations_of_a_viewer_begin_in_their_order(shares: FairShares, begin: Begin) -> None:
+async def test_operations_of_a_viewer_begin_in_their_order(shares: FairShares, begin: BeginQuery) -> None:
     mallory = shares.of(user("mallory"), MEMBER)
     use_up(mallory)
     shares.mark_active(shares.of(user("ann"), MEMBER))
@@ -161,13 +161,13 @@ async def test_operations_of_a_viewer_begin_in_their_order(shares: FairShares, b
     assert not mallory.must_wait()
 
 
-async def test_time_of_a_begun_operation_counts_for_its_viewer(shares: FairShares, begin: Begin) -> None:
+async def test_time_of_a_begun_operation_counts_for_its_viewer(shares: FairShares, begin: BeginQuery) -> None:
     await begin("ann")
-    await Measured(let_tasks_proceed())
+    await MeasuredAwaitable(let_tasks_proceed())
     assert shares.of(user("ann"), MEMBER).used_s(time.perf_counter()) > 0
 
 
-def test_shares_of_equal_user_ids_are_separate(shares: FairShares) -> None:
+def test_shares_are_separate_by_user_organization_and_role(shares: FairShares) -> None:
     roles = (MEMBER, frozenset({Role.SERVICE}))
     keys = [
         (user(id_, organization), each)
@@ -184,17 +184,17 @@ async def test_steps_of_coroutine_count_for_its_share(shares: FairShares) -> Non
     async def work() -> str:
         await asyncio.sleep(0)
         with pytest.raises(GraphQLError):
-            await Measured(fail())
+            await MeasuredAwaitable(fail())
         return "done"
 
     async def fail() -> None:
         await asyncio.sleep(0)
         raise GraphQLError("refused")
 
-    assert await Measured(work()) == "done"
+    assert await MeasuredAwaitable(work()) == "done"
     assert mallory.used_s(time.perf_counter()) == 0
-    attribute(mallory)
-    assert await Measured(work()) == "done"
+    attribute_time_to(mallory)
+    assert await MeasuredAwaitable(work()) == "done"
     assert mallory.used_s(time.perf_counter()) > 0
 
 
@@ -206,20 +206,20 @@ async def test_nested_coroutine_counts_once(shares: FairShares, monkeypatch: pyt
         pass
 
     async def outer() -> None:
-        await Measured(inner())
+        await MeasuredAwaitable(inner())
 
-    attribute(ann)
-    await Measured(outer())
+    attribute_time_to(ann)
+    await MeasuredAwaitable(outer())
     assert ann._used_s == pytest.approx(0.01), "One step is measured by two readings of the clock."
 
 
 async def test_futures_are_measured_too() -> None:
-    assert await Measured(asyncio.ensure_future(asyncio.sleep(0, "result"))) == "result"
+    assert await MeasuredAwaitable(asyncio.ensure_future(asyncio.sleep(0, "result"))) == "result"
     gc.collect()
 
 
 @pytest.mark.parametrize("waits_for_event", [True, False])
-async def test_cancelling_a_measured_coroutine_cancels_its_inner_one(waits_for_event: bool) -> None:
+async def test_cancelling_measured_coroutine_cancels_inner_coroutine(waits_for_event: bool) -> None:
     ended: list[str] = []
 
     async def work() -> None:
@@ -232,7 +232,7 @@ async def test_cancelling_a_measured_coroutine_cancels_its_inner_one(waits_for_e
             ended.append("work")
             raise
 
-    started, unstarted = (asyncio.ensure_future(Measured(work())) for _ in range(2))
+    started, unstarted = (asyncio.ensure_future(MeasuredAwaitable(work())) for _ in range(2))
     unstarted.cancel()
     await let_tasks_proceed()
     started.cancel()
@@ -255,7 +255,7 @@ async def test_root_fields_of_a_large_operation_are_executed_singly(singly: bool
             running -= 1
             return 1
 
-    schema = strawberry.Schema(query=Query, execution_context_class=compiled_executor(Documents()))
+    schema = strawberry.Schema(query=Query, execution_context_class=compiled_executor(DocumentCache()))
     if singly:
         execute_root_fields_singly()
     assert (await schema.execute("{ a: page b: page }")).data == {"a": 1, "b": 1}
@@ -276,7 +276,7 @@ async def test_later_root_field_waits_for_its_turn(shares: FairShares) -> None:
             use_up(mallory)
             return 1
 
-    schema = strawberry.Schema(query=Query, execution_context_class=compiled_executor(Documents()))
+    schema = strawberry.Schema(query=Query, execution_context_class=compiled_executor(DocumentCache()))
     await shares.begin(mallory)
     execute_root_fields_singly()
     execution = asyncio.ensure_future(schema.execute("{ a: page b: page }"))
@@ -304,7 +304,7 @@ async def test_events_for_one_viewer_wait_and_others_get_theirs(
     async with server.subscribed("ann") as ann_subscription:
         query = "subscription ($topic: ID!) { topicEvents(topicId: $topic) { __typename ... on Event { cursor } } }"
         async with server.subscribed("ben", query=query) as ben_subscription:
-            # Cat uses no time, unlike ann, whose part a loaded machine may measure as large.
+            # Ben waits for cat, who uses no time. Ann may have used too much for that, on a loaded machine.
             shares.mark_active(cat)
             use_up(ben)
             await post_messages(server.scenario, 1)

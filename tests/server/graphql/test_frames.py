@@ -10,17 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from websockets.asyncio.client import ClientConnection, connect
 
-from server.graphql.frames import Frames, Listener
+from server.graphql.frames import EventFrames, SocketSubscription
 from server.graphql.socket_writer import (
     WebSocketProtocol,
 )
 from storage.errors import DomainError
-from tests.server.graphql.echo_application import (
-    DEADLINE_S,
-    echo_server,
-    text_frame,
-    wait_until,
-)
+from tests.server.graphql.echo_application import DEADLINE_S, echo_server, text_frame
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -58,13 +54,13 @@ async def test_joined_frames_equal_frames_sent_one_by_one(
     ids: list[tuple[str, str]],
 ) -> None:
     connection, ws = connected_socket
-    frames = Frames([orjson.dumps(value) for value, _ in payloads])
+    frames = EventFrames([orjson.dumps(value) for value, _ in payloads])
     for id_, viewer in ids:
         end: asyncio.Future[DomainError | None] = asyncio.get_running_loop().create_future()
         hidden = tuple(index for index, (_, hidden_from) in enumerate(payloads) if viewer in hidden_from)
-        frames.write(Listener(connection, orjson.dumps(id_)[1:-1], viewer, end), hidden)
+        frames.write(SocketSubscription(connection, orjson.dumps(id_)[1:-1], viewer, end), hidden)
         # More than 1 MiB of waiting data would close the socket.
-        assert await wait_until(lambda: not connection.transport.get_write_buffer_size())
+        assert await poll_until_true(lambda: not connection.transport.get_write_buffer_size())
     connection.write_events(text_frame(b"end"), 0)
     expected = [
         {"type": "next", "id": id_, "payload": value}

@@ -11,12 +11,12 @@ from typing import Any
 import httpx2
 import pytest
 import uvicorn
-from graphql import get_introspection_query, parse
+from graphql import GraphQLError, get_introspection_query, parse
 from strawberry.asgi import GraphQL
 from strawberry.subscriptions.protocols.graphql_transport_ws.handlers import BaseGraphQLTransportWSHandler
 from websockets.asyncio.client import connect
 
-from server.graphql.limits import DocumentLimits
+from server.graphql.limits import DocumentLimits, set_code
 from tests.server.graphql.limited_schema import COSTLY_QUERY, RESOLVED, SCHEMA, nested_query, new_schema
 
 LIMITS = DocumentLimits()
@@ -26,6 +26,12 @@ def error_messages(query: str, variables: dict[str, Any] | None = None, operatio
     errors = LIMITS.check(SCHEMA._schema, parse(query), variables, operation_name)
     assert all(error.extensions == {"code": "GRAPHQL_VALIDATION_FAILED"} for error in errors)
     return [error.message for error in errors]
+
+
+def test_set_code_keeps_an_existing_code() -> None:
+    error = GraphQLError("refused", extensions={"code": "FORBIDDEN", "limit": 1})
+    set_code(error, "GRAPHQL_VALIDATION_FAILED")
+    assert error.extensions == {"code": "FORBIDDEN", "limit": 1}
 
 
 class TestText:
@@ -41,7 +47,23 @@ class TestText:
 class TestShape:
     def test_limit_is_12_levels(self) -> None:
         assert error_messages(nested_query(12)) == []
-        assert error_messages(nested_query(13)) == ["The operation is 13 levels deep; at most 12 are allowed."]
+        for depth in (13, 30):
+            message = f"The operation is {depth} levels deep; at most 12 are allowed."
+            assert error_messages(nested_query(depth)) == [message]
+
+    def test_error_names_the_operation(self) -> None:
+        (error,) = LIMITS.check_shape(parse("query A { id }\n" + nested_query(13)))
+        assert [location.line for location in error.locations or []] == [2]
+
+    def test_introspection_counts_apart_from_other_levels(self) -> None:
+        assert error_messages(nested_query(13).replace("id}", "__schema {id}}")) == []
+
+    def test_limit_of_integers_is_100_digits(self) -> None:
+        document = '{ user(id: %s, name: "%s") { id } }'
+        assert LIMITS.check_shape(parse(document % ("1" * 100, "x" * 200))) == []
+        assert LIMITS.check_shape(parse(document % (1, 1), no_location=True)) == []
+        (error,) = LIMITS.check_shape(parse(document % ("1" * 101, "x")))
+        assert error.message == "An integer in the document has 101 digits; at most 100 are allowed."
 
     def test_fragments_count_like_their_fields(self) -> None:
         fragments = "fragment A on User { friend { friend { ...B } } } fragment B on User { ... { friend { id } } }"
@@ -78,7 +100,7 @@ class TestShape:
         assert message == "The operation has 18 aliases; at most 15 are allowed."
 
     def test_more_than_20_root_fields_are_refused(self) -> None:
-        assert error_messages("{" + "user(id: 1) { id } " * 20 + "}") == []
+        assert error_messages("{" + "user(id: 1) { id } " * 19 + "__schema { id } }") == []
         spread = "{ ...A ...A ...A } fragment A on Query {" + "user(id: 1) { id } " * 7 + "}"
         assert error_messages(spread) == ["The operation has 21 root fields; at most 20 are allowed."]
 
@@ -120,6 +142,7 @@ class TestShape:
     def test_missing_fragments_and_operations_are_left_to_validation(self) -> None:
         assert error_messages("{ user(id: 1) { ...Nowhere } }") == []
         assert error_messages("query A { user(id: 1) { id } }", operation_name="B") == []
+        assert error_messages("{ user(id: 1) { id } }", operation_name="B") == []
         assert error_messages("fragment A on User { id }") == []
 
 
@@ -133,7 +156,7 @@ class TestCost:
         assert error_messages(two_operations, {"n": 9999}, "R") == []
         assert len(error_messages(two_operations, {"n": 9999}, "Q")) == 1
 
-    def test_document_without_cost_is_refused(self) -> None:
+    def test_document_of_unmeasurable_cost_is_refused(self) -> None:
         def spreading(level: int, n: int) -> str:
             fields = [f"f{k}: friends {{ ...L{level + 1}G{(n * (k + 2) + k) % 9} }}" for k in range(9)]
             return f"fragment L{level}G{n} on User {{ {' '.join(fields)} }}"

@@ -10,7 +10,7 @@ from graphql import ASTValidationRule, FieldNode, GraphQLError, parse, validate
 from strawberry.extensions import SchemaExtension
 
 from server.graphql.cost import measure_cost
-from server.graphql.documents import Documents, PreparedDocument
+from server.graphql.documents import DocumentCache, PreparedDocument
 from server.graphql.limits import DocumentLimits
 from server.graphql.limits_extension import limits_extension
 from tests.server.graphql.limited_schema import COSTLY_QUERY, SCHEMA, Query, nested_query, new_schema
@@ -49,7 +49,7 @@ class TestExtension:
                 self.execution_context.pre_execution_errors = self.errors
                 yield
 
-        schema = strawberry.Schema(Query, extensions=[limits_extension(Documents()), OtherExtension])
+        schema = strawberry.Schema(Query, extensions=[limits_extension(DocumentCache()), OtherExtension])
         refusals = []
         for name, value in (
             ("rules", (NoUsersRule,)),
@@ -64,7 +64,7 @@ class TestExtension:
 
     def test_document_cache_keeps_few_costs_per_document(self) -> None:
         schema = SCHEMA._schema
-        cache = Documents(max_bytes=100_000)
+        cache = DocumentCache(max_bytes=100_000)
         for query in ["{ user(id: 1) { id } }", *[COSTLY_QUERY] * 100]:
             cache.store(query, PreparedDocument(schema, parse(query), (), LIMITS))
         prepared = cache.find(COSTLY_QUERY)
@@ -82,13 +82,13 @@ class TestExtension:
                 return "yes"
 
         query = "{ here }"
-        other = strawberry.Schema(OtherQuery, extensions=[limits_extension(Documents())])
+        other = strawberry.Schema(OtherQuery, extensions=[limits_extension(DocumentCache())])
         assert run(new_schema(), query).errors
         assert run(other, query).errors is None
 
     def test_document_cache_evicts_least_recently_used(self) -> None:
         schema = SCHEMA._schema
-        cache = Documents(max_bytes=60_000)
+        cache = DocumentCache(max_bytes=60_000)
         for n in range(200):
             query = f"{{ user(id: {n}) {{ id }} }}"
             cache.store(query, PreparedDocument(schema, parse(query), (), LIMITS))

@@ -9,7 +9,7 @@ import pytest
 from starlette.responses import Response
 
 import server.graphql.coalescing
-from server.graphql.coalescing import ANSWERS, MAX_REQUESTS, Answer, QueryCoalescer
+from server.graphql.coalescing import ANSWERS, MAX_REQUESTS, QueryCoalescer, SharedAnswer
 from storage.errors import RateLimited, Unavailable
 from storage.identity.records import User
 
@@ -33,12 +33,12 @@ class HeldExecution:
         self.respond: Callable[[], Response] = Response
         self._excluded_ids = excluded_ids
 
-    async def __call__(self, viewers: Sequence[User]) -> Answer:
+    async def __call__(self, viewers: Sequence[User]) -> SharedAnswer:
         ids = frozenset(each.id for each in viewers)
         assert len(ids) == len(viewers)
         self.audiences.append(ids)
         await self.released.wait()
-        return Answer(self.respond(), self._excluded_ids if len(ids) > 1 else NO_VIEWERS)
+        return SharedAnswer(self.respond(), self._excluded_ids if len(ids) > 1 else NO_VIEWERS)
 
 
 async def start_requests(
@@ -159,10 +159,10 @@ class TimedExecution(HeldExecution):
         super().__init__()
         self._seconds = seconds
 
-    async def __call__(self, viewers: Sequence[User]) -> Answer:
+    async def __call__(self, viewers: Sequence[User]) -> SharedAnswer:
         self.audiences.append(frozenset(each.id for each in viewers))
         await asyncio.sleep(self._seconds)
-        return Answer(Response(), NO_VIEWERS)
+        return SharedAnswer(Response(), NO_VIEWERS)
 
 
 async def test_repeating_readers_share_each_execution() -> None:
@@ -229,7 +229,7 @@ async def test_regroup_window_ends_when_all_answered_viewers_wait(monkeypatch: p
     assert [len(each) for each in execution.audiences] == [1, count, count]
 
 
-async def test_request_beyond_the_expected_ones_shares_the_execution(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_request_of_new_viewer_shares_regrouped_execution(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server.graphql.coalescing, "REGROUP_WINDOW_S", FOREVER_S)
     monkeypatch.setattr(server.graphql.coalescing, "REGROUP_POLL_S", FOREVER_S)
     coalescer, execution = QueryCoalescer(), HeldExecution()
@@ -257,7 +257,7 @@ async def test_regroup_window_stays_open_while_requests_arrive(monkeypatch: pyte
     assert [len(each) for each in execution.audiences] == [1, 20, 20]
 
 
-async def test_closed_regroup_window_delays_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_regroup_window_of_zero_delays_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server.graphql.coalescing, "REGROUP_WINDOW_S", 0.0)
     monkeypatch.setattr(server.graphql.coalescing, "REGROUP_POLL_S", FOREVER_S)
     coalescer, execution = QueryCoalescer(), HeldExecution()

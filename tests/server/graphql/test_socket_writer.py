@@ -31,9 +31,9 @@ from tests.server.graphql.echo_application import (
     echo_server,
     slow_client,
     text_frame,
-    wait_until,
 )
 from tests.server.in_process import raw_client, serve_in_process
+from tests.waiting import poll_until_true
 
 TEXT, CLOSE, PING, PONG = 0x81, 0x88, 0x89, 0x8A
 
@@ -96,7 +96,7 @@ async def test_drop_closes_with_1013_and_disconnects_application() -> None:
                 await ws.recv()
         assert closed.value.rcvd is not None
         assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1013, "Reading too slowly")
-        assert await wait_until(lambda: app.disconnects)
+        assert await poll_until_true(lambda: app.disconnects)
         assert app.disconnects[0]["code"] == 1013
         assert await socket_server.wait_until_all_closed(DEADLINE_S)
 
@@ -115,7 +115,7 @@ async def test_nothing_is_written_after_a_close_frame(closer: str) -> None:
     async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (raw, connection):
         connection.write_events(text_frame(b"before"), 1)
         close(app, connection)
-        assert await wait_until(lambda: not connection.is_open)
+        assert await poll_until_true(lambda: not connection.is_open)
         connection.write_events(text_frame(b"after"), 1)
         connection.drop("Once more")
         connection.keepalive_timeout()
@@ -130,7 +130,7 @@ async def test_nothing_is_written_after_a_close_frame(closer: str) -> None:
 async def test_nothing_is_written_after_the_client_closes() -> None:
     async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (raw, connection):
         await raw.send_frame(CLOSE, (1000).to_bytes(2))
-        assert await wait_until(lambda: not connection.is_open)
+        assert await poll_until_true(lambda: not connection.is_open)
         connection.write_events(text_frame(b"after"), 1)
         async with asyncio.timeout(DEADLINE_S):
             assert await raw.receive_frame() == (CLOSE, (1000).to_bytes(2))
@@ -164,21 +164,21 @@ async def test_dropped_client_wakes_waiting_senders(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(server.graphql.socket_writer, "ABORT_AFTER_S", 600)
     async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (_, connection):
         connection.write_events(text_frame(b"x" * 8 * MAX_WAITING_BYTES), 1)
-        assert await wait_until(lambda: not connection.writable.is_set())
+        assert await poll_until_true(lambda: not connection.writable.is_set())
         sending = asyncio.create_task(connection.send_message(b"an answer"))
         await asyncio.sleep(0.1)
         assert not sending.done()
         connection.drop("Reading too slowly")
         with pytest.raises(ClientDisconnected):
             await sending
-        assert await wait_until(lambda: app.disconnects)
+        assert await poll_until_true(lambda: app.disconnects)
 
 
 async def test_client_that_does_not_read_is_not_read_from(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server.graphql.socket_writer, "MAX_FRAMES", 10**9)
     async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (raw, connection):
         connection.write_events(text_frame(b"x" * 8 * MAX_WAITING_BYTES), 1)
-        assert await wait_until(lambda: not connection.writable.is_set())
+        assert await poll_until_true(lambda: not connection.writable.is_set())
         unsent_bytes = connection.transport.get_write_buffer_size()
         for _ in range(100):
             await raw.send_frame(PING, b"x" * 125)
@@ -233,7 +233,7 @@ async def test_unanswered_ping_closes_with_1013() -> None:
             assert (await raw.receive_frame())[0] == PING
             opcode, payload = await raw.receive_frame()
         assert (opcode, int.from_bytes(payload[:2])) == (CLOSE, 1013)
-        assert await wait_until(lambda: app.disconnects)
+        assert await poll_until_true(lambda: app.disconnects)
         assert app.disconnects[0]["code"] == 1013
 
 
@@ -281,7 +281,7 @@ async def test_reading_client_is_not_closed_for_sent_events() -> None:
                 assert (await raw.receive_frame())[0] == TEXT
 
 
-async def test_sender_waits_while_too_many_events_are_unsent() -> None:
+async def test_sender_waits_while_too_many_bytes_are_unsent() -> None:
     async with echo_server() as (app, socket_server), slow_client(app, socket_server) as (raw, connection):
         fill_kernel_buffers(connection, KIBIBYTE)
         assert connection.writable.is_set()

@@ -20,14 +20,9 @@ from storage.identity.records import User
 from storage.identity.users import UserStore
 from storage.stores import Stores
 from storage.streams.log import Stream
-from tests.server.graphql.graphql_server import (
-    TOPIC_EVENTS,
-    GraphQLServer,
-    post_messages,
-    serve_graphql,
-    wait_until,
-)
+from tests.server.graphql.graphql_server import TOPIC_EVENTS, GraphQLServer, post_messages, serve_graphql
 from tests.storage.topic_scenario import create_topic_scenario
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -70,7 +65,7 @@ async def test_different_subscriptions_to_a_stream_are_limited(server: GraphQLSe
         await post_messages(server.scenario, 1)
         assert await first.receives(1)
         assert len(server.endpoint.broadcasts) == LIMIT
-    assert await wait_until(lambda: len(server.endpoint.broadcasts) == 0)
+    assert await poll_until_true(lambda: len(server.endpoint.broadcasts) == 0)
     async with server.subscribed("ann", query=variant(LIMIT)) as accepted:
         assert accepted.error_codes == []
 
@@ -98,7 +93,7 @@ def own(viewer_id: str, organization_id: str = "acme") -> ViewerSubscription:
     return ViewerSubscription(NO_EXECUTOR, NotificationEventSource(NO_CONTEXT, viewer, None))
 
 
-def test_equal_subscription_keeps_the_place_of_the_other() -> None:
+def test_closing_one_of_two_equal_subscriptions_admits_no_new() -> None:
     limits = SubscriptionLimits()
     with ExitStack() as stack:
         for n in range(LIMIT):

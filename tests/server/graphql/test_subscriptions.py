@@ -17,19 +17,20 @@ from schema.events import CommunityEvent
 from schema.root import Query, build_schema
 from schema.scalars import SCALARS
 from server.graphql.compiled import compiled_executor
-from server.graphql.documents import Documents
+from server.graphql.documents import DocumentCache
 from server.graphql.limits_extension import limits_extension
 from server.graphql.subscriptions import OperationRefused, SharedSubscription, SubscriptionStarter, ViewerSubscription
 from storage.identity.records import user_stream
 from storage.identity.roles import Role
 from storage.stores import Stores
-from storage.streams.log import Position, format_cursor
+from storage.streams.log import StreamPosition, format_cursor
+from tests.resolvers.people import fake_signed_url
 from tests.server.graphql.graphql_server import GraphQLServer
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
 
 pytestmark = pytest.mark.anyio
 
-DOCUMENTS = Documents()
+DOCUMENTS = DocumentCache()
 SCHEMA = build_schema(limits_extension(DOCUMENTS))
 GRAPHQL_CORE_SCHEMA = SCHEMA._schema
 STARTER = SubscriptionStarter(GRAPHQL_CORE_SCHEMA, DOCUMENTS, compiled_executor(DOCUMENTS))
@@ -57,7 +58,7 @@ async def scenario(shared_stores: Stores) -> TopicScenario:
 
 def starter_for_schema(core: GraphQLSchema) -> SubscriptionStarter:
     """Returns a starter of subscriptions to a schema other than the product's."""
-    documents = Documents()
+    documents = DocumentCache()
     return SubscriptionStarter(core, documents, compiled_executor(documents))
 
 
@@ -65,7 +66,7 @@ async def viewer_context(
     scenario: TopicScenario, name: str | None = "ann", roles: frozenset[Role] = frozenset({Role.MEMBER})
 ) -> Context:
     """Returns the context of a request by this user, or by no user."""
-    context = Context(scenario.stores, str)
+    context = Context(scenario.stores, fake_signed_url)
     if name is not None:
         context.viewer = await scenario.stores.users.get(scenario.organization_id, name)
         context.roles = roles
@@ -87,7 +88,7 @@ async def start_shared(
 
 
 def cursor(scenario: TopicScenario, n: int) -> str:
-    return format_cursor(scenario.stream, Position("epoch", n))
+    return format_cursor(scenario.stream, StreamPosition("epoch", n))
 
 
 async def test_core_schema_of_endpoint_is_the_whole_schema(server: GraphQLServer) -> None:
@@ -117,17 +118,17 @@ async def test_position_variable_is_recognized_by_its_type(scenario: TopicScenar
 async def test_shared_subscription_has_its_own_position(scenario: TopicScenario) -> None:
     assert (await start_shared(scenario)).source.since is None
     for n in (1, 2):
-        assert (await start_shared(scenario, {"since": cursor(scenario, n)})).source.since == Position("epoch", n)
+        assert (await start_shared(scenario, {"since": cursor(scenario, n)})).source.since == StreamPosition("epoch", n)
 
 
 async def test_position_literal_is_part_of_the_key(scenario: TopicScenario) -> None:
     query = TOPIC_EVENTS.replace("since: $since", f'since: "{cursor(scenario, 5)}"').replace("$since: Cursor, ", "")
     shared = await start_shared(scenario, query=query)
-    assert shared.source.since == Position("epoch", 5)
+    assert shared.source.since == StreamPosition("epoch", 5)
     assert shared.key != (await start_shared(scenario)).key
 
 
-async def test_roles_count_only_in_viewer_dependent_subscriptions(scenario: TopicScenario) -> None:
+async def test_only_viewer_dependent_keys_have_viewer_and_roles(scenario: TopicScenario) -> None:
     contexts = (
         None,
         await viewer_context(scenario, "bob"),

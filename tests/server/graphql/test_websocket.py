@@ -325,7 +325,7 @@ async def test_aborted_socket_leaves_no_subscription(web: WebProcess) -> None:
         async with community_socket(web) as (ws, query, _):
             await send(ws, subscribe("1", query))
             assert await receive_event_type(ws) == "StreamReady"
-            # One of the community's events, and one of the people who lose the membership.
+            # One subscription to the community's events, and one to the removals of its members.
             assert await subscribers(api) == before + 2
             ws.transport.abort()
         async with asyncio.timeout(DEADLINE_S):

@@ -16,9 +16,10 @@ from server.processes import StartupError
 from server.settings import Settings
 from server.telephony import check_telephony
 from storage.calls.calls import NextCall, TimedStart
-from storage.calls.records import TaskKey
+from storage.calls.records import MAX_SEQUENCE, TaskKey
 from storage.stores import Stores
-from tests.storage.calls.in_memory_stream import ORG, new_job
+from tests.storage.calls.in_memory_jobs import new_job
+from tests.storage.in_memory_stream import ORG
 
 pytestmark = pytest.mark.anyio
 
@@ -95,6 +96,22 @@ async def test_unsigned_report_is_401_without_effect(stores: Stores) -> None:
 async def test_malformed_report_is_400(stores: Stores, report: object) -> None:
     async with callback_client(stores) as http:
         assert await post_signed(http, report) == 400
+
+
+@pytest.mark.parametrize(
+    ("call_id", "sequence", "message"),
+    [
+        (5, 1, "callId: expected a string."),
+        ("x", "1", f"sequence: expected a number from 0 to {MAX_SEQUENCE}."),
+        (5, "1", "callId: expected a string."),
+    ],
+)
+async def test_malformed_field_is_named(stores: Stores, call_id: object, sequence: object, message: str) -> None:
+    body = orjson.dumps({"callId": call_id, "sequence": sequence, "event": "ANSWERED"})
+    headers = sign(SECRET, "id-1", int(time.time()), body)
+    async with callback_client(stores) as http:
+        response = await http.post("/callbacks/telephony", content=body, headers=headers)
+    assert response.json() == {"code": "BAD_USER_INPUT", "message": message}
 
 
 async def test_unknown_call_is_404_and_missing_outcome_400(stores: Stores) -> None:

@@ -5,7 +5,7 @@ import pytest
 from starlette.applications import Starlette
 
 from server.http.exports import exports_route
-from storage.identity.privacy_rules import Person
+from storage.ids import UserKey
 from storage.privacy.download_urls import VALID_S, DownloadUrls
 from storage.stores import Stores
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_archive_is_downloaded_under_its_signed_url_only(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     urls = DownloadUrls("http://test", b"secret")
-    export = await stores.exports.request(Person("acme", "ann"))
+    export = await stores.exports.request(UserKey("acme", "ann"))
     app = Starlette(routes=[exports_route(stores.exports, urls)])
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app)) as client:
         url = urls.sign(export.id)

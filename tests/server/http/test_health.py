@@ -52,7 +52,7 @@ async def test_ready_when_both_servers_answer(stores: Stores) -> None:
     assert response.headers["cache-control"] == "no-store"
 
 
-async def test_ready_without_redis_reports_it(stores: Stores) -> None:
+async def test_ready_process_reports_unreachable_redis(stores: Stores) -> None:
     async with Redis(port=UNUSED_PORT) as unreachable, health_client(replace(stores, redis=unreachable)) as http:
         response = await http.get("/readyz")
     assert response.status_code == 200
@@ -60,7 +60,7 @@ async def test_ready_without_redis_reports_it(stores: Stores) -> None:
     assert response.json()["redis"].startswith("does not answer")
 
 
-async def test_ready_with_hanging_redis_times_out(stores: Stores) -> None:
+async def test_ready_process_reports_hanging_redis(stores: Stores) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         async with (
             Redis(port=silent.getsockname()[1]) as hanging,

@@ -8,15 +8,9 @@ import pytest
 
 from server.http.hosts import AllowedHosts, is_loopback
 from tests.serving import WebProcess, web_process
+from tests.websocket_handshake import HANDSHAKE_HEADERS
 
 FOREIGN_HOST = "evil.example"
-HANDSHAKE = {
-    "connection": "Upgrade",
-    "upgrade": "websocket",
-    "sec-websocket-version": "13",
-    "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
-    "sec-websocket-protocol": "graphql-transport-ws",
-}
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +54,9 @@ def test_foreign_host_is_refused(http: httpx2.Client, method: str, path: str) ->
 
 
 def test_socket_whose_origin_is_its_forged_host_is_refused(http: httpx2.Client) -> None:
-    response = http.get("/graphql", headers=HANDSHAKE | {"host": FOREIGN_HOST, "origin": f"http://{FOREIGN_HOST}"})
+    response = http.get(
+        "/graphql", headers=HANDSHAKE_HEADERS | {"host": FOREIGN_HOST, "origin": f"http://{FOREIGN_HOST}"}
+    )
     assert response.status_code == 400
     assert response.json()["errors"][0]["extensions"]["field"] == "Host"
 

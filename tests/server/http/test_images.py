@@ -1,7 +1,7 @@
-"""GET /images on real servers: signatures, image types, caching and shared fetches."""
+"""GET /images on real servers: signatures, image types, stored copies, caching and shared fetches."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_network
 
@@ -13,9 +13,15 @@ from hypothesis import strategies as st
 from starlette.applications import Starlette
 
 from jobs.providers.egress import Egress
-from server.http.images import MAX_IMAGE_BYTES, ImageCache, images_route, raster_type
+from jobs.providers.images import MAX_IMAGE_BYTES
+from server.http.images import ImageCache, images_routes
+from storage.files.content_types import raster_type
+from storage.files.pictures import DecodedPicture, EncodedPicture
+from storage.files.preview_pictures import preview_picture_id
 from storage.secrets.image_urls import ImageUrls
+from storage.stores import Stores
 from tests.jobs.providers.stub_server import StubResponse, StubServer, head, redirect, respond, silent, stub_server
+from tests.waiting import until
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
 AVIF = b"\0\0\0\x1cftypavif\0\0\0\0avifmif1miaf" + bytes(20)
@@ -50,9 +56,11 @@ class ImageSite:
 
 
 @asynccontextmanager
-async def image_site(max_bytes: int = 64 * 1024 * 1024, max_fetches: int = 8) -> AsyncIterator[ImageSite]:
+async def image_site(
+    stores: Stores, max_bytes: int = 64 * 1024 * 1024, max_fetches: int = 8
+) -> AsyncIterator[ImageSite]:
     cache = ImageCache(Egress((ip_network("127.0.0.1/32"),)), max_bytes, max_fetches)
-    app = Starlette(routes=[images_route(IMAGES, cache)])
+    app = Starlette(routes=images_routes(IMAGES, cache, stores))
     server = uvicorn.Server(uvicorn.Config(app, port=0, lifespan="off", log_level="warning"))
     serving = asyncio.create_task(server.serve())
     while not server.started:
@@ -65,8 +73,8 @@ async def image_site(max_bytes: int = 64 * 1024 * 1024, max_fetches: int = 8) ->
 
 
 @pytest.fixture
-async def site() -> AsyncIterator[ImageSite]:
-    async with image_site() as served_site:
+async def site(stores: Stores) -> AsyncIterator[ImageSite]:
+    async with image_site(stores) as served_site:
         yield served_site
 
 
@@ -200,7 +208,7 @@ async def test_concurrent_requests_share_one_fetch(site: ImageSite) -> None:
 
 
 @pytest.mark.anyio
-async def test_cancelled_request_keeps_fetch_of_others(site: ImageSite) -> None:
+async def test_cancelled_request_keeps_fetch_of_other_clients(site: ImageSite) -> None:
     release = asyncio.Event()
     site.remote.answers["/"] = respond_after(release)
     url = site.remote.url("/")
@@ -214,9 +222,9 @@ async def test_cancelled_request_keeps_fetch_of_others(site: ImageSite) -> None:
 
 
 @pytest.mark.anyio
-async def test_concurrent_fetches_are_limited() -> None:
+async def test_concurrent_fetches_are_limited(stores: Stores) -> None:
     release = asyncio.Event()
-    async with image_site(max_fetches=3) as site:
+    async with image_site(stores, max_fetches=3) as site:
         site.remote.answers |= {f"/{n}": respond_after(release) for n in range(10)}
         requests = [asyncio.create_task(site.get(f"/{n}")) for n in range(10)]
         await until(lambda: len(site.cache._fetches) == 10 and site.remote.connections >= 3)
@@ -226,8 +234,8 @@ async def test_concurrent_fetches_are_limited() -> None:
 
 
 @pytest.mark.anyio
-async def test_full_cache_evicts_least_recently_used_image() -> None:
-    async with image_site(max_bytes=3 * 100_000) as site:
+async def test_full_cache_evicts_least_recently_used_image(stores: Stores) -> None:
+    async with image_site(stores, max_bytes=3 * 100_000) as site:
         site.remote.answers |= {f"/{n}": respond(PNG.ljust(90_000, b"\0")) for n in range(4)}
         for path in ("/0", "/1", "/2", "/0", "/3"):
             await site.get(path)
@@ -240,8 +248,8 @@ async def test_full_cache_evicts_least_recently_used_image() -> None:
 
 
 @pytest.mark.anyio
-async def test_cache_is_bounded_with_large_images_and_failures() -> None:
-    async with image_site(max_bytes=5_000) as site:
+async def test_cache_is_bounded_with_large_images_and_failures(stores: Stores) -> None:
+    async with image_site(stores, max_bytes=5_000) as site:
         site.remote.answers["/"] = respond(PNG.ljust(10_000, b"\0"))
         assert (await site.get("/")).status_code == 200
         for n in range(30):
@@ -251,9 +259,55 @@ async def test_cache_is_bounded_with_large_images_and_failures() -> None:
 
 @pytest.mark.anyio
 async def test_endless_response_is_502(site: ImageSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.http.images.FETCH_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("jobs.providers.images.FETCH_TIMEOUT_S", 0.2)
     site.remote.answers["/"] = silent(head(200, "image/png") + PNG)
     assert (await site.get("/")).status_code == 502
+
+
+COPY = DecodedPicture(EncodedPicture("image/webp", 40, 30, b"RIFF\x10\0\0\0WEBPVP8 copy"), (), "a-hash")
+
+
+def signed_with_copy(site: ImageSite, organization_id: str = "acme") -> str:
+    """Returns the URL of the remote image "/", with the id of the organization's copy."""
+    url = site.remote.url("/")
+    return IMAGES.sign(url, preview_picture_id(organization_id, url))
+
+
+@pytest.mark.anyio
+async def test_stored_copy_is_served_without_fetch(site: ImageSite, stores: Stores) -> None:
+    await stores.preview_pictures.store("acme", site.remote.url("/"), COPY)
+    answer = await site.client.get(signed_with_copy(site))
+    assert (answer.status_code, answer.content) == (200, COPY.picture.data)
+    assert answer.headers["content-type"] == "image/webp"
+    assert answer.headers["content-security-policy"] == "default-src 'none'; sandbox"
+    again = await site.client.get(signed_with_copy(site), headers={"if-none-match": answer.headers["etag"]})
+    assert (again.status_code, site.remote.connections) == (304, 0)
+
+
+@pytest.mark.anyio
+async def test_image_without_copy_is_fetched(site: ImageSite, stores: Stores) -> None:
+    site.remote.answers["/"] = respond(PNG)
+    await stores.preview_pictures.store("acme", site.remote.url("/"), COPY)
+    assert (await site.client.get(signed_with_copy(site, "zenith"))).content == PNG
+    assert (await site.get("/")).content == PNG
+
+
+@pytest.mark.anyio
+async def test_image_whose_copy_was_lost_is_fetched(site: ImageSite, stores: Stores) -> None:
+    site.remote.answers["/"] = respond(PNG)
+    url = site.remote.url("/")
+    await stores.preview_pictures.store("acme", url, COPY)
+    await stores.file_objects.delete_all(preview_picture_id("acme", url))
+    assert (await site.client.get(signed_with_copy(site))).content == PNG
+
+
+@pytest.mark.anyio
+async def test_copy_of_another_signature_is_404(site: ImageSite, stores: Stores) -> None:
+    await stores.preview_pictures.store("zenith", site.remote.url("/"), COPY)
+    signed, other = signed_with_copy(site), signed_with_copy(site, "zenith").rpartition("/")[2]
+    for path in (f"{signed.rpartition('/')[0]}/{other}", signed.rpartition("/")[0], f"{IMAGES.sign('x')}/{other}"):
+        assert (await site.client.get(path)).status_code == 404
+    assert site.remote.connections == 0
 
 
 def respond_after(release: asyncio.Event) -> StubResponse:
@@ -264,11 +318,3 @@ def respond_after(release: asyncio.Event) -> StubResponse:
         await respond(PNG)(writer)
 
     return answer
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Waits until the condition is true. Fails after 30 s."""
-    deadline = asyncio.get_running_loop().time() + 30
-    while not condition():
-        assert asyncio.get_running_loop().time() < deadline
-        await asyncio.sleep(0.005)

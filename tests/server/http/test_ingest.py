@@ -1,4 +1,4 @@
-"""POST /ingest/deliveries and /ingest/reports: results and refusals. No store and no log contains an address."""
+"""POST /ingest/deliveries and /ingest/reports: results and refusals. No store and no log contains their addresses."""
 
 import asyncio
 import gzip

@@ -16,7 +16,7 @@ def exposition_lines(metrics_by_worker: dict[str, str]) -> list[str]:
     return exposition(metrics_by_worker).decode().splitlines()
 
 
-def test_metrics_of_workers_share_name_with_worker_label() -> None:
+def test_metrics_of_workers_have_same_name_and_worker_label() -> None:
     CALLS_LATE.inc()
     metrics = process_metrics()
     value = next(line for line in metrics.splitlines() if line.startswith("noroshi_calls_late_total")).split()[1]
@@ -40,7 +40,7 @@ def test_metric_unknown_to_web_process_is_shown() -> None:
     assert 'noroshi_new{worker="host/1"} 4.0' in lines
 
 
-async def test_worker_keeps_its_label_without_host(stores: Stores) -> None:
+async def test_worker_keeps_a_label_that_names_no_host(stores: Stores) -> None:
     heartbeat = WorkerHeartbeat(stores.mongo, "host/1")
     labels: list[str] = []
     for _ in range(2):

@@ -12,7 +12,7 @@ import pytest
 from tests.browser_sessions import CLIENT, SESSION_COOKIE
 from tests.oidc_provider import (
     ADMIN,
-    SigningBrowser,
+    SignInBrowser,
     free_port,
     issuer_at,
     oidc_web_process,
@@ -31,17 +31,17 @@ def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: s
 
 
 @pytest.fixture
-def browser(web: WebProcess) -> Iterator[SigningBrowser]:
+def browser(web: WebProcess) -> Iterator[SignInBrowser]:
     before = len(web.log_text)
-    yield SigningBrowser(web.url)
+    yield SignInBrowser(web.url)
     assert "Traceback" not in web.log_text[before:]
 
 
-def viewer(browser: SigningBrowser) -> Any:
+def viewer(browser: SignInBrowser) -> Any:
     """Returns the viewer of the browser's session, or None if nobody is signed in."""
     cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
     response = httpx2.post(
-        f"{browser.product}/graphql", json={"query": VIEWER}, headers={"cookie": cookie, **CLIENT}, timeout=60
+        f"{browser.product_url}/graphql", json={"query": VIEWER}, headers={"cookie": cookie, **CLIENT}, timeout=60
     )
     return response.json().get("data") if response.status_code == 200 and SESSION_COOKIE in browser.cookies else None
 
@@ -61,7 +61,7 @@ def with_parameter(address: str, name: str, value: str) -> str:
     return parts._replace(query=urlencode(query)).geturl()
 
 
-def test_sign_in_creates_user_and_session(browser: SigningBrowser) -> None:
+def test_sign_in_creates_user_and_session(browser: SignInBrowser) -> None:
     response = browser.sign_in("ann", "/#/topic/1")
     assert (response.status_code, response.headers["location"]) == (303, "/#/topic/1")
     assert PENDING not in browser.cookies
@@ -71,7 +71,7 @@ def test_sign_in_creates_user_and_session(browser: SigningBrowser) -> None:
     }
 
 
-def test_cookies_are_hidden_from_scripts_and_other_sites(browser: SigningBrowser) -> None:
+def test_cookies_are_hidden_from_scripts_and_other_sites(browser: SignInBrowser) -> None:
     begun = browser.get("/sign-in/oidc")
     (pending,) = begun.headers.get_list("set-cookie")
     finished = browser.get(browser.log_in(begun.headers["location"], "ann"))
@@ -82,12 +82,12 @@ def test_cookies_are_hidden_from_scripts_and_other_sites(browser: SigningBrowser
         assert "Domain" not in cookie
 
 
-def test_second_sign_in_ends_the_replaced_session(browser: SigningBrowser) -> None:
+def test_second_sign_in_ends_the_replaced_session(browser: SignInBrowser) -> None:
     browser.sign_in("ann")
-    first = SigningBrowser(browser.product, dict(browser.cookies))
+    replaced = SignInBrowser(browser.product_url, dict(browser.cookies))
     browser.sign_in("ann")
     assert viewer(browser) is not None
-    assert eventually(lambda: viewer(first) is None)
+    assert eventually(lambda: viewer(replaced) is None)
 
 
 @pytest.mark.parametrize(
@@ -105,51 +105,51 @@ def test_second_sign_in_ends_the_replaced_session(browser: SigningBrowser) -> No
         "/" + "a" * 2000,
     ],
 )
-def test_next_leads_to_no_other_server(browser: SigningBrowser, path: str) -> None:
+def test_next_leads_to_no_other_server(browser: SignInBrowser, path: str) -> None:
     assert browser.sign_in("ann", path).headers["location"] == "/"
 
 
-def test_tampered_or_missing_state_signs_nobody_in(browser: SigningBrowser) -> None:
+def test_tampered_or_missing_state_signs_nobody_in(browser: SignInBrowser) -> None:
     for value in ("", "x", "x" * 43):
-        answer = browser.answer_of_provider("ann")
+        answer = browser.callback_address("ann")
         assert failure(browser.get(with_parameter(answer, "state", value))) == "EXPIRED"
     assert viewer(browser) is None
 
 
-def test_answer_for_another_browser_signs_nobody_in(web: WebProcess, browser: SigningBrowser) -> None:
+def test_answer_for_another_browser_signs_nobody_in(web: WebProcess, browser: SignInBrowser) -> None:
     """An attacker sends their own answer to a victim, who also has a sign-in pending."""
-    victim = SigningBrowser(web.url)
+    victim = SignInBrowser(web.url)
     victim.get("/sign-in/oidc")
-    assert failure(victim.get(browser.answer_of_provider("ann"))) == "EXPIRED"
-    assert failure(SigningBrowser(web.url).get(browser.answer_of_provider("ann"))) == "EXPIRED"
+    assert failure(victim.get(browser.callback_address("ann"))) == "EXPIRED"
+    assert failure(SignInBrowser(web.url).get(browser.callback_address("ann"))) == "EXPIRED"
 
 
-def test_replayed_answer_signs_nobody_in(web: WebProcess, browser: SigningBrowser) -> None:
-    answer = browser.answer_of_provider("ann")
-    copied = SigningBrowser(web.url, dict(browser.cookies))
+def test_replayed_answer_signs_nobody_in(web: WebProcess, browser: SignInBrowser) -> None:
+    answer = browser.callback_address("ann")
+    copied = SignInBrowser(web.url, dict(browser.cookies))
     assert browser.get(answer).headers["location"] == "/"
     assert failure(browser.get(answer)) == "EXPIRED"
     assert failure(copied.get(answer)) == "INVALID"
 
 
-def test_answer_of_another_issuer_signs_nobody_in(browser: SigningBrowser) -> None:
-    answer = browser.answer_of_provider("ann")
+def test_answer_of_another_issuer_signs_nobody_in(browser: SignInBrowser) -> None:
+    answer = browser.callback_address("ann")
     assert failure(browser.get(with_parameter(answer, "iss", "https://evil.example.org"))) == "INVALID"
 
 
-def test_refusal_of_the_provider_is_shown_by_its_code(browser: SigningBrowser) -> None:
+def test_refusal_of_the_provider_is_shown_by_its_code(browser: SignInBrowser) -> None:
     address = urlsplit(browser.get("/sign-in/oidc").headers["location"])
     state, issuer = parse_qs(address.query)["state"][0], f"{address.scheme}://{address.netloc}"
     query = urlencode({"error": "access_denied", "state": state, "iss": issuer})
     assert failure(browser.get(f"/sign-in/oidc/callback?{query}")) == "REFUSED"
 
 
-def issuer_of(browser: SigningBrowser) -> str:
+def issuer_of(browser: SignInBrowser) -> str:
     parts = urlsplit(browser.get("/sign-in/oidc").headers["location"])
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def test_deactivated_user_signs_in_no_more(web: WebProcess, browser: SigningBrowser) -> None:
+def test_deactivated_user_signs_in_no_more(web: WebProcess, browser: SignInBrowser) -> None:
     browser.sign_in("ben")
     assert viewer(browser) is not None
     admin = {"authorization": f"Bearer {web.token('root', org='main', roles=('ADMIN',))}"}
@@ -159,42 +159,42 @@ def test_deactivated_user_signs_in_no_more(web: WebProcess, browser: SigningBrow
     assert eventually(lambda: viewer(browser) is None)
 
 
-def test_sign_out_offers_sign_out_at_the_provider(browser: SigningBrowser) -> None:
+def test_sign_out_offers_sign_out_at_the_provider(browser: SignInBrowser) -> None:
     browser.sign_in("ann")
     cookie = f"{SESSION_COOKIE}={browser.cookies[SESSION_COOKIE]}"
-    response = httpx2.post(f"{browser.product}/sign-out", headers={"cookie": cookie, **CLIENT}, timeout=60)
+    response = httpx2.post(f"{browser.product_url}/sign-out", headers={"cookie": cookie, **CLIENT}, timeout=60)
     address = response.json()["signOutUrl"]
-    assert parse_qs(urlsplit(address).query)["post_logout_redirect_uri"] == [f"{browser.product}/"]
+    assert parse_qs(urlsplit(address).query)["post_logout_redirect_uri"] == [f"{browser.product_url}/"]
     assert eventually(lambda: viewer(browser) is None)
 
 
-def test_logout_at_the_provider_ends_the_session(browser: SigningBrowser) -> None:
+def test_logout_at_the_provider_ends_the_session(browser: SignInBrowser) -> None:
     browser.sign_in("ann")
     assert viewer(browser) is not None
-    page = browser.at_provider(f"{issuer_of(browser)}/session/end")
+    page = browser.open_at_provider(f"{issuer_of(browser)}/session/end")
     xsrf = re.search(r'name="xsrf" value="(\w+)"', page.text)
     assert xsrf, page.text
     action = re.search(r'<form[^>]* action="([^"]+)"', page.text)
     assert action
-    browser.at_provider(action[1], {"xsrf": xsrf[1], "logout": "yes"})
+    browser.open_at_provider(action[1], {"xsrf": xsrf[1], "logout": "yes"})
     assert eventually(lambda: viewer(browser) is None)
 
 
 @pytest.mark.parametrize("token", [None, "", "x", "a.b.c", "x" * 20_000])
-def test_malformed_logout_token_is_refused(browser: SigningBrowser, token: str | None) -> None:
+def test_malformed_logout_token_is_refused(browser: SignInBrowser, token: str | None) -> None:
     form = {} if token is None else {"logout_token": token}
-    response = httpx2.post(f"{browser.product}/sign-in/oidc/logout", data=form, timeout=60)
+    response = httpx2.post(f"{browser.product_url}/sign-in/oidc/logout", data=form, timeout=60)
     assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
     assert response.headers["cache-control"] == "no-store"
 
 
-def test_options_name_the_provider(browser: SigningBrowser) -> None:
+def test_options_name_the_provider(browser: SignInBrowser) -> None:
     assert browser.get("/sign-in/options").json() == {
         "methods": [{"method": "OIDC", "name": "127.0.0.1", "url": "/sign-in/oidc"}]
     }
 
 
-def test_claim_map_of_keycloak_and_public_client(tmp_path: Path, mongodb_uri: str, redis_url: str) -> None:
+def test_claim_map_of_keycloak_gives_organization_and_roles(tmp_path: Path, mongodb_uri: str, redis_url: str) -> None:
     claims = "org=/org,roles=/realm_access/roles,name=/name,handle=/preferred_username,email=/email"
     variables = {
         "NOROSHI_OIDC_CLAIMS": claims,
@@ -202,19 +202,19 @@ def test_claim_map_of_keycloak_and_public_client(tmp_path: Path, mongodb_uri: st
         "NOROSHI_OIDC_MAIL_DOMAINS": "example.org",
     }
     with oidc_web_process(tmp_path, mongodb_uri, redis_url, None, **variables) as web:
-        ada = SigningBrowser(web.url)
+        ada = SignInBrowser(web.url)
         assert ada.sign_in("ada").headers["location"] == "/"
         signed_in = viewer(ada)["viewer"]
         assert (signed_in["organizationId"], sorted(signed_in["roles"])) == ("globex", ["ADMIN", "MEMBER"])
         # Ann's claims name no organization.
-        assert failure(SigningBrowser(web.url).sign_in("ann")) == "CLAIMS"
-        # Ben's domain is another one, and Cyd's address is not verified.
+        assert failure(SignInBrowser(web.url).sign_in("ann")) == "CLAIMS"
+        # Ben's address is in another domain, and Cyd's address is not verified.
         for account in ("ben", "cyd"):
-            assert failure(SigningBrowser(web.url).sign_in(account)) == "DOMAIN"
+            assert failure(SignInBrowser(web.url).sign_in(account)) == "DOMAIN"
 
 
-def test_silent_provider_is_named_and_stops_no_start(tmp_path: Path, mongodb_uri: str, redis_url: str) -> None:
+def test_unreachable_provider_does_not_prevent_the_start(tmp_path: Path, mongodb_uri: str, redis_url: str) -> None:
     variables: dict[str, Any] = {"NOROSHI_OIDC_ISSUER": issuer_at(free_port()), "NOROSHI_OIDC_CLIENT_ID": "noroshi"}
     with web_process(tmp_path, mongodb_uri, redis_url, **variables) as web:
-        assert failure(SigningBrowser(web.url).get("/sign-in/oidc")) == "UNAVAILABLE"
+        assert failure(SignInBrowser(web.url).get("/sign-in/oidc")) == "UNAVAILABLE"
         assert "Traceback" not in web.log_text

@@ -7,8 +7,9 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from server.http.pages import HEADERS, page_routes
-from storage.chat.stamps import STAMPS, Stamp
+from server.http.pages import DIST, HEADERS, page_routes
+from storage.chat.stamps.catalogue import STAMPS, Stamp
+from tests.programs import require_web_client
 
 
 @pytest.fixture
@@ -44,6 +45,28 @@ def test_page_is_html_with_same_origin_policy(dist: Path, path: str, title: str)
     assert response.headers["content-type"] == "text/html; charset=utf-8"
     assert f"<title>{title}</title>" in response.text
     assert_safe_headers(response)
+
+
+def test_service_worker_is_at_the_root_and_revalidated(dist: Path) -> None:
+    """Its path limits the pages that it controls."""
+    assert page_client(dist).get("/push-worker.js").status_code == 404
+    (dist / "push-worker.js").write_text("self;")
+    response = page_client(dist).get("/push-worker.js")
+    assert response.headers["content-type"].startswith("text/javascript")
+    assert response.headers["cache-control"] == "no-cache"
+    assert_safe_headers(response)
+
+
+def test_built_client_is_installable() -> None:
+    """The manifest of the web client names icons that are served."""
+    require_web_client()
+    client = page_client(DIST)
+    response = client.get("/manifest.webmanifest")
+    assert response.headers["content-type"] == "application/manifest+json"
+    assert_safe_headers(response)
+    assert 'rel="manifest" href="/manifest.webmanifest"' in client.get("/").text
+    for icon in response.json()["icons"]:
+        assert client.get(icon["src"]).headers["content-type"] == icon["type"]
 
 
 def test_page_is_revalidated_on_each_request(dist: Path) -> None:

@@ -10,7 +10,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Origin, Subprotocol
 
-from tests.browser_sessions import CLIENT, SESSION_COOKIE, begin_session, cookie
+from tests.browser_sessions import CLIENT, SESSION_COOKIE, begin_session, session_headers
 from tests.serving import ORIGIN, WebProcess, web_process
 from tests.waiting import until
 
@@ -72,7 +72,7 @@ async def first_answer(ws: ClientConnection) -> str | int | None:
 async def test_cookie_signs_in_on_every_process(
     web: WebProcess, other_web: WebProcess, http: httpx2.AsyncClient, mongodb_uri: str
 ) -> None:
-    headers = cookie(await begin_session(mongodb_uri, web.database, "ann"))
+    headers = session_headers(await begin_session(mongodb_uri, web.database, "ann"))
     for each in (web, other_web):
         assert await post_operation(http, base=each.url, **headers) == (200, {"viewer": {"id": "ann"}})
         assert await post_operation(http, base=each.url, origin=each.url, **headers) == (200, {"viewer": {"id": "ann"}})
@@ -80,7 +80,7 @@ async def test_cookie_signs_in_on_every_process(
 
 
 async def test_cookie_of_foreign_page_is_refused(web: WebProcess, http: httpx2.AsyncClient, mongodb_uri: str) -> None:
-    headers = cookie(await begin_session(mongodb_uri, web.database, "ann"))
+    headers = session_headers(await begin_session(mongodb_uri, web.database, "ann"))
     without_client = {"cookie": headers["cookie"]}
     for refused in (without_client, {**without_client, "origin": web.url}, {**headers, "origin": EVIL}):
         for query in (VIEWER, "{ communities { id } }", "mutation { endOtherSessions }"):
@@ -90,7 +90,7 @@ async def test_cookie_of_foreign_page_is_refused(web: WebProcess, http: httpx2.A
 
 
 async def test_unknown_cookie_is_refused(http: httpx2.AsyncClient) -> None:
-    assert await post_operation(http, **cookie("A" * 43)) == (401, "UNAUTHENTICATED")
+    assert await post_operation(http, **session_headers("A" * 43)) == (401, "UNAUTHENTICATED")
 
 
 async def test_socket_needs_an_allowed_origin(web: WebProcess, mongodb_uri: str) -> None:
@@ -109,22 +109,22 @@ async def test_sessions_are_listed_and_ended_by_their_user(
 ) -> None:
     own_token, other_token = [await begin_session(mongodb_uri, web.database, name) for name in ("cyd", "dan")]
     second_token = await begin_session(mongodb_uri, web.database, "cyd")
-    _, listed = await post_operation(http, "{ mySessions { id method current address } }", **cookie(own_token))
+    _, listed = await post_operation(http, "{ mySessions { id method current address } }", **session_headers(own_token))
     assert [each["current"] for each in listed["mySessions"]] == [False, True]
-    _, foreign = await post_operation(http, "{ mySessions { id } }", **cookie(other_token))
+    _, foreign = await post_operation(http, "{ mySessions { id } }", **session_headers(other_token))
     end = f'mutation {{ endSession(id: "{foreign["mySessions"][0]["id"]}") {{ id }} }}'
-    assert await post_operation(http, end, **cookie(own_token)) == (200, "NOT_FOUND")
-    assert await post_operation(http, "mutation { endOtherSessions }", **cookie(own_token)) == (
+    assert await post_operation(http, end, **session_headers(own_token)) == (200, "NOT_FOUND")
+    assert await post_operation(http, "mutation { endOtherSessions }", **session_headers(own_token)) == (
         200,
         {"endOtherSessions": 1},
     )
 
     async def has_second_session_ended() -> bool:
-        return await post_operation(http, **cookie(second_token)) == (401, "UNAUTHENTICATED")
+        return await post_operation(http, **session_headers(second_token)) == (401, "UNAUTHENTICATED")
 
     await until(has_second_session_ended)
-    assert await post_operation(http, **cookie(other_token)) == (200, {"viewer": {"id": "dan"}})
-    assert await post_operation(http, **cookie(own_token)) == (200, {"viewer": {"id": "cyd"}})
+    assert await post_operation(http, **session_headers(other_token)) == (200, {"viewer": {"id": "dan"}})
+    assert await post_operation(http, **session_headers(own_token)) == (200, {"viewer": {"id": "cyd"}})
 
 
 async def test_sign_out_ends_session_and_sockets_on_every_process(
@@ -133,7 +133,7 @@ async def test_sign_out_ends_session_and_sockets_on_every_process(
     token = await begin_session(mongodb_uri, web.database, "eve")
     async with socket(other_web, token, other_web.url) as ws:
         assert await first_answer(ws) == "connection_ack"
-        response = await http.post("/sign-out", headers=cookie(token))
+        response = await http.post("/sign-out", headers=session_headers(token))
         assert response.status_code == 200
         removal = response.headers["set-cookie"]
         assert f'{SESSION_COOKIE}=""' in removal
@@ -142,16 +142,16 @@ async def test_sign_out_ends_session_and_sockets_on_every_process(
         assert ws.close_code == 4401
 
     async def is_refused_everywhere() -> bool:
-        answers = [await post_operation(http, base=each.url, **cookie(token)) for each in (web, other_web)]
+        answers = [await post_operation(http, base=each.url, **session_headers(token)) for each in (web, other_web)]
         return answers == [(401, "UNAUTHENTICATED")] * 2
 
     await until(is_refused_everywhere)
-    assert (await http.post("/sign-out", headers=cookie(token))).status_code == 200
+    assert (await http.post("/sign-out", headers=session_headers(token))).status_code == 200
     assert (await http.post("/sign-out", headers=CLIENT)).status_code == 200
 
 
 async def test_foreign_page_signs_nobody_out(web: WebProcess, http: httpx2.AsyncClient, mongodb_uri: str) -> None:
-    headers = cookie(await begin_session(mongodb_uri, web.database, "fay"))
+    headers = session_headers(await begin_session(mongodb_uri, web.database, "fay"))
     for refused in ({"cookie": headers["cookie"]}, {**headers, "origin": EVIL}, {**headers, "origin": "null"}):
         response = await http.post("/sign-out", headers=refused)
         assert (response.status_code, response.json()["code"]) == (403, "FORBIDDEN")
@@ -163,11 +163,11 @@ async def test_deactivated_user_is_refused_by_cookie(
     web: WebProcess, http: httpx2.AsyncClient, mongodb_uri: str
 ) -> None:
     token = await begin_session(mongodb_uri, web.database, "gus")
-    assert await post_operation(http, **cookie(token)) == (200, {"viewer": {"id": "gus"}})
+    assert await post_operation(http, **session_headers(token)) == (200, {"viewer": {"id": "gus"}})
     admin = {"authorization": f"Bearer {web.token('ada', roles=('ADMIN',))}"}
     await post_operation(http, 'mutation { deactivateUser(userId: "gus", reason: "left") { id } }', **admin)
 
     async def is_refused() -> bool:
-        return await post_operation(http, **cookie(token)) == (401, "UNAUTHENTICATED")
+        return await post_operation(http, **session_headers(token)) == (401, "UNAUTHENTICATED")
 
     await until(is_refused)

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
 import server.transport.http_protocol
-from server.transport.http_protocol import HttpProtocol
+from server.transport.http_protocol import MIN_UPLOAD_BYTES, HttpProtocol
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 BODY = b"x" * (4 << 20)
@@ -84,3 +84,19 @@ async def test_request_that_does_not_arrive_is_refused(monkeypatch: pytest.Monke
         assert answer.endswith(b"The request did not arrive within 0.2 s.")
         while state.connections:
             await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("path", "is_refused"), [(b"/uploads/a", [False, True]), (b"/graphql", [True])], ids=["upload", "other"]
+)
+async def test_upload_may_take_longer_while_it_makes_progress(path: bytes, is_refused: list[bool]) -> None:
+    """The deadline passes once for each item of `is_refused`. No byte arrives after the first time."""
+    head = b"PUT " + path + b" HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"
+    async with requesting_client(head + b"x" * MIN_UPLOAD_BYTES) as (_, state):
+        while not state.connections or next(iter(state.connections))._received_bytes < MIN_UPLOAD_BYTES:
+            await asyncio.sleep(0.01)
+        (connection,) = state.connections
+        assert isinstance(connection, HttpProtocol)
+        for expected in is_refused:
+            connection._refuse_late_request()
+            assert connection.transport.is_closing() == expected

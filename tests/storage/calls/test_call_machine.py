@@ -26,7 +26,8 @@ from storage.calls.limiter import BrokerSuperseded
 from storage.calls.records import ACTIVE_STATES, CallJobState, CallOutcome, CallReportKind, CallTaskState, TaskKey
 from storage.calls.windows import WEEK, CallingWindow
 from storage.errors import Conflict, NotFound
-from tests.storage.calls.in_memory_stream import BEGIN, ORG, InMemoryStream
+from tests.storage.calls.in_memory_jobs import InMemoryJobs
+from tests.storage.in_memory_stream import BEGIN, ORG
 
 OTHER_ORG = "other"
 FINAL_STATES = {"COMPLETED", "FAILED", "SKIPPED", "CANCELLED"}
@@ -41,7 +42,7 @@ class CallMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.stream = InMemoryStream()
+        self.stream = InMemoryJobs()
         self.fence, self.newest_fence = 1, 0
         self.limit = 1
         self.rate = 1.0
@@ -197,7 +198,7 @@ TestCallMachine = CallMachine.TestCase
 
 
 def test_start_after_end_of_window_is_refused() -> None:
-    stream = InMemoryStream(BEGIN - timedelta(milliseconds=30))
+    stream = InMemoryJobs(BEGIN - timedelta(milliseconds=30))
     window = CallingWindow("00:00", f"{BEGIN:%H:%M}", "UTC", WEEK)
     job = stream.launch(1, window=window)
     start = StartCall(ORG, TaskKey(job.id, 2), 1, "+819010000002", timedelta(milliseconds=50))
@@ -207,7 +208,7 @@ def test_start_after_end_of_window_is_refused() -> None:
 
 
 def test_late_report_of_earlier_call_keeps_active_call() -> None:
-    stream = InMemoryStream()
+    stream = InMemoryJobs()
     stream.commit(SetLimits(ORG, 1, 100.0))
     key = TaskKey(stream.launch(1, max_attempts=3, retry_delay_s=0).id, 2)
     start = StartCall(ORG, key, 1, "+819010000002")
@@ -223,7 +224,7 @@ def test_late_report_of_earlier_call_keeps_active_call() -> None:
 
 
 def test_report_out_of_order_or_after_end_changes_nothing() -> None:
-    stream = InMemoryStream()
+    stream = InMemoryJobs()
     stream.commit(SetLimits(ORG, 1, 100.0))
     key = TaskKey(stream.launch(1).id, 2)
     stream.commit(StartCall(ORG, key, 1, "+819010000002"))
@@ -237,7 +238,7 @@ def test_report_out_of_order_or_after_end_changes_nothing() -> None:
 
 
 def test_report_with_repeated_sequence_changes_nothing() -> None:
-    stream = InMemoryStream()
+    stream = InMemoryJobs()
     stream.commit(SetLimits(ORG, 1, 100.0))
     key = TaskKey(stream.launch(1).id, 2)
     stream.commit(StartCall(ORG, key, 1, "+819010000002"))
@@ -265,7 +266,7 @@ def test_report_with_repeated_sequence_changes_nothing() -> None:
     ids=["act", "refresh", "start", "report", "requeue", "fail", "mark unknown"],
 )
 def test_changes_by_another_organization_find_nothing(change: Callable[[str, TaskKey], Any]) -> None:
-    stream = InMemoryStream()
+    stream = InMemoryJobs()
     job = stream.launch(1)
     task = TaskKey(job.id, stream.tasks[0]["_id"]["r"])
     before = stream.job(job.id), stream.task(task)

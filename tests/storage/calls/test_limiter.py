@@ -16,20 +16,21 @@ from storage.calls.call_changes import (
 from storage.calls.job_changes import SetLimits
 from storage.calls.limiter import JITTER_S
 from storage.calls.records import CallOutcome, CallReportKind, TaskKey
-from tests.storage.calls.in_memory_stream import ORG, InMemoryStream
+from tests.storage.calls.in_memory_jobs import InMemoryJobs
+from tests.storage.in_memory_stream import ORG
 
 RATES = (0.1, 0.5, 1.0, 1.5, 2.5, 10.0, 100.0)
 MILLISECOND = timedelta(milliseconds=1)
 
 
 def start_call(
-    stream: InMemoryStream, job_id: str, row: int, lead: timedelta = timedelta()
+    stream: InMemoryJobs, job_id: str, row: int, lead: timedelta = timedelta()
 ) -> CommittedCallStart | StartRefusal:
     key = TaskKey(job_id, row)
     return stream.commit(StartCall(ORG, key, 1, stream.task(key)["phone"], lead))
 
 
-def start_at_earliest(stream: InMemoryStream, job_id: str, row: int) -> datetime:
+def start_at_earliest(stream: InMemoryJobs, job_id: str, row: int) -> datetime:
     """Commits the start of a call at the earliest possible time. Returns the start time of the call.
 
     Asserts that the start is refused a millisecond earlier.
@@ -60,7 +61,7 @@ def find_close_starts(starts: list[tuple[datetime, float]]) -> list[tuple[int, f
 
 @pytest.mark.parametrize("rate", RATES)
 def test_starts_as_early_as_allowed_keep_the_rate(rate: float) -> None:
-    stream = InMemoryStream()
+    stream = InMemoryJobs()
     stream.commit(SetLimits(ORG, 1000, rate))
     numbers = int(max(rate, 1)) * 2 + 3
     job = stream.launch(numbers)
@@ -74,7 +75,7 @@ def test_starts_as_early_as_allowed_keep_the_rate(rate: float) -> None:
 
 
 def test_only_a_new_rate_delays_the_next_start() -> None:
-    stream = InMemoryStream()
+    stream = InMemoryJobs()
     stream.commit(SetLimits(ORG, 1000, 10.0))
     started_at = start_at_earliest(stream, stream.launch(2).id, 2)
     next_at = stream.limits["next_at"]
@@ -87,7 +88,7 @@ def test_only_a_new_rate_delays_the_next_start() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_starts_across_rate_changes_keep_both_rates(seed: int) -> None:
-    rng, stream = random.Random(seed), InMemoryStream()
+    rng, stream = random.Random(seed), InMemoryJobs()
     job = stream.launch(60)
     rate, starts = 1.0, list[tuple[datetime, float]]()
     for row in range(2, 62):
@@ -102,7 +103,7 @@ def test_starts_across_rate_changes_keep_both_rates(seed: int) -> None:
 
 
 def test_slots_are_limited_and_freed_when_a_call_ends() -> None:
-    stream = InMemoryStream()
+    stream = InMemoryJobs()
     stream.commit(SetLimits(ORG, 2, 100.0))
     job = stream.launch(4)
     for row in (2, 3):
@@ -120,7 +121,7 @@ def test_slots_are_limited_and_freed_when_a_call_ends() -> None:
 
 @pytest.mark.parametrize("rate", RATES)
 def test_new_rate_keeps_hold_off_of_telephony_service(rate: float) -> None:
-    stream = InMemoryStream()
+    stream = InMemoryJobs()
     stream.commit(SetLimits(ORG, 10, 2.0))
     job = stream.launch(2)
     start_at_earliest(stream, job.id, 2)
@@ -131,7 +132,7 @@ def test_new_rate_keeps_hold_off_of_telephony_service(rate: float) -> None:
 
 
 def test_start_with_lead_keeps_distance_to_next_start() -> None:
-    stream = InMemoryStream()
+    stream = InMemoryJobs()
     stream.commit(SetLimits(ORG, 10, 1.0))
     job = stream.launch(2)
     first = start_call(stream, job.id, 2, lead=timedelta(seconds=1))

@@ -12,7 +12,8 @@ from storage.calls.job_changes import reserve_task_event
 from storage.calls.records import CallOutcome, CallReportKind, TaskKey
 from storage.stores import Stores
 from storage.streams.log import jobs_stream
-from tests.storage.calls.in_memory_stream import ORG, new_job
+from tests.storage.calls.in_memory_jobs import new_job
+from tests.storage.in_memory_stream import ORG
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio

@@ -68,7 +68,7 @@ def test_window_opens_when_clock_skips_its_start() -> None:
     assert window.next_change(before) == datetime(2026, 3, 29, 1, 0, tzinfo=UTC)
 
 
-def test_repeated_hour_is_inside_twice() -> None:
+def test_window_is_open_in_both_repetitions_of_an_hour() -> None:
     window = CallingWindow("02:00", "02:30", "Europe/Berlin", WEEK)
     both_hours = [datetime(2026, 10, 25, hour, 10, tzinfo=UTC) for hour in (0, 1)]
     assert [window.is_open(at) for at in both_hours] == [True, True]
@@ -93,12 +93,12 @@ def test_window_opens_when_clock_skips_a_late_start() -> None:
     assert window.next_change(before) == datetime(2022, 3, 27, 1, tzinfo=UTC)
 
 
-def test_work_that_ends_in_a_distant_future_never_ends() -> None:
+def test_earliest_end_in_the_distant_future_is_none() -> None:
     window = CallingWindow("00:00", "00:05", "UTC", (Weekday.MON,))
     assert earliest_end(10 * 86_400, 1, 1.0, 1, window, datetime(2026, 11, 23, tzinfo=UTC)) is None
 
 
-def test_calls_of_a_second_begin_one_after_the_other() -> None:
+def test_calls_with_one_slot_begin_one_after_the_other() -> None:
     at = datetime(2026, 11, 23, tzinfo=UTC)
     assert earliest_end(10, 1, 100.0, 1, None, at) == at + timedelta(seconds=10)
 

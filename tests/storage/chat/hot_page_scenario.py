@@ -11,14 +11,15 @@ import redis
 from prometheus_client import REGISTRY
 from redis.asyncio import Redis
 
-from storage.chat.hot_pages import _SCRIPT, SIZE, HotPages, decode, encode
+from storage.chat.hot_pages import _SCRIPT, MAX_MESSAGES, HotPages, decode, encode
 from storage.chat.messages import MessageStore
 from storage.chat.records import Message
 from storage.streams.heads import HEAT_TAU_S
 from storage.streams.sequencer import Sequencer
 from storage.streams.write_leases import WriteLeases
 from storage.timeline import MAX_TIMESTAMP, NOW, Timestamp, timeline_range
-from tests.storage.topic_scenario import TopicScenario, poll_until_true
+from tests.storage.topic_scenario import TopicScenario
+from tests.waiting import poll_until_true
 
 HOT_PER_MINUTE = 1000.0
 TOPIC = "beacons"
@@ -30,9 +31,10 @@ def hit_count() -> float:
     return REGISTRY.get_sample_value("noroshi_pool_reads_total", {"outcome": "hit"}) or 0.0
 
 
-async def newest_page(scenario: TopicScenario, limit: int = 50) -> list[Message]:
+async def newest_page(scenario: TopicScenario, limit: int = 50, blocked: frozenset[str] = frozenset()) -> list[Message]:
     """Returns the newest messages, read like a client of a hot topic."""
-    page = await scenario.stores.messages.page(scenario.topic.id, timeline_range(latest=NOW, limit=limit), is_hot=True)
+    newest = timeline_range(latest=NOW, limit=limit)
+    page = await scenario.stores.messages.page(scenario.topic.id, newest, blocked, is_hot=True)
     return list(page.items)
 
 
@@ -57,7 +59,7 @@ async def make_hot(scenario: TopicScenario, per_minute: float = HOT_PER_MINUTE) 
 
 @asynccontextmanager
 async def another_process(
-    scenario: TopicScenario, size: int = SIZE, extends_pages: bool = True
+    scenario: TopicScenario, size: int = MAX_MESSAGES, extends_pages: bool = True
 ) -> AsyncIterator[TopicScenario]:
     """Simulates another process, whose hot pages hold `size` messages.
 
@@ -99,7 +101,7 @@ class HotPageAnswer:
 
 @dataclass
 class HotPage:
-    """One hot page on a real Redis, with the commands of storage/chat/hot_pages.lua as methods."""
+    """One hot page on a real Redis, with the commands of storage/chat/hot_pages/hot_pages.lua as methods."""
 
     redis: "redis.Redis"
     keys: list[str]

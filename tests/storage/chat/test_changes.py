@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from storage.chat.changes import MAX_EMOJIS, NewMessage
+from storage.chat.changes import NewMessage
+from storage.chat.reactions.changes import MAX_EMOJIS
 from storage.chat.records import Message
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
 from storage.ids import MessageKey
@@ -59,7 +60,7 @@ async def test_edit_to_empty_text_without_stamp_is_refused(scenario: TopicScenar
     assert (await scenario.stores.messages.edit(stamped.key, "ann", "", ())).text == ""
 
 
-async def test_delete_by_neither_author_nor_admin_is_forbidden(scenario: TopicScenario) -> None:
+async def test_delete_by_neither_author_nor_moderator_is_forbidden(scenario: TopicScenario) -> None:
     one, other = await scenario.post(), await scenario.post()
     with pytest.raises(Forbidden):
         await scenario.stores.messages.delete(one.key, "bob", False)

@@ -21,7 +21,7 @@ async def sign_in(stores: Stores, organization_id: str, id_: str) -> User:
     return await stores.users.sign_in(organization_id, id_, (), id_.title(), None)
 
 
-async def test_create_community_joins_founder_and_repeats_by_key(shared_stores: Stores) -> None:
+async def test_create_community_joins_founder_and_is_idempotent(shared_stores: Stores) -> None:
     ann = await sign_in(shared_stores, org := new_id(), "ann")
     key = idempotency_key(org, "ann", "createCommunity", "k", {"name": "Hills"})
     new = NewCommunity(org, "Hills", "Beacons")

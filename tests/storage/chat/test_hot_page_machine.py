@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from storage.chat.records import Message
-from storage.redis.keys import Keys
+from storage.redis.keys import RedisKeys
 from storage.timeline import MAX_TIMESTAMP
 from tests.storage.chat.hot_page_scenario import LEASE_MS, HotPage, new_message
 
@@ -28,7 +28,7 @@ class HotPageMachine(RuleBasedStateMachine):
     """A model of a topic in MongoDB, with its hot page on a real Redis.
 
     `history[n]` holds the topic's messages after event n. `last_reported_n` is the number of the last event that was
-    reported to a client. No page may be older.
+    reported to a client. No page may be older than that event.
     """
 
     answers = 0
@@ -37,7 +37,7 @@ class HotPageMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.page = HotPage(self.client, Keys(self.prefix).hot_page("machine"), SIZE)
+        self.page = HotPage(self.client, RedisKeys(self.prefix).hot_page("machine"), SIZE)
         self.page.run("drop")
         self.history: list[dict[int, Message]] = [{}]
         self.last_reported_n = self.builders = 0

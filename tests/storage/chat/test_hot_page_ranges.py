@@ -2,23 +2,29 @@
 
 import itertools
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
 from storage.chat.hot_pages import HotPages, decode, encode
 from storage.chat.messages import MessageStore
-from storage.chat.records import Message
-from storage.link_previews import LinkPreview
+from storage.chat.records import Message, Quote, ThreadSummary
+from storage.files.link_previews import LinkPreview, PreviewPicture
+from storage.ids import MessageKey
 from storage.stores import Stores
-from storage.timeline import MAX_TIMESTAMP, NOW
+from storage.timeline import MAX_TIMESTAMP, NOW, Timestamp
 from tests.storage.chat.hot_page_scenario import another_process, hit_count, make_hot, newest_page, wait_for_hot_page
-from tests.storage.timeline_rule import PageArguments, actual_page, expected_page
-from tests.storage.topic_scenario import TopicScenario, poll_until_true
+from tests.storage.timeline_rule import PageArguments, actual_page, expected_around, expected_page
+from tests.storage.topic_scenario import TopicScenario
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
 COUNT = 14
+AUTHORS = {3: "bob", 6: "cid", 9: "bob", 13: "bob"}
+"""Authors of messages by number. All other messages are by Ann."""
+
+BLOCKS: list[frozenset[str]] = [frozenset(), frozenset({"bob", "cid"}), frozenset({"ann", "cid"})]
 
 
 @dataclass(frozen=True)
@@ -35,13 +41,23 @@ class CachedTopic:
     def timestamps(self) -> list[int]:
         return [message.timestamp for message in self.messages]
 
+    def visible(self, blocked: frozenset[str]) -> list[Message]:
+        """Returns the messages that no blocked user wrote."""
+        return [message for message in self.messages if message.author_id not in blocked]
+
 
 async def post_varied_messages(scenario: TopicScenario) -> None:
     """Posts messages, edits one, adds a preview and reactions, and deletes one."""
     messages = scenario.stores.messages
-    posted = [await scenario.post(f"see https://beacon.example/{number}") for number in range(COUNT)]
+    posted = [
+        await scenario.post(f"see https://beacon.example/{number}", AUTHORS.get(number, "ann"))
+        for number in range(COUNT)
+    ]
     await messages.edit(posted[-2].key, "ann", 'a "quoted" https://beacon.example/ \\ \x00 🔥 \u2028', ["bob", "cid"])
-    preview = LinkPreview("https://beacon.example/", "Beacon", None, "https://beacon.example/i.png", "Beacons")
+    image = "https://beacon.example/i.png"
+    preview = LinkPreview(
+        "https://beacon.example/", "Beacon", None, image, "Beacons", PreviewPicture(image, 40, 30, "a-hash")
+    )
     await messages.set_preview(posted[-2].key, preview.url, preview)
     for emoji, user in itertools.product("🔥👍", ("bob", "cid")):
         await messages.add_reaction(scenario.organization_id, posted[-3].key, user, emoji)
@@ -77,32 +93,53 @@ def timestamps_around_ends(timestamps: list[int]) -> list[int]:
 LIMITS = [1, COUNT - 6, COUNT - 5, 999]
 
 
-async def test_every_page_equals_the_page_from_mongodb(cached_topic: CachedTopic) -> None:
+@pytest.mark.parametrize("blocked", BLOCKS, ids=lambda blocked: "+".join(sorted(blocked)) or "nobody")
+async def test_every_page_equals_the_page_from_mongodb(cached_topic: CachedTopic, blocked: frozenset[str]) -> None:
     bounds = [None, NOW, *timestamps_around_ends(cached_topic.timestamps)]
-    by_timestamp: dict[int, Message] = {message.timestamp: message for message in cached_topic.messages}
+    visible = cached_topic.visible(blocked)
+    by_timestamp: dict[int, Message] = {message.timestamp: message for message in visible}
     hits_before, page_count = hit_count(), 0
-    for oldest, latest, inclusive in itertools.product(bounds, bounds, (True, False)):
+    for oldest, latest, inclusive in itertools.product(bounds, bounds, (True,) if blocked else (True, False)):
         if oldest == NOW or oldest is latest is None:
             continue
-        for limit in LIMITS:
+        for limit in LIMITS[::2] if blocked else LIMITS:
             arguments = PageArguments(oldest, latest, limit, inclusive)
-            page = await cached_topic.store.page(cached_topic.topic_id, arguments.range, is_hot=True)
+            page = await cached_topic.store.page(
+                cached_topic.topic_id, arguments.range, blocked, is_hot=True, last=cached_topic.timestamps[-1]
+            )
             timestamps: list[int] = [message.timestamp for message in page.items]
-            assert actual_page(page, timestamps) == expected_page(cached_topic.timestamps, arguments), arguments
+            assert actual_page(page, timestamps) == expected_page(list(by_timestamp), arguments), arguments
             assert list(page.items) == [by_timestamp[timestamp] for timestamp in timestamps], arguments
             page_count += 1
     assert hit_count() - hits_before > page_count / 3, "Too few pages came from the hot page."
 
 
-async def test_read_returns_a_complete_range_or_none(cached_topic: CachedTopic) -> None:
+@pytest.mark.parametrize("blocked", BLOCKS, ids=lambda blocked: "+".join(sorted(blocked)) or "nobody")
+async def test_every_page_around_equals_the_page_from_mongodb(
+    cached_topic: CachedTopic, blocked: frozenset[str]
+) -> None:
+    by_timestamp: dict[int, Message] = {message.timestamp: message for message in cached_topic.visible(blocked)}
+    hits_before, page_count = hit_count(), 0
+    for timestamp, limit in itertools.product([0, *timestamps_around_ends(cached_topic.timestamps)], (*LIMITS, 2, 3)):
+        page = await cached_topic.store.around(cached_topic.topic_id, timestamp, limit, blocked, is_hot=True)
+        timestamps: list[int] = [message.timestamp for message in page.items]
+        expected = expected_around(list(by_timestamp), timestamp, limit)
+        assert actual_page(page, timestamps) == expected, (timestamp, limit)
+        assert list(page.items) == [by_timestamp[each] for each in timestamps], (timestamp, limit)
+        page_count += 1
+    assert hit_count() - hits_before > page_count / 3, "Too few pages came from the hot page."
+
+
+@pytest.mark.parametrize("blocked", BLOCKS, ids=lambda blocked: "+".join(sorted(blocked)) or "nobody")
+async def test_read_returns_a_complete_range_or_none(cached_topic: CachedTopic, blocked: frozenset[str]) -> None:
     ends = timestamps_around_ends(cached_topic.timestamps)
     for low, high, ascending, limit in itertools.product(ends, ends, (True, False), LIMITS):
-        in_range = [message for message in cached_topic.messages if low <= message.timestamp <= high]
+        in_range = [message for message in cached_topic.visible(blocked) if low <= message.timestamp <= high]
         expected = (in_range if ascending else in_range[::-1])[:limit]
         has_all = low >= cached_topic.floor or (
             not ascending and len(expected) == limit and expected[-1].timestamp >= cached_topic.floor
         )
-        actual = await cached_topic.hot_pages.read(cached_topic.topic_id, low, high, ascending, limit)
+        actual = await cached_topic.hot_pages.read(cached_topic.topic_id, low, high, ascending, limit, blocked)
         assert actual == (expected if has_all else None), (low, high, ascending, limit)
 
 
@@ -120,7 +157,14 @@ async def test_new_posts_push_out_the_oldest_messages(scenario: TopicScenario) -
 
 def test_decode_is_the_inverse_of_encode() -> None:
     preview = LinkPreview("https://beacon.example/", "Beacon", None, None, "Beacons")
+    replies, quote = ThreadSummary(2, (("ann", 7),)), Quote(MessageKey("u", 5), "c")
+    plain = Message("t", Timestamp(1), "ann", "", None, (), (), None, None, None)
     for message in (
+        *(replace(plain, thread_summary=replies_or_none, quote=quote) for replies_or_none in (None, replies)),
+        replace(plain, thread_summary=replies),
+        replace(
+            plain, link_preview=replace(preview, picture=PreviewPicture("https://beacon.example/i.png", 4, 3, "h"))
+        ),
         Message("t", 1, "ann", "", "tea", (), (), None, None, None),  # type: ignore[arg-type]
         Message("t", 9_999_999_999_999_999, "ann", '"\\\u2028', None, ("b",), (("🔥", 2),), preview, None, None),  # type: ignore[arg-type]
     ):

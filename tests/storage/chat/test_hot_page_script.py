@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 import redis
 
-from storage.redis.keys import Keys
+from storage.redis.keys import RedisKeys
 from tests.storage.chat.hot_page_scenario import LEASE_MS, HotPage, new_message
 
 SIZE = 5
@@ -16,7 +16,7 @@ FIRST, SECOND, THIRD, FOURTH = (new_message(number, str(number)) for number in (
 def hot_page(redis_url: str, database: str) -> Iterator[HotPage]:
     """A hot page that has not been built."""
     with redis.Redis.from_url(redis_url) as client:
-        yield HotPage(client, Keys(database).hot_page("t"), SIZE)
+        yield HotPage(client, RedisKeys(database).hot_page("t"), SIZE)
 
 
 def test_page_extended_in_order_returns_everything(hot_page: HotPage) -> None:
@@ -157,8 +157,9 @@ def test_key_of_another_type_is_dropped_and_rebuilt(hot_page: HotPage, key: int)
     hot_page.redis.set(hot_page.keys[key], "something else")
     assert hot_page.extend(3, 3, [THIRD]) != 1
     assert hot_page.read() is None
-    hot_page.run("begin", "b")
-    assert hot_page.begin("c") or hot_page.install("b", 1, 0, hot_page.clock(), [FIRST])
+    assert hot_page.begin("b")
+    assert hot_page.install("b", 3, 0, hot_page.clock(), [FIRST, SECOND, THIRD])
+    assert hot_page.texts() == ["10", "20", "30"]
 
 
 @pytest.mark.parametrize("field", ["n", "known", "floor", "count", "lease_ms"])
@@ -195,7 +196,7 @@ def test_too_many_pending_extensions_drop_the_page(hot_page: HotPage) -> None:
     assert hot_page.read() is None
 
 
-def test_keys_expire_a_minute_after_the_last_renewal(hot_page: HotPage) -> None:
+def test_extension_does_not_postpone_the_expiry_of_keys(hot_page: HotPage) -> None:
     hot_page.build(0, [])
     for n in (1, 2, 4):
         hot_page.extend(n, n, [new_message(10 if n < 4 else 20)])

@@ -13,8 +13,8 @@ from redis.asyncio import Redis
 from server.embedded import Valkey, find_valkey
 from storage.chat.hot_pages import LEASE_S, MAYBE_HOT_PER_MINUTE
 from storage.chat.records import Message
-from storage.link_previews import LinkPreview
-from storage.redis.keys import Keys
+from storage.files.link_previews import LinkPreview
+from storage.redis.keys import RedisKeys
 from storage.streams.log import Stream
 from tests.storage.chat.hot_page_scenario import (
     another_process,
@@ -27,7 +27,8 @@ from tests.storage.chat.hot_page_scenario import (
 )
 from tests.storage.faults import sigstopped
 from tests.storage.faulty_proxy import FaultyProxy, faulty_proxy
-from tests.storage.topic_scenario import OpenStores, TopicScenario, create_topic_scenario, poll_until_true
+from tests.storage.topic_scenario import OpenStores, TopicScenario, create_topic_scenario
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -35,10 +36,23 @@ SLACK_S = 15.0
 """Time that a busy machine may add to a duration."""
 
 
+BLOCKED = "zed"
+"""The author of messages that half of the readers do not see."""
+
+HITS_PER_ASSERTION = 4
+"""Reads of the hot page in `assert_visible`: one for each newest page, two for the page around the message."""
+
+
 async def assert_visible(message: Message, *scenarios: TopicScenario) -> None:
-    """Asserts that the newest page of each process contains the message."""
+    """Asserts that the pages of each process contain the message, also those of viewers who have blocked somebody."""
     for scenario in scenarios:
-        assert message in await newest_page(scenario), f"The page lacks {message.text!r}, whose change has returned."
+        messages, topic_id = scenario.stores.messages, scenario.topic.id
+        pages = [await newest_page(scenario, blocked=blocked) for blocked in (frozenset[str](), frozenset({BLOCKED}))]
+        around = await messages.around(topic_id, message.timestamp, 5, frozenset({BLOCKED}), is_hot=True)
+        for page in (*pages, around.items):
+            assert message in page, f"The page lacks {message.text!r}, whose change has returned."
+        for page in (pages[1], around.items):
+            assert BLOCKED not in {each.author_id for each in page}
 
 
 async def measure_duration(work: Awaitable[Message]) -> tuple[Message, float]:
@@ -91,6 +105,8 @@ async def test_pages_contain_every_returned_post_in_all_processes(
 
         async def post(scenario: TopicScenario) -> None:
             for number in range(30):
+                if number % 3 == 0:
+                    await scenario.post("hidden", BLOCKED)
                 await assert_visible(await scenario.post(str(number)), *scenarios)
 
         await asyncio.gather(post(scenarios[0]), post(scenarios[1]))
@@ -101,22 +117,33 @@ async def test_edit_deletion_and_reaction_are_visible_once_returned(
     hot_topic: TopicScenario, open_process: OpenStores
 ) -> None:
     async with open_process() as other:
-        reader, messages = hot_topic.with_stores(other), hot_topic.stores.messages
-        posted = await hot_topic.post("see https://beacon.example/")
-        await wait_for_hot_page(reader)
-        hits_before = hit_count()
-        await assert_visible(await messages.edit(posted.key, "ann", "look: https://beacon.example/", ["bob"]), reader)
-        preview = LinkPreview("https://beacon.example/", "Beacon", None, None, None)
-        await assert_visible(await messages.set_preview(posted.key, "https://beacon.example/", preview), reader)
-        await assert_visible(await messages.add_reaction(hot_topic.organization_id, posted.key, "bob", "🔥"), reader)
-        await assert_visible(await messages.add_reaction(hot_topic.organization_id, posted.key, "ann", "🔥"), reader)
-        await assert_visible(await messages.remove_reaction(hot_topic.organization_id, posted.key, "bob", "🔥"), reader)
-        await assert_visible(await messages.delete(posted.key, "ann", may_delete_any=False), reader)
-        assert hit_count() - hits_before == 6, "Not every page came from the hot page."
+        reader = hot_topic.with_stores(other)
+        # On a busy machine the lease of the hot page may expire. Then pages come from MongoDB, which proves nothing.
+        for _ in range(10):
+            await wait_for_hot_page(reader)
+            hits_before = hit_count()
+            await change_message_and_read(hot_topic, reader)
+            if hit_count() - hits_before == 6 * HITS_PER_ASSERTION:
+                return
+        pytest.fail("Not every page came from the hot page.")
+
+
+async def change_message_and_read(topic: TopicScenario, reader: TopicScenario) -> None:
+    """Changes a new message in six ways, each of which the reader must see at once."""
+    messages, organization_id = topic.stores.messages, topic.organization_id
+    posted = await topic.post("see https://beacon.example/")
+    await topic.post("hidden", BLOCKED)
+    await assert_visible(await messages.edit(posted.key, "ann", "look: https://beacon.example/", ["bob"]), reader)
+    preview = LinkPreview("https://beacon.example/", "Beacon", None, None, None)
+    await assert_visible(await messages.set_preview(posted.key, "https://beacon.example/", preview), reader)
+    await assert_visible(await messages.add_reaction(organization_id, posted.key, "bob", "🔥"), reader)
+    await assert_visible(await messages.add_reaction(organization_id, posted.key, "ann", "🔥"), reader)
+    await assert_visible(await messages.remove_reaction(organization_id, posted.key, "bob", "🔥"), reader)
+    await assert_visible(await messages.delete(posted.key, "ann", may_delete_any=False), reader)
 
 
 @pytest.mark.parametrize("interrupt", [FaultyProxy.refuse_connections, FaultyProxy.drop_traffic])
-async def test_poster_without_redis_returns_after_every_lease(
+async def test_poster_without_redis_waits_for_the_end_of_all_leases(
     hot_topic: TopicScenario,
     open_process: OpenStores,
     proxy: FaultyProxy,
@@ -187,7 +214,7 @@ async def test_lease_runs_from_before_mongodb_was_read(
         await newest_page(slow_reader)
         await asyncio.wait_for(proxy.has_held.wait(), 30)
         post = asyncio.create_task(poster.post("unknown to Redis"))
-        await poll_until_true(
+        assert await poll_until_true(
             lambda: poster.stores.mongo["messages"].find_one({"_id.t": hot_topic.topic.id, "text": "unknown to Redis"})
         )
         # Shorter than the timeout of Redis commands.
@@ -216,7 +243,7 @@ async def test_page_restored_from_an_older_file_is_dropped(
         await own_valkey.restart()
         async with Redis.from_url(own_valkey.url) as client:
             # Simulates a restart that takes no time, so that the restored lease is still valid.
-            await end_lease_in(client, Keys(shared_database).hot_page(scenario.topic.id)[0], LEASE_S)
+            await end_lease_in(client, RedisKeys(shared_database).hot_page(scenario.topic.id)[0], LEASE_S)
         for _ in range(20):
             await assert_visible(last, *scenarios)
         await wait_for_hot_page(scenarios[1])

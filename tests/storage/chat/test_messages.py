@@ -7,8 +7,8 @@ import random
 import pytest
 
 from storage.errors import NotFound
+from storage.files.link_previews import LinkPreview
 from storage.ids import MessageKey, new_id
-from storage.link_previews import LinkPreview
 from storage.stores import Stores
 from storage.timeline import MAX_TIMESTAMP, NOW, timeline_range
 from tests.storage.timeline_rule import actual_page, expected_around
@@ -88,14 +88,14 @@ async def read_all_pages(
             page_range = timeline_range(latest=timestamps[-1], limit=limit, inclusive=False)
 
 
-async def test_blocked_message_beyond_the_page_does_not_count(shared_stores: Stores) -> None:
+async def test_has_older_and_has_newer_ignore_blocked_messages(shared_stores: Stores) -> None:
     topic_id = await insert_messages(shared_stores, {20: "bob", 21: "ann", 22: "bob"})
     page = await shared_stores.messages.page(topic_id, timeline_range(oldest=21, latest=21), frozenset({"bob"}))
     assert [message.timestamp for message in page.items] == [21]
     assert (page.has_older, page.has_newer) == (False, False)
 
 
-async def test_page_is_the_same_if_last_timestamp_is_passed(shared_stores: Stores) -> None:
+async def test_page_is_equal_if_caller_knows_the_last_timestamp(shared_stores: Stores) -> None:
     topic_id = await insert_messages(shared_stores, dict.fromkeys(range(20, 26), "bob") | {26: "ann"})
     for blocked in (frozenset[str](), frozenset({"ann"}), frozenset({"bob"})):
         for bounds in itertools.product((None, 19, 22, 26), (None, 22, 25, 26, 30), (1, 3, 50), (True, False)):

@@ -9,20 +9,23 @@ from typing import Any
 import pytest
 
 from storage.chat.moderation_changes import Moderator
+from storage.chat.records import Community, Message
 from storage.chat.restrictions import require_may_write
 from storage.chat.roles import CommunityRole
-from storage.errors import BadUserInput, Conflict, DomainError, Forbidden
+from storage.chat.visibility import CommunityVisibility
+from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
 from storage.identity.audit import AuditFilter
 from storage.stores import Stores
 from storage.streams.changes import Batch
 from storage.streams.log import Stream
 from storage.streams.sequencer import Sequencer
 from tests.storage.topic_scenario import OpenStores, TopicScenario
+from tests.unclosed_sockets import may_leave_sockets
 
 pytestmark = pytest.mark.anyio
 
 ANN = Moderator("ann")
-Commits = list[tuple[str, str]]
+RecordedCommits = list[tuple[str, str]]
 """Kind of the commit ("post" or "ban") and id of the person, in the order of commits."""
 
 
@@ -33,9 +36,9 @@ async def join(scenario: TopicScenario, *names: str) -> None:
 
 
 @asynccontextmanager
-async def recorded_commits(scenario: TopicScenario) -> AsyncIterator[Commits]:
+async def recorded_commits(scenario: TopicScenario) -> AsyncIterator[RecordedCommits]:
     """Records posts and bans of the scenario in the order in which MongoDB committed them, until the block ends."""
-    commits: Commits = []
+    commits: RecordedCommits = []
     async with await scenario.stores.mongo.database.watch(full_document="updateLookup") as stream:
 
         async def record() -> None:
@@ -62,6 +65,7 @@ async def post_until_refused(scenario: TopicScenario, author: str) -> None:
             return
 
 
+@may_leave_sockets
 async def test_no_post_is_committed_after_a_ban(scenario: TopicScenario, open_process: OpenStores) -> None:
     await join(scenario, "bob")
     async with open_process() as other, recorded_commits(scenario) as commits:
@@ -76,11 +80,8 @@ async def test_no_post_is_committed_after_a_ban(scenario: TopicScenario, open_pr
     assert ("post", "bob") not in commits[ban:]
 
 
-async def test_ban_waits_for_a_slow_post_that_did_not_see_it(
-    scenario: TopicScenario, open_process: OpenStores, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The post's transaction has read that its author is not banned, and is committed a second later."""
-    await join(scenario, "bob")
+def slow_down_first_post(scenario: TopicScenario, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Delays the commit of the scenario's next post by a second. Returns the event that its reads are done."""
     has_read = asyncio.Event()
     store = Sequencer._store
 
@@ -91,11 +92,37 @@ async def test_ban_waits_for_a_slow_post_that_did_not_see_it(
         await store(sequencer, batch, session)
 
     monkeypatch.setattr(Sequencer, "_store", slow_store)
+    return has_read
+
+
+async def test_archive_waits_for_a_slow_post_that_did_not_see_it(
+    scenario: TopicScenario, open_process: OpenStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_read = slow_down_first_post(scenario, monkeypatch)
+    async with open_process() as other:
+        post = asyncio.create_task(scenario.post("slow"))
+        await has_read.wait()
+        await other.moderation.set_archived(scenario.community, ANN, True)
+        is_stored = await other.mongo["messages"].count_documents({"text": "slow"}) == 1
+        (outcome,) = await asyncio.gather(post, return_exceptions=True)
+    assert isinstance(outcome, Message | Forbidden), repr(outcome)
+    assert is_stored is isinstance(outcome, Message)
+
+
+@may_leave_sockets
+async def test_ban_waits_for_a_slow_post_that_did_not_see_it(
+    scenario: TopicScenario, open_process: OpenStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The post's transaction has read that its author is not banned, and is committed a second later."""
+    await join(scenario, "bob")
+    has_read = slow_down_first_post(scenario, monkeypatch)
     async with open_process() as other, recorded_commits(scenario) as commits:
         post = asyncio.create_task(scenario.post("slow", "bob"))
         await has_read.wait()
         await other.moderation.ban_member(scenario.community, ANN, "bob", None, "spam")
-        assert (await asyncio.gather(post, return_exceptions=True))[0]
+        (outcome,) = await asyncio.gather(post, return_exceptions=True)
+    assert isinstance(outcome, Message | Forbidden), repr(outcome)
+    assert (("post", "bob") in commits) is isinstance(outcome, Message)
     bans = [index for index, commit in enumerate(commits) if commit == ("ban", "bob")]
     assert len(bans) == 1
     assert ("post", "bob") not in commits[bans[0] :]
@@ -185,16 +212,16 @@ async def test_last_owner_cannot_leave_or_be_demoted(scenario: TopicScenario) ->
         with pytest.raises(Conflict, match="at least one owner"):
             await act
     await moderation.set_role(community, ANN, "bob", CommunityRole.OWNER)
-    # Both owners leave and demote each other at once: one of them stays.
+    # Both owners leave and give up their role at once. One of them must stay an owner.
     acts = [communities.leave(community, name) for name in ("ann", "bob")]
     acts += [moderation.set_role(community, Moderator(name), name, CommunityRole.MEMBER) for name in ("ann", "bob")]  # type: ignore[misc]
     results = await asyncio.gather(*acts, return_exceptions=True)
-    assert all(result is None or isinstance(result, DomainError) or hasattr(result, "id") for result in results)
+    assert all(isinstance(result, Community | Conflict | Forbidden | None) for result in results), results
     owners = await moderation.members(community.id, CommunityRole.OWNER, None, 10)
     assert len(owners) == 1
 
 
-async def test_acts_need_a_higher_rank_also_in_the_commit(scenario: TopicScenario) -> None:
+async def test_commit_refuses_acts_on_equal_or_higher_ranks(scenario: TopicScenario) -> None:
     await join(scenario, "bob", "cyd", "dan")
     moderation, community = scenario.stores.moderation, scenario.community
     for name in ("bob", "cyd"):
@@ -224,6 +251,39 @@ async def test_acts_need_a_higher_rank_also_in_the_commit(scenario: TopicScenari
     await moderation.kick(community, Moderator("zoe", is_admin=True), "dan")
     await moderation.kick(community, ANN, "bob")
     assert [each.user_id for each in await moderation.members(community.id, None, None, 10)] == ["ann", "cyd"]
+
+
+async def test_commit_refuses_changes_by_lower_ranks(scenario: TopicScenario) -> None:
+    await join(scenario, "bob", "dan")
+    moderation, community = scenario.stores.moderation, scenario.community
+    await moderation.set_role(community, ANN, "bob", CommunityRole.MODERATOR)
+    for moderator in (Moderator("bob"), Moderator("dan"), Moderator("zoe", is_admin=True)):
+        for change in (
+            moderation.update_community(community, moderator, "Harbour", None, None),
+            moderation.set_archived(community, moderator, True),
+        ):
+            with pytest.raises(Forbidden, match="Only an owner"):
+                await change
+    eve = await scenario.stores.users.sign_in(scenario.organization_id, "eve", (), None, None)
+    for addition in (
+        moderation.add_member(community, Moderator("dan"), eve),
+        moderation.decide_join_request(community, Moderator("dan"), eve, True),
+    ):
+        with pytest.raises(Forbidden):
+            await addition
+
+
+async def test_hidden_or_archived_community_takes_no_request(scenario: TopicScenario) -> None:
+    eve = await scenario.stores.users.sign_in(scenario.organization_id, "eve", (), None, None)
+    moderation, community = scenario.stores.moderation, scenario.community
+    await moderation.update_community(community, ANN, None, None, CommunityVisibility.PRIVATE)
+    with pytest.raises(NotFound):
+        await moderation.request_to_join(community, eve, "")
+    await moderation.update_community(community, ANN, None, None, CommunityVisibility.LISTED)
+    await moderation.set_archived(community, ANN, True)
+    with pytest.raises(Forbidden, match="archived"):
+        await moderation.request_to_join(community, eve, "")
+    assert await moderation.join_requests(community.id, None, 10) == []
 
 
 async def test_community_without_members_or_owners_gets_an_owner(scenario: TopicScenario) -> None:

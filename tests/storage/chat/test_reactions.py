@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from storage.chat.reactions import ViewerBlocks
+from storage.chat.reactions.store import ViewerBlocks
 from storage.chat.records import Message
 from tests.resolvers.people import until_outbox_is_empty
 from tests.storage.topic_scenario import TopicScenario
@@ -29,7 +29,7 @@ async def visible_reactions(
     return [(reaction.emoji, reaction.count, reaction.reacted) for reaction in reactions]
 
 
-async def test_counts_are_in_order_of_first_use_with_own_marked(scenario: TopicScenario) -> None:
+async def test_counts_are_by_first_use_and_mark_viewers_reactions(scenario: TopicScenario) -> None:
     message = await post_with_reactions(scenario, ("bob", "👍"), ("cyd", "🎉"), ("cyd", "👍"))
     assert await visible_reactions(scenario, message, "cyd") == [("👍", 2, True), ("🎉", 1, True)]
     assert await visible_reactions(scenario, message, "ann") == [("👍", 2, False), ("🎉", 1, False)]

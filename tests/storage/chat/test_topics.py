@@ -11,7 +11,7 @@ from storage.idempotency import IdempotencyKey, idempotency_key
 from storage.streams.log import Stream
 from storage.timeline import MAX_TIMESTAMP, NOW, timeline_range
 from tests.storage.chat.hot_page_scenario import make_hot
-from tests.storage.topic_scenario import TopicScenario, open_all
+from tests.storage.topic_scenario import TopicScenario, keep_all
 
 pytestmark = pytest.mark.anyio
 
@@ -89,11 +89,11 @@ async def test_trending_ranks_topics_by_people(scenario: TopicScenario) -> None:
     await asyncio.gather(
         *(hot.post(author=f"user{n}") for n in range(20)), *(scenario.post(author=f"user{n}") for n in range(5))
     )
-    trending = await scenario.stores.topics.trending(scenario.organization_id, 10, open_all)
+    trending = await scenario.stores.topics.trending(scenario.organization_id, 10, keep_all)
     assert [each.topic.id for each in trending] == [hot.topic.id, scenario.topic.id]
     assert [each.messages_per_minute for each in trending] == pytest.approx([4, 1], rel=0.1)
-    assert await scenario.stores.topics.trending("another", 10, open_all) == []
-    assert len(await scenario.stores.topics.trending(scenario.organization_id, 1, open_all)) == 1
+    assert await scenario.stores.topics.trending("another", 10, keep_all) == []
+    assert len(await scenario.stores.topics.trending(scenario.organization_id, 1, keep_all)) == 1
 
 
 @pytest.mark.parametrize("ahead_s", [-3600, 3600])
@@ -110,7 +110,7 @@ async def test_wrong_clock_of_host_leaves_rates_unchanged(
     await make_hot(scenario, per_minute=1000)
     await make_hot(cold, per_minute=1)
     monkeypatch.setattr(time, "time", lambda: now() + ahead_s)
-    trending = await topics.trending(scenario.organization_id, 10, open_all)
+    trending = await topics.trending(scenario.organization_id, 10, keep_all)
     assert [each.topic.id for each in trending] == [scenario.topic.id, cold.topic.id]
     assert [each.messages_per_minute for each in trending] == pytest.approx([1000, 1], rel=0.1)
     assert [await topics.is_hot(each.topic) for each in trending] == [True, False]
@@ -161,6 +161,6 @@ async def test_unread_count_stops_at_a_hundred(scenario: TopicScenario) -> None:
     assert await unread_count(scenario, "bob") == UNREAD_CAP
 
 
-async def test_by_id_finds_topics_of_any_organization(scenario: TopicScenario) -> None:
+async def test_by_id_returns_existing_topics_only(scenario: TopicScenario) -> None:
     topics_by_id = await scenario.stores.topics.by_id([scenario.topic.id, scenario.topic.id, "nowhere"])
     assert topics_by_id == {scenario.topic.id: scenario.topic}

@@ -8,7 +8,7 @@ import pytest
 
 from storage.chat.trends import MAX_POSTERS, RENEWED_AFTER_S
 from storage.mongo import Document
-from tests.storage.topic_scenario import OpenStores, TopicScenario, open_all
+from tests.storage.topic_scenario import OpenStores, TopicScenario, keep_all
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +23,7 @@ async def post_as(scenario: TopicScenario, authors: list[str], posts_each: int =
 
 async def trending(scenario: TopicScenario) -> list[tuple[str, int]]:
     """Returns the id of each trending topic and the number of its people, in order."""
-    topics = await scenario.stores.topics.trending(scenario.organization_id, 10, open_all)
+    topics = await scenario.stores.topics.trending(scenario.organization_id, 10, keep_all)
     return [(each.topic.id, each.people) for each in topics]
 
 
@@ -101,7 +101,7 @@ async def test_processes_that_write_at_once_lose_no_person(scenario: TopicScenar
     assert await trending(scenario) == [(scenario.topic.id, 40)]
 
 
-async def test_person_who_posts_often_keeps_the_time_for_a_minute(scenario: TopicScenario) -> None:
+async def test_time_of_frequent_poster_is_renewed_once_a_minute(scenario: TopicScenario) -> None:
     await scenario.post()
     await age_posters(scenario, RENEWED_AFTER_S // 2)
     before = await stored_topic(scenario)

@@ -10,7 +10,7 @@ from storage.feed.records import Post
 from storage.mongo import Document
 from storage.stores import Stores
 from storage.streams.log import Event, Stream
-from tests.storage.topic_scenario import poll_until_true
+from tests.waiting import poll_until_true
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ async def test_posts_of_many_authors_have_unique_timestamps(feed: FeedScenario, 
     assert [document["_id"]["ts"] for document in stored] == sorted(post.timestamp for post in posts)
 
 
-async def test_posts_of_one_author_are_ordered_by_response(feed: FeedScenario) -> None:
+async def test_consecutive_posts_of_author_have_rising_timestamps(feed: FeedScenario) -> None:
     posts = [await feed.post(text=str(n)) for n in range(20)]
     assert [post.timestamp for post in posts] == sorted({post.timestamp for post in posts})
 
@@ -111,13 +111,13 @@ async def test_publishing_change_commits_with_post_or_not_at_all(feed: FeedScena
     assert [await publications.count_documents(each) for each in (first, second)] == [1, 0]
 
 
-async def test_source_in_other_organization_makes_own_post(feed: FeedScenario) -> None:
+async def test_source_in_other_organization_makes_another_post(feed: FeedScenario) -> None:
     other = FeedScenario(feed.stores)
     posts = [await each.post(source="pub:3") for each in (feed, other)]
     assert len({post.id for post in posts}) == 2
 
 
-async def test_repeated_key_returns_post_or_conflicts(feed: FeedScenario) -> None:
+async def test_repeated_key_returns_post_unless_text_differs(feed: FeedScenario) -> None:
     def key(text: str) -> IdempotencyKey | None:
         return idempotency_key(feed.organization_id, "ann", "createPost", "k", {"text": text})
 

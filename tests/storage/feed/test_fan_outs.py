@@ -69,13 +69,20 @@ async def test_lost_claim_advances_nothing(feed: FeedScenario, post: Post) -> No
     assert await feed.stores.fan_outs.claim(post.key) is None
 
 
-async def test_repeated_step_is_counted_once(feed: FeedScenario, post: Post) -> None:
+async def test_next_claim_continues_after_the_last_advance(feed: FeedScenario, post: Post) -> None:
     claim = await claim_fan_out(feed, post)
     advanced = await feed.stores.fan_outs.advance(claim, "bob", False, 1)
     assert advanced == replace(claim, after="bob")
     await feed.backdate("fan_outs", "lease_until")
     assert (await claim_fan_out(feed, post)).after == "bob"
     assert (await stored_fan_out(feed, post)).delivered == 1
+
+
+async def test_claim_advances_only_once(feed: FeedScenario, post: Post) -> None:
+    claim = await claim_fan_out(feed, post)
+    assert await feed.stores.fan_outs.advance(claim, "bob", False, 1) is not None
+    assert await feed.stores.fan_outs.advance(claim, "bob", False, 1) is None
+    assert state_and_counts(await stored_fan_out(feed, post)) == ("RUNNING", 2, 1, 0)
 
 
 async def test_failed_insert_keeps_fan_out_running_until_retried(feed: FeedScenario, post: Post) -> None:
@@ -130,6 +137,7 @@ async def test_fan_out_emits_job_events_at_start_and_end(feed: FeedScenario, pos
     for n in range(20):
         advanced = await feed.stores.fan_outs.advance(claim, f"a{n:02}", False, 1)
         assert advanced is not None
+        claim = advanced
     middle_count = len(await feed.events(stream))
     assert event_count < middle_count <= event_count + 4
     await feed.stores.fan_outs.advance(claim, "cyd", True)

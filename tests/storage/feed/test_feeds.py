@@ -2,9 +2,11 @@
 
 import pytest
 
+from storage.feed.feeds import _readers_to_trim
 from storage.feed.follows import FollowPair
 from storage.feed.records import Post, home_stream
 from storage.feed.trimming import MAX_ITEMS, TRIM_EVERY
+from storage.ids import PostKey
 from storage.streams.sequencer import MAX_BATCH
 from tests.storage.feed.feed_scenario import FeedScenario, gather_list
 
@@ -52,7 +54,7 @@ async def test_followers_are_read_in_chunks_by_id(feed: FeedScenario) -> None:
 async def test_absent_readers_are_left_out(feed: FeedScenario) -> None:
     org, feeds = feed.organization_id, feed.stores.feeds
     for reader in READERS[:3]:
-        await feed.stores.home.record_visit(org, reader)
+        await feed.stores.home.record_read(org, reader)
     await feed.backdate("feeds", "seen_at", {"_id.u": READERS[1]}, days=31)
     await feed.backdate("feeds", "seen_at", {"_id.u": READERS[2]}, days=29)
     assert await feeds.without_absent(org, READERS[:4]) == [READERS[0], READERS[2], READERS[3]]
@@ -66,8 +68,14 @@ async def test_pushed_feed_is_trimmed_to_newest_800(feed: FeedScenario) -> None:
         await feed.stores.feeds.trim(feed.organization_id, "bob")
         timestamps = [item["_id"]["ts"] for item in await feed.documents("feed_items")]
         assert timestamps == list(range(51, MAX_ITEMS + 51))
-    due = [n for n in range(TRIM_EVERY) for _ in READERS[n::TRIM_EVERY]]
-    assert len(due) == len(READERS)
+
+
+def test_each_feed_is_trimmed_once_in_64_consecutive_posts() -> None:
+    keys = [PostKey("acme", timestamp) for timestamp in range(1000, 1000 + TRIM_EVERY)]
+    readers = [f"reader-{n:03}" for n in range(3 * TRIM_EVERY + 1)]
+    trimmed = [_readers_to_trim(key, readers) for key in keys]
+    assert sorted(reader for readers_of_post in trimmed for reader in readers_of_post) == readers
+    assert {len(readers_of_post) for readers_of_post in trimmed} == {3, 4}
 
 
 async def test_subscribed_reader_gets_arrival_and_removal_once(feed: FeedScenario) -> None:

@@ -7,15 +7,15 @@ import pytest
 
 from storage.errors import Conflict, DomainError, Forbidden
 from storage.feed.follows import FollowPair
+from storage.feed.records import home_stream
 from storage.feed.trimming import MAX_ITEMS
+from storage.identity.mutes import HiddenSubjects
 from storage.identity.records import user_stream
 from storage.timeline import NOW, timeline_range
 from tests.storage.feed.feed_scenario import FeedScenario, gather_list
 from tests.storage.topic_scenario import OpenStores
 
 pytestmark = pytest.mark.anyio
-
-NO_AUTHORS: frozenset[str] = frozenset()
 
 
 def pair(feed: FeedScenario, follower: str = "bob", followee: str = "ann") -> FollowPair:
@@ -63,6 +63,7 @@ async def test_follow_and_rebuild_add_no_post_of_another_organization(feed: Feed
     await other.sign_in("ann", "bob")
     await other.post()
     await other.stores.follows.follow(pair(other, "bob", "ann"))
+    await other.wait_for_relays(*(home_stream(other.organization_id, reader) for reader in ("ann", "bob")))
     other_items = await other.documents("feed_items")
     await feed.stores.follows.follow(pair(feed))
     await feed.stores.home.rebuild(feed.organization_id, "bob")
@@ -89,7 +90,9 @@ async def test_repeated_follow_notifies_once(feed: FeedScenario) -> None:
         await feed.stores.follows.follow(pair(feed))
         await feed.stores.follows.unfollow(pair(feed))
     assert len(await feed.events(user_stream(feed.organization_id, "ann"))) == 1
-    page = await feed.stores.notifications.page(feed.organization_id, "ann", timeline_range(latest=NOW), NO_AUTHORS)
+    page = await feed.stores.notifications.page(
+        feed.organization_id, "ann", timeline_range(latest=NOW), HiddenSubjects()
+    )
     assert [(item.kind.value, item.actor_id) for item in page.items] == [("FOLLOW", "bob")]
 
 

@@ -42,7 +42,7 @@ async def read(
     feed: FeedScenario, arguments: PageArguments, blocked: frozenset[str] = NO_AUTHORS
 ) -> tuple[object, list[int]]:
     """Reads a page of Bob's feed. Returns its summary and its timestamps."""
-    reader = await feed.stores.home.reader(feed.organization_id, "bob", blocked)
+    reader = await feed.stores.home.load_reader(feed.organization_id, "bob", blocked)
     page = await feed.stores.home.page(reader, arguments.range)
     return actual_page(page, [post.timestamp for post in page.items]), [post.timestamp for post in page.items]
 
@@ -105,7 +105,7 @@ async def test_home_pages_are_never_short_during_changes(feed: FeedScenario) -> 
             page_range = timeline_range(latest=NOW, limit=limit)
             for _ in range(12):
                 blocked = await feed.stores.relations.blocked_users_of(feed.organization_id, "bob")
-                reader = await feed.stores.home.reader(feed.organization_id, "bob", blocked)
+                reader = await feed.stores.home.load_reader(feed.organization_id, "bob", blocked)
                 page = await feed.stores.home.page(reader, page_range)
                 assert len(page.items) == limit or not page.has_older
                 timestamps = [post.timestamp for post in page.items]
@@ -134,14 +134,14 @@ async def test_late_item_after_unfollow_is_hidden(feed: FeedScenario) -> None:
 async def test_feed_of_absent_reader_is_rebuilt(feed: FeedScenario) -> None:
     org, home = feed.organization_id, feed.stores.home
     await follow(feed, "ann")
-    assert await home.record_visit(org, "bob") is HomeFeedState.READY
+    assert await home.record_read(org, "bob") is HomeFeedState.READY
     posts = [await feed.post() for _ in range(5)]
     await feed.backdate("feeds", "seen_at", days=31)
-    assert await home.record_visit(org, "bob") is HomeFeedState.REBUILDING
-    assert await home.record_visit(org, "bob") is HomeFeedState.REBUILDING
+    assert await home.record_read(org, "bob") is HomeFeedState.REBUILDING
+    assert await home.record_read(org, "bob") is HomeFeedState.REBUILDING
     assert (org, "bob") in await home.readers_to_rebuild(1000)
     await asyncio.gather(*(home.rebuild(org, "bob") for _ in range(3)))
-    assert await home.record_visit(org, "bob") is HomeFeedState.READY
+    assert await home.record_read(org, "bob") is HomeFeedState.READY
     timestamps = (await read(feed, PageArguments(None, NOW, 10, True)))[1]
     assert timestamps == [post.timestamp for post in reversed(posts)]
 

@@ -1,12 +1,15 @@
-"""Home streams get events while their reader is subscribed and for a day afterwards; then they are reset."""
+"""Home streams get events until 27 h after the stored subscription of their reader.
+
+A subscription more than 26 h after the stored one resets the stream.
+"""
 
 import asyncio
 
 import pytest
 
-from storage.feed.records import home_stream
+from storage.feed.records import home_stream, local_stream
 from storage.mongo import Document
-from storage.streams.log import Head
+from storage.streams.log import StreamHead
 from tests.storage.feed.feed_scenario import FeedScenario
 
 pytestmark = pytest.mark.anyio
@@ -15,13 +18,13 @@ HOUR_MS = 3_600_000
 
 
 async def pass_hours(feed: FeedScenario, reader: str, hours: float) -> None:
-    """Simulates time since the reader's last subscription."""
+    """Simulates that hours have passed since the reader's last subscription."""
     past = {"$subtract": ["$subscribed_at", int(hours * HOUR_MS)]}
     owner = {"o": feed.organization_id, "u": reader}
     await feed.stores.mongo["feeds"].update_one({"_id": owner}, [{"$set": {"subscribed_at": past}}])
 
 
-async def head(feed: FeedScenario, reader: str) -> Head:
+async def head(feed: FeedScenario, reader: str) -> StreamHead:
     return await feed.stores.events.head(home_stream(feed.organization_id, reader))
 
 
@@ -48,7 +51,7 @@ async def test_reader_who_never_subscribed_gets_no_events(feed: FeedScenario) ->
     """The reader's own post creates the home stream."""
     await feed.post("bob")
     await feed.wait_for_relays(home_stream(feed.organization_id, "bob"))
-    await feed.stores.home.record_visit(feed.organization_id, "bob")
+    await feed.stores.home.record_read(feed.organization_id, "bob")
     assert await push_and_count_arrivals(feed, "bob") == 1, "Only the reader's own post has arrived."
 
 
@@ -66,7 +69,7 @@ async def test_stream_without_subscribers_is_reset_once(feed: FeedScenario, hour
 
 
 async def test_every_stream_without_events_is_reset_before_use(feed: FeedScenario) -> None:
-    """A reader to whom no events are added any more must not resume an earlier cursor."""
+    """A reader whose stream gets no events any more must not resume an earlier cursor."""
     for hours in (26.5, 26.9, 27.0, 27.1, 100.0):
         await feed.subscribe("bob")
         head_before = await head(feed, "bob")
@@ -75,8 +78,24 @@ async def test_every_stream_without_events_is_reset_before_use(feed: FeedScenari
         assert (await head(feed, "bob")).epoch != head_before.epoch
 
 
+async def test_list_gets_events_only_after_recent_subscription(feed: FeedScenario) -> None:
+    stream, lists = local_stream(feed.organization_id), feed.stores.list_subscribers
+    counts, epochs = [], set()
+    for hours in (0.0, 25.9, 27.1):
+        await lists.record(stream)
+        epochs.add((await feed.stores.events.head(stream)).epoch)
+        past = {"$subtract": ["$subscribed_at", int(hours * HOUR_MS)]}
+        await feed.stores.mongo["streams"].update_one({"_id": stream.name}, [{"$set": {"subscribed_at": past}}])
+        await feed.post()
+        await feed.wait_for_relays(home_stream(feed.organization_id, "ann"))
+        counts.append(len(await feed.events(stream)))
+    await asyncio.gather(*(lists.record(stream) for _ in range(5)))
+    assert (counts, len(epochs)) == ([1, 2, 2], 1)
+    assert (await feed.stores.events.head(stream)).epoch not in epochs
+
+
 async def test_subscription_keeps_time_of_last_visit(feed: FeedScenario) -> None:
-    await feed.stores.home.record_visit(feed.organization_id, "bob")
+    await feed.stores.home.record_read(feed.organization_id, "bob")
     await feed.backdate("feeds", "seen_at", days=29)
 
     async def stored_feed() -> Document:

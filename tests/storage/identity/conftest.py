@@ -15,7 +15,7 @@ def org() -> str:
 
 @pytest.fixture
 async def admin(shared_stores: Stores, org: str) -> Actor:
-    """The administrator `ada`; `ann` and `bob` are members."""
+    """The administrator `ada` of the organization, whose members `ann` and `bob` exist too."""
     await shared_stores.users.sign_in(org, "ada", [Role.ADMIN], "Ada", None)
     for name in ("ann", "bob"):
         await shared_stores.users.sign_in(org, name, [Role.MEMBER], name.title(), None)

@@ -1,17 +1,18 @@
-"""Users whose access was reduced: when they are listed."""
+"""The list of users whose access was changed: how long a user is on it."""
 
 from datetime import timedelta
 
 import pytest
 
-from storage.identity.access_changes import OVERLAP, UserKey
+from storage.identity.access_changes import OVERLAP
 from storage.identity.audit import Actor
+from storage.ids import UserKey
 from storage.stores import Stores
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_reduced_access_is_listed_for_every_process(shared_stores: Stores, admin: Actor) -> None:
+async def test_deactivated_user_is_listed_for_the_overlap(shared_stores: Stores, admin: Actor) -> None:
     changes, key = shared_stores.access_changes, UserKey(admin.organization_id, "ann")
     began_at = await shared_stores.clock.now()
     assert key not in await changes.users_since(began_at)

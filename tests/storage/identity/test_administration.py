@@ -8,6 +8,8 @@ from storage.errors import Forbidden, NotFound
 from storage.identity.administration import UserFilter
 from storage.identity.audit import Actor, AuditAction, AuditDetail, AuditFilter
 from storage.identity.roles import Role
+from storage.identity.session_records import NewSession, SignInMethod
+from storage.ids import UserKey
 from storage.stores import Stores
 
 pytestmark = pytest.mark.anyio
@@ -47,9 +49,26 @@ async def test_each_change_leaves_one_audit_entry(shared_stores: Stores, admin: 
     assert {(each.actor_id, each.address, each.user_agent) for each in entries} == {("ada", "192.0.2.1", "Firefox")}
 
 
+async def test_sessions_ended_concurrently_leave_one_entry(shared_stores: Stores, admin: Actor) -> None:
+    org, sessions = admin.organization_id, shared_stores.sessions
+    ann = UserKey(org, "ann")
+    tokens = [await sessions.begin(NewSession(ann, SignInMethod.DEMO)) for _ in range(3)]
+    other = await sessions.begin(NewSession(UserKey(org, "ada"), SignInMethod.DEMO))
+    end = shared_stores.user_administration.end_sessions
+    assert sorted(await asyncio.gather(*(end(admin, "ann", "lost laptop") for _ in range(4)))) == [0, 0, 0, 3]
+    assert [await sessions.find(token) for token in tokens] == [None] * 3
+    assert await sessions.find(other) is not None
+    (entry,) = await shared_stores.audit.list_entries(org, ALL, None, 10)
+    assert (entry.action, entry.target_id) == (AuditAction.USER_SESSIONS_ENDED, "ann")
+    assert list(entry.details) == [AuditDetail("sessions", "3"), AuditDetail("reason", "lost laptop")]
+    assert await sessions.find(await sessions.begin(NewSession(ann, SignInMethod.DEMO))) is not None
+
+
 async def test_refused_change_leaves_no_entry(shared_stores: Stores, admin: Actor) -> None:
     with pytest.raises(NotFound):
         await shared_stores.user_administration.set_roles(admin, "nobody", {Role.ADMIN})
+    with pytest.raises(NotFound):
+        await shared_stores.user_administration.end_sessions(admin, "nobody", "lost laptop")
     for change in (
         shared_stores.user_administration.set_roles(admin, "ada", {Role.MEMBER}),
         shared_stores.user_administration.deactivate(admin, "ada", "bye"),
@@ -82,7 +101,7 @@ async def test_former_administrator_changes_nothing(shared_stores: Stores, admin
         await administration.set_roles(admin, "ann", {Role.ADMIN})
 
 
-async def test_administrators_who_demote_each_other_leave_one(shared_stores: Stores, admin: Actor) -> None:
+async def test_administrators_who_demote_each_other_leave_one_admin(shared_stores: Stores, admin: Actor) -> None:
     administration, org = shared_stores.user_administration, admin.organization_id
     await administration.set_roles(admin, "bob", {Role.ADMIN})
     bob = Actor(org, "bob")

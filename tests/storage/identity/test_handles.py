@@ -1,8 +1,9 @@
-"""Reserved handles: a new user gets another one, in the same organization only."""
+"""Reserved handles: a new user or service account gets another handle, in the same organization only."""
 
 import pytest
 
 from storage.identity.handles import ReservedHandles
+from storage.identity.users import free_handle
 from storage.mongo import Session
 from storage.stores import Stores
 
@@ -18,6 +19,8 @@ async def test_reserved_handle_is_given_to_nobody(shared_stores: Stores) -> None
     users = shared_stores.users
     assert (await users.sign_in("pond", "a", (), None, "newt")).handle == "newt-3"
     assert (await users.sign_in("lake", "a", (), None, "newt")).handle == "newt"
+    free = await shared_stores.mongo.transact(lambda each: free_handle(shared_stores.mongo, "pond", "Newt", each))
+    assert free == "newt-4"
     stored = [repr(document) async for document in shared_stores.mongo["reserved_handles"].find()]
     assert len(stored) == 2
     assert "newt" not in "".join(stored)

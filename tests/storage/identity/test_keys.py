@@ -1,4 +1,4 @@
-"""Service keys: their format, issued secrets, ends, and changes at the same time."""
+"""Service keys: their format, issued secrets and ends, and concurrent changes."""
 
 import asyncio
 from datetime import timedelta
@@ -25,7 +25,7 @@ MAIL = NewServiceKey("Mail server", ["mail:ingest"])
 ALL = AuditFilter()
 
 
-async def created(stores: Stores, actor: Actor, new: NewServiceKey = MAIL) -> tuple[str, str]:
+async def create_key(stores: Stores, actor: Actor, new: NewServiceKey = MAIL) -> tuple[str, str]:
     """Creates a key. Returns its id and its text."""
     issued = await stores.service_keys.create(actor, new)
     assert issued.secret is not None
@@ -71,7 +71,7 @@ def test_no_scope_gives_the_role_admin() -> None:
 
 
 async def test_key_acts_as_its_service_account(shared_stores: Stores, admin: Actor) -> None:
-    id_, text = await created(shared_stores, admin, NewServiceKey("Ann", ["chat:write"]))
+    id_, text = await create_key(shared_stores, admin, NewServiceKey("Ann", ["chat:write"]))
     key = await shared_stores.key_recognizer.recognize(text)
     assert (key.account.id, key.account.name, key.account.is_service) == (id_, "Ann", True)
     assert set(key.account.roles) == {Role.SERVICE, Role.MEMBER}
@@ -82,7 +82,7 @@ async def test_key_acts_as_its_service_account(shared_stores: Stores, admin: Act
 
 
 async def test_no_collection_holds_a_secret(shared_stores: Stores, admin: Actor) -> None:
-    id_, text = await created(shared_stores, admin)
+    id_, text = await create_key(shared_stores, admin)
     secret = text.removeprefix(f"nrk_{id_}_")[:43]
     for name in ("service_keys", "users", "audit", "idempotency", "access_changes"):
         documents = await shared_stores.mongo[name].find().to_list(None)
@@ -102,7 +102,7 @@ async def test_repeated_creation_shows_no_secret_again(shared_stores: Stores, ad
 
 async def test_only_administrators_and_the_command_line_change_keys(shared_stores: Stores, admin: Actor) -> None:
     org, keys = admin.organization_id, shared_stores.service_keys
-    id_, text = await created(shared_stores, admin)
+    id_, text = await create_key(shared_stores, admin)
     await shared_stores.user_administration.set_roles(admin, "bob", {Role.OPERATOR})
     for change in (keys.create(Actor(org, "bob"), MAIL), keys.rotate(Actor(org, "bob"), id_, 0)):
         with pytest.raises(Forbidden):
@@ -118,7 +118,7 @@ async def test_only_administrators_and_the_command_line_change_keys(shared_store
     assert (entry.action, entry.target_id) == (AuditAction.SERVICE_KEY_REVOKED, id_)
 
 
-async def test_lock_returns_the_time_of_the_database(shared_stores: Stores, admin: Actor) -> None:
+async def test_lock_administrator_returns_the_time_of_the_database(shared_stores: Stores, admin: Actor) -> None:
     before = await shared_stores.mongo.now()
     for actor in (admin, command_line_actor(admin.organization_id)):
         at = await shared_stores.mongo.transact(partial(lock_administrator, shared_stores.mongo, actor))
@@ -126,7 +126,7 @@ async def test_lock_returns_the_time_of_the_database(shared_stores: Stores, admi
 
 
 async def test_revoked_key_is_refused_and_revoked_once(shared_stores: Stores, admin: Actor) -> None:
-    id_, text = await created(shared_stores, admin)
+    id_, text = await create_key(shared_stores, admin)
     results = await asyncio.gather(*(shared_stores.service_keys.revoke(admin, id_) for _ in range(5)))
     assert {each.is_active for each in results} == {False}
     assert len({each.revoked_at for each in results}) == 1
@@ -139,8 +139,8 @@ async def test_revoked_key_is_refused_and_revoked_once(shared_stores: Stores, ad
 async def test_key_ends_at_its_expiry(shared_stores: Stores, admin: Actor) -> None:
     now = await shared_stores.mongo.now()
     with pytest.raises(BadUserInput):
-        await created(shared_stores, admin, NewServiceKey("Late", ["mail:ingest"], now))
-    id_, text = await created(shared_stores, admin, NewServiceKey("Late", ["mail:ingest"], now + timedelta(hours=1)))
+        await create_key(shared_stores, admin, NewServiceKey("Late", ["mail:ingest"], now))
+    id_, text = await create_key(shared_stores, admin, NewServiceKey("Late", ["mail:ingest"], now + timedelta(hours=1)))
     assert 3000 < (await shared_stores.key_recognizer.recognize(text)).valid_s <= 3600
     past = {"ends_at": now - timedelta(seconds=1), "expires_at": now - timedelta(seconds=1)}
     await shared_stores.mongo["service_keys"].update_one({"_id": id_}, {"$set": past})
@@ -150,8 +150,8 @@ async def test_key_ends_at_its_expiry(shared_stores: Stores, admin: Actor) -> No
     assert await actions(shared_stores, admin) == [AuditAction.SERVICE_KEY_CREATED]
 
 
-async def test_rotation_keeps_the_old_secret_for_the_grace(shared_stores: Stores, admin: Actor) -> None:
-    id_, first = await created(shared_stores, admin)
+async def test_rotation_keeps_the_old_secret_for_a_grace_period(shared_stores: Stores, admin: Actor) -> None:
+    id_, first = await create_key(shared_stores, admin)
     keys = shared_stores.service_keys
     rotated = await keys.rotate(admin, id_, 3600)
     assert rotated.secret is not None
@@ -160,14 +160,14 @@ async def test_rotation_keeps_the_old_secret_for_the_grace(shared_stores: Stores
     assert (await shared_stores.key_recognizer.recognize(rotated.secret)).valid_s == float("inf")
     last = await keys.rotate(admin, id_, 0)
     assert await is_refused(shared_stores, rotated.secret)
-    # The end that the first rotation chose stays.
+    # The first rotation chose the end of the first secret. Later rotations do not change this end.
     assert not await is_refused(shared_stores, first)
     assert last.secret is not None
     assert not await is_refused(shared_stores, last.secret)
 
 
 async def test_concurrent_rotations_issue_valid_secrets(shared_stores: Stores, admin: Actor) -> None:
-    id_, first = await created(shared_stores, admin)
+    id_, first = await create_key(shared_stores, admin)
     rotations = (shared_stores.service_keys.rotate(admin, id_, 3600) for _ in range(MAX_PREVIOUS_SECRETS + 2))
     results = await asyncio.gather(*rotations, return_exceptions=True)
     issued = [each for each in results if isinstance(each, IssuedKey)]
@@ -177,7 +177,7 @@ async def test_concurrent_rotations_issue_valid_secrets(shared_stores: Stores, a
 
 
 async def test_repeated_rotation_issues_one_secret(shared_stores: Stores, admin: Actor) -> None:
-    id_, first = await created(shared_stores, admin)
+    id_, first = await create_key(shared_stores, admin)
     key = idempotency_key(admin.organization_id, "ada", "rotateServiceKey", "once", {})
     issued = await asyncio.gather(*(shared_stores.service_keys.rotate(admin, id_, 60, key) for _ in range(5)))
     assert [each.secret is None for each in issued].count(False) == 1
@@ -199,7 +199,7 @@ async def test_organization_has_at_most_a_hundred_active_keys(shared_stores: Sto
 
 
 async def test_use_is_noted_once_a_minute(shared_stores: Stores, admin: Actor) -> None:
-    id_, text = await created(shared_stores, admin)
+    id_, text = await create_key(shared_stores, admin)
     store = shared_stores.mongo["service_keys"]
 
     async def used_at() -> object:
@@ -216,7 +216,7 @@ async def test_use_is_noted_once_a_minute(shared_stores: Stores, admin: Actor) -
 
 async def test_keys_are_listed_newest_first(shared_stores: Stores, admin: Actor) -> None:
     org, keys = admin.organization_id, shared_stores.service_keys
-    ids = [(await created(shared_stores, admin))[0] for _ in range(3)]
+    ids = [(await create_key(shared_stores, admin))[0] for _ in range(3)]
     assert {each.id for each in await keys.list_keys(org, None, 10)} == set(ids)
     newest, *older = await keys.list_keys(org, None, 10)
     assert [each.id for each in await keys.list_keys(org, newest.id, 1)] == [older[0].id]

@@ -54,7 +54,7 @@ async def test_relations_ignore_equal_user_ids_of_another_organization(shared_st
     assert not await relations.follows(org, "bob", "cyd")
 
 
-async def test_blockers_beyond_the_first_are_of_the_same_organization(shared_stores: Stores, org: str) -> None:
+async def test_many_blockers_are_of_the_same_organization(shared_stores: Stores, org: str) -> None:
     blocks = shared_stores.mongo["blocks"]
     await blocks.insert_many([{"org": org, "user": f"u{n}", "blocked": "bob"} for n in range(FEW_BLOCKERS + 1)])
     await blocks.insert_one({"org": org + "x", "user": "ann", "blocked": "bob"})

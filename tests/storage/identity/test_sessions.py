@@ -6,9 +6,10 @@ from datetime import timedelta
 import pytest
 
 from storage.errors import Conflict, NotFound
-from storage.identity.access_changes import UserKey
 from storage.identity.session_records import NewSession, ProviderSession, SignInMethod
-from storage.identity.sessions import MAX_SESSIONS_OF_USER, SessionLifetimes, SessionStore, token_hash
+from storage.identity.sessions import MAX_SESSIONS_OF_USER, SessionLifetimes, SessionStore
+from storage.ids import UserKey
+from storage.secrets.random_tokens import token_digest
 from storage.stores import Stores
 
 pytestmark = pytest.mark.anyio
@@ -18,7 +19,7 @@ TWIN = UserKey("globex", "ann")
 ISSUER = "https://id.example.org"
 
 
-def new(user: UserKey = ANN, provider: ProviderSession | None = None) -> NewSession:
+def new_session(user: UserKey = ANN, provider: ProviderSession | None = None) -> NewSession:
     return NewSession(user, SignInMethod.OIDC, "192.0.2.1", "Browser", provider=provider)
 
 
@@ -27,7 +28,7 @@ async def changed_users(stores: Stores) -> set[UserKey]:
 
 
 async def test_token_finds_its_session_and_is_not_stored(stores: Stores) -> None:
-    token = await stores.sessions.begin(new())
+    token = await stores.sessions.begin(new_session())
     session = await stores.sessions.find(token)
     assert session is not None
     assert (session.user, session.method, session.address, session.user_agent) == (
@@ -41,35 +42,35 @@ async def test_token_finds_its_session_and_is_not_stored(stores: Stores) -> None
 
 
 async def test_user_ends_only_own_sessions(stores: Stores) -> None:
-    tokens = {user: await stores.sessions.begin(new(user)) for user in (ANN, BEN, TWIN)}
+    tokens = {user: await stores.sessions.begin(new_session(user)) for user in (ANN, BEN, TWIN)}
     for other in (BEN, TWIN):
         with pytest.raises(NotFound):
-            await stores.sessions.end(ANN, token_hash(tokens[other]))
+            await stores.sessions.end(ANN, token_digest(tokens[other]))
     assert [each.user for each in await stores.sessions.list_of(ANN)] == [ANN]
     assert await changed_users(stores) == set()
-    await stores.sessions.end(ANN, token_hash(tokens[ANN]))
+    await stores.sessions.end(ANN, token_digest(tokens[ANN]))
     assert await changed_users(stores) == {ANN}
     assert await stores.sessions.find(tokens[ANN]) is None
     assert await stores.sessions.find(tokens[BEN]) is not None
 
 
 async def test_concurrent_ends_have_one_effect(stores: Stores) -> None:
-    token = await stores.sessions.begin(new())
+    token = await stores.sessions.begin(new_session())
     ended = await asyncio.gather(*(stores.sessions.end_token(token) for _ in range(8)))
     assert len([each for each in ended if each is not None]) == 1
     assert await stores.mongo["access_changes"].count_documents({}) == 1
 
 
-async def test_ending_others_keeps_the_current_session(stores: Stores) -> None:
-    tokens = [await stores.sessions.begin(new()) for _ in range(4)]
-    assert await stores.sessions.end_all(ANN, except_id=token_hash(tokens[1])) == 3
-    assert [each.id for each in await stores.sessions.list_of(ANN)] == [token_hash(tokens[1])]
+async def test_ending_other_sessions_keeps_the_current_session(stores: Stores) -> None:
+    tokens = [await stores.sessions.begin(new_session()) for _ in range(4)]
+    assert await stores.sessions.end_all(ANN, except_id=token_digest(tokens[1])) == 3
+    assert [each.id for each in await stores.sessions.list_of(ANN)] == [token_digest(tokens[1])]
     assert await stores.sessions.end_all(ANN) == 1
 
 
-async def test_provider_ends_sessions_of_its_session_or_person(stores: Stores) -> None:
+async def test_logout_token_with_sid_or_sub_ends_matching_sessions(stores: Stores) -> None:
     sessions = {
-        name: await stores.sessions.begin(new(provider=provider))
+        name: await stores.sessions.begin(new_session(provider=provider))
         for name, provider in {
             "first": ProviderSession(ISSUER, "42", "s1"),
             "second": ProviderSession(ISSUER, "42", "s2"),
@@ -88,7 +89,7 @@ async def test_provider_ends_sessions_of_its_session_or_person(stores: Stores) -
     assert await open_sessions() == sessions.keys() - {"first", "second"}
 
 
-async def test_logout_of_the_provider_is_done_once(stores: Stores) -> None:
+async def test_logout_token_of_provider_is_used_once(stores: Stores) -> None:
     async def log_out() -> bool:
         try:
             await stores.sessions.log_out(ISSUER, "jti", "42", None)
@@ -99,17 +100,49 @@ async def test_logout_of_the_provider_is_done_once(stores: Stores) -> None:
     assert sum(await asyncio.gather(*(log_out() for _ in range(8)))) == 1
 
 
-async def test_longest_unused_session_makes_room(stores: Stores) -> None:
-    first = await stores.sessions.begin(new())
-    others = [await stores.sessions.begin(new()) for _ in range(MAX_SESSIONS_OF_USER)]
+async def test_session_beyond_limit_ends_longest_unused_one(stores: Stores) -> None:
+    first = await stores.sessions.begin(new_session())
+    others = [await stores.sessions.begin(new_session()) for _ in range(MAX_SESSIONS_OF_USER)]
     assert await stores.sessions.find(first) is None
-    assert {each.id for each in await stores.sessions.list_of(ANN)} == set(map(token_hash, others))
+    assert {each.id for each in await stores.sessions.list_of(ANN)} == set(map(token_digest, others))
+
+
+async def age(stores: Stores, **days_or_hours: float) -> None:
+    """Moves all sessions into the past, as if this time had passed."""
+    passed_ms = int(timedelta(**days_or_hours).total_seconds() * 1000)
+    times = ("at", "used_at", "until", "ends_at")
+    earlier = {name: {"$subtract": [f"${name}", passed_ms]} for name in times}
+    await stores.mongo["sessions"].update_many({}, [{"$set": earlier}])
+
+
+async def test_session_ends_when_it_is_idle_for_seven_days(stores: Stores) -> None:
+    token = await stores.sessions.begin(new_session())
+    for _ in range(4):
+        await age(stores, days=6, hours=23)
+        session = await stores.sessions.find(token)
+        assert session is not None, "A use prolongs the session."
+    await age(stores, days=2, hours=5)
+    assert await stores.sessions.find(token) is None, "No use prolongs a session beyond 30 days."
+    idle = await stores.sessions.begin(new_session())
+    await age(stores, days=7)
+    assert await stores.sessions.find(idle) is None
+    assert not await stores.sessions.is_open(token_digest(idle))
+    assert await stores.sessions.list_of(ANN) == []
+
+
+async def test_check_of_an_open_socket_prolongs_no_session(stores: Stores) -> None:
+    token = await stores.sessions.begin(new_session())
+    for _ in range(2):
+        await age(stores, days=3)
+        assert await stores.sessions.find(token, is_use=False) is not None
+    await age(stores, days=1)
+    assert await stores.sessions.find(token) is None
 
 
 async def test_session_ends_after_the_longest_time_despite_use(stores: Stores) -> None:
     lifetimes = SessionLifetimes(idle=timedelta(days=7), longest=timedelta(milliseconds=300))
     store = SessionStore(stores.mongo, stores.clock, stores.access_changes, lifetimes)
-    token = await store.begin(new())
+    token = await store.begin(new_session())
     assert await store.find(token) is not None
     await asyncio.sleep(0.5)
     assert await store.find(token) is None

@@ -8,7 +8,7 @@ from storage.ids import new_id
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from tests.keys import ADDRESS_KEYS
-from tests.storage.mail.organization_mail import OrganizationMail
+from tests.storage.mail.scenario import MailScenario
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +20,6 @@ async def mail_stores(
 
 
 @pytest.fixture
-def mail(mail_stores: Stores) -> OrganizationMail:
+def mail(mail_stores: Stores) -> MailScenario:
     """The mail of a new organization with an empty book."""
-    return OrganizationMail(mail_stores, new_id())
+    return MailScenario(mail_stores, new_id())

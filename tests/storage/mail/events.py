@@ -45,7 +45,7 @@ def event(
     id_: str | None = None,
     complaint: bool = False,
 ) -> DeliveryEvent:
-    """Returns an event `days` days before noon of yesterday."""
+    """Returns an event at `at`, or without it `days` days before noon of yesterday."""
     kind = DeliveryEventKind.COMPLAINT if complaint else DeliveryEventKind.DELIVERY
     happened_at = at or yesterday_noon() - timedelta(days=days)
     return DeliveryEvent(id_ or f"e{next(_IDS)}", address, happened_at, kind, smtp, status, text, message)

@@ -4,14 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from storage.mail.classifier import Outcome, classify
+from storage.mail.classifier import DeliveryOutcome, classify
 from storage.mail.records import DeliveryEvent, DeliveryEventKind
 
 DAY_S = 86_400
 
 
 @dataclass
-class Standing:
+class StandingModel:
     """Counters and block of an address or a domain."""
 
     success: int = 0
@@ -21,7 +21,7 @@ class Standing:
 
 
 @dataclass
-class BookModel:
+class AddressBookModel:
     """All events that were added. Only the first event with an id counts."""
 
     events: dict[str, DeliveryEvent] = field(default_factory=dict)
@@ -35,24 +35,28 @@ class BookModel:
                 self.events_by_address[event.address].append(event)
                 self.events_by_domain[event.address.partition("@")[2]].append(event)
 
-    def address_standing(self, address: str) -> Standing:
+    def address_standing(self, address: str) -> StandingModel:
         events = self.events_by_address[address]
-        delivered_at = max((event.at for event in events if outcome(event) is Outcome.DELIVERED), default=None)
+        delivered_at = max((event.at for event in events if outcome(event) is DeliveryOutcome.DELIVERED), default=None)
         current = [event for event in events if delivered_at is None or event.at >= delivered_at]
-        softs = {message_and_day(event) for event in current if outcome(event) is Outcome.SOFT}
-        standing = Standing(count(events, Outcome.DELIVERED), len(softs), count(current, Outcome.HARD))
-        has_complaint = count(events, Outcome.COMPLAINT) > 0
+        softs = {message_and_day(event) for event in current if outcome(event) is DeliveryOutcome.SOFT}
+        standing = StandingModel(
+            count(events, DeliveryOutcome.DELIVERED), len(softs), count(current, DeliveryOutcome.HARD)
+        )
+        has_complaint = count(events, DeliveryOutcome.COMPLAINT) > 0
         standing.blocked = has_complaint or standing.hard > 0 or len({day for _, day in softs}) >= 3
         return standing
 
-    def domain_standing(self, domain: str) -> Standing:
+    def domain_standing(self, domain: str) -> StandingModel:
         events = self.events_by_domain[domain]
         softs = {
             (event.address, *message_and_day(event))
             for event in events
-            if outcome(event) in (Outcome.SOFT, Outcome.DOMAIN)
+            if outcome(event) in (DeliveryOutcome.SOFT, DeliveryOutcome.DOMAIN)
         }
-        standing = Standing(count(events, Outcome.DELIVERED), len(softs), count(events, Outcome.HARD))
+        standing = StandingModel(
+            count(events, DeliveryOutcome.DELIVERED), len(softs), count(events, DeliveryOutcome.HARD)
+        )
         has_no_mail_service = any(event.enhanced_status in ("5.1.2", "5.1.10") for event in events)
         standing.blocked = has_no_mail_service or is_unreachable(events)
         return standing
@@ -94,11 +98,11 @@ def message_and_day(event: DeliveryEvent) -> tuple[str, int]:
     return event.message_id or event.event_id, int(event.at.timestamp() // DAY_S)
 
 
-def count(events: Iterable[DeliveryEvent], counted_outcome: Outcome) -> int:
+def count(events: Iterable[DeliveryEvent], counted_outcome: DeliveryOutcome) -> int:
     return sum(outcome(event) is counted_outcome for event in events)
 
 
-def outcome(event: DeliveryEvent) -> Outcome:
+def outcome(event: DeliveryEvent) -> DeliveryOutcome:
     if event.kind is DeliveryEventKind.COMPLAINT:
-        return Outcome.COMPLAINT
+        return DeliveryOutcome.COMPLAINT
     return classify(event.smtp_code, event.enhanced_status, event.diagnostic).outcome

@@ -60,8 +60,8 @@ ADDRESS_TEXTS = st.sampled_from([*INVALID_ADDRESSES, *ADDRESSES]) | st.text(PLAI
 @example(["ann@example.org", "\u212aann@\u212a.example"])
 @example([f"{'x' * 64}@{'a.' * 94}b"])
 @example([f"{'x' * 64}@{'a.' * 94}bc"])
-def test_normalize_all_agrees_with_normalize(text: list[str]) -> None:
-    assert list(normalize_all(text)) == [normalize(each) for each in text]
+def test_normalize_all_agrees_with_normalize(texts: list[str]) -> None:
+    assert list(normalize_all(texts)) == [normalize(each) for each in texts]
 
 
 @given(st.text(PLAIN, max_size=20), st.text(string.ascii_letters + string.digits + ".-", max_size=20))
@@ -114,7 +114,7 @@ def test_address_id_is_hmac_by_organization_key(key: bytes, organization_id: str
     assert keys.all_ids(organization_id, [address, "x", address])[0][::2] == [expected, expected]
 
 
-def test_address_ids_newest_key_first_then_older() -> None:
+def test_address_ids_begin_with_id_of_newest_key() -> None:
     old_keys, both_keys = AddressKeys([(1, b"a" * 32)]), AddressKeys([(7, b"b" * 32), (1, b"a" * 32)])
     newest, older = both_keys.ids("acme", "ann@example.org")
     assert newest == both_keys.id("acme", "ann@example.org")

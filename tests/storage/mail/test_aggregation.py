@@ -1,4 +1,4 @@
-"""Aggregation counts each event once, although events are repeated and shuffled, and aggregators lose locks or die."""
+"""Aggregation counts each event once, even if events arrive repeatedly or out of order, or an aggregator is killed."""
 
 import asyncio
 import random
@@ -23,14 +23,14 @@ from storage.stores import Stores
 from tests.keys import KEY
 from tests.product import environment
 from tests.storage.mail.events import any_events, hard, ok, soft, yesterday_noon
-from tests.storage.mail.model import BookModel
-from tests.storage.mail.organization_mail import OrganizationMail
+from tests.storage.mail.model import AddressBookModel
+from tests.storage.mail.scenario import MailScenario
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_aggregate_of_shuffled_repeated_events_equals_model(mail: OrganizationMail) -> None:
-    rng, model = random.Random(7), BookModel()
+async def test_aggregate_of_shuffled_repeated_events_equals_model(mail: MailScenario) -> None:
+    rng, model = random.Random(7), AddressBookModel()
     events = list(any_events(rng, 800, addresses=40))
     model.add_events(events)
     sent_events = [each for each in events for _ in range(rng.randint(1, 3))]
@@ -42,7 +42,7 @@ async def test_aggregate_of_shuffled_repeated_events_equals_model(mail: Organiza
     await mail.assert_equals(model)
 
 
-async def test_hot_domain_is_written_once_per_batch(mail: OrganizationMail) -> None:
+async def test_hot_domain_is_written_once_per_batch(mail: MailScenario) -> None:
     await mail.record(*(ok(f"a{number}@hot.example") for number in range(300)))
     lock = await mail.acquire_lock(partition("hot.example"))
     database = mail.stores.mongo.database
@@ -57,7 +57,7 @@ async def test_hot_domain_is_written_once_per_batch(mail: OrganizationMail) -> N
     assert (await mail.domain_standing("hot.example")).success == 300
 
 
-async def test_aggregate_address_with_40_000_bounces_succeeds(mail: OrganizationMail) -> None:
+async def test_aggregate_address_with_40_000_bounces_succeeds(mail: MailScenario) -> None:
     await mail.add_events(soft(message="first"))
     id_ = mail.stores.ledger._keys.id(mail.org, "ann@example.org")
     at = epoch_ms(yesterday_noon() - timedelta(days=1))
@@ -72,7 +72,7 @@ async def test_aggregate_address_with_40_000_bounces_succeeds(mail: Organization
     assert len(stored["by"][0]["messages"]) == len(stored["by"][0]["hards"]) == MAX_BOUNCES
 
 
-async def test_event_recorded_behind_checkpoint_is_aggregated(mail: OrganizationMail) -> None:
+async def test_event_with_record_time_before_checkpoint_is_aggregated(mail: MailScenario) -> None:
     partition_number = partition("example.org")
     lock, aggregator = await mail.acquire_lock(partition_number), mail.stores.aggregator
     await mail.record(*(ok() for _ in range(4)))
@@ -86,7 +86,7 @@ async def test_event_recorded_behind_checkpoint_is_aggregated(mail: Organization
     assert (await mail.standing()).success == 5
 
 
-async def test_aggregate_with_lost_lock_counts_nothing(mail: OrganizationMail) -> None:
+async def test_aggregate_with_lost_lock_counts_nothing(mail: MailScenario) -> None:
     partition_number = partition("example.org")
     old_lock = await mail.acquire_lock(partition_number)
     await mail.stores.locks.release(old_lock)
@@ -101,8 +101,8 @@ async def test_aggregate_with_lost_lock_counts_nothing(mail: OrganizationMail) -
     assert (await mail.standing()).success == 2
 
 
-async def test_concurrent_aggregators_count_each_event_once(mail: OrganizationMail) -> None:
-    """All aggregators hold the same lock, so that only the guard in the transaction protects the counters."""
+async def test_concurrent_aggregators_count_each_event_once(mail: MailScenario) -> None:
+    """All aggregators hold the same lock, so only marking counted events in each transaction prevents double counts."""
     partition_number = partition("example.org")
     lock = await mail.acquire_lock(partition_number)
     await mail.record(*(ok() for _ in range(200)))
@@ -115,20 +115,20 @@ async def test_concurrent_aggregators_count_each_event_once(mail: OrganizationMa
     assert (await mail.domain_standing()).success == 200
 
 
-async def test_address_moves_to_new_key_with_its_counters(mail: OrganizationMail, mail_stores: Stores) -> None:
+async def test_address_moves_to_new_key_with_its_counters(mail: MailScenario, mail_stores: Stores) -> None:
     await mail.add_events(hard(days=3), ok("bob@example.org"))
     await mail.record(soft(days=2))
     both_keys = AddressKeys([(2, b"another key of thirty-two bytes!"), (1, KEY)])
-    mail_with_both_keys = OrganizationMail(_with_keys(mail_stores, both_keys), mail.org)
+    mail_with_both_keys = MailScenario(_with_keys(mail_stores, both_keys), mail.org)
     assert (await mail_with_both_keys.standing()).hard_bounce == 1
     await mail_with_both_keys.record(soft(days=1))
-    # The waiting event was stored under the old key.
+    # One soft bounce waits in the ledger under the old key, the other under the new key.
     await mail_with_both_keys.aggregate()
     await mail.add_events(ok("bob@example.org"), soft(days=0))
     standing = await mail_with_both_keys.standing()
     assert (standing.hard_bounce, standing.soft_bounce) == (1, 3)
     assert (await mail_with_both_keys.standing("bob@example.org")).success == 2
-    mail_with_new_key = OrganizationMail(
+    mail_with_new_key = MailScenario(
         _with_keys(mail_stores, AddressKeys([(2, b"another key of thirty-two bytes!")])), mail.org
     )
     assert (await mail_with_new_key.standing()).soft_bounce == 3
@@ -140,7 +140,7 @@ def _with_keys(stores: Stores, keys: AddressKeys) -> Stores:
 
 @contextmanager
 def aggregators(arguments: list[str], process_count: int) -> Iterator[Callable[[int], None]]:
-    """Runs aggregating processes. Yields a function that kills the process with an index, and starts a new one."""
+    """Runs processes that aggregate. Yields a function that kills the process at an index, and starts another one."""
     command = [sys.executable, "-P", "-m", "tests.storage.mail.aggregation_process", *arguments]
 
     def start() -> subprocess.Popen[bytes]:
@@ -162,18 +162,18 @@ def aggregators(arguments: list[str], process_count: int) -> Iterator[Callable[[
 
 
 async def aggregate_with_kills(
-    mail: OrganizationMail,
+    mail: MailScenario,
     arguments: list[str],
     event_count: int,
     address_count: int,
     kills: int,
     pause_s: tuple[float, float],
 ) -> None:
-    """Records `event_count` events, shuffled and repeated, while two processes aggregate and are killed.
+    """Records `event_count` events, shuffled and repeated, while two processes aggregate and are killed and replaced.
 
     Asserts that the standings equal the model's, and that the bounce rates count the same events.
     """
-    rng, model = random.Random(11), BookModel()
+    rng, model = random.Random(11), AddressBookModel()
     events = list(any_events(rng, event_count, address_count))
     model.add_events(events)
     sent_events = [each for each in events for _ in range(rng.randint(1, 5))]
@@ -200,7 +200,7 @@ async def aggregate_with_kills(
 
 
 async def test_killed_aggregators_count_each_event_once(
-    mail: OrganizationMail, mongodb_uri: str, redis_url: str, shared_database: str
+    mail: MailScenario, mongodb_uri: str, redis_url: str, shared_database: str
 ) -> None:
     await aggregate_with_kills(
         mail, [mongodb_uri, redis_url, shared_database], 12_000, 600, kills=5, pause_s=(0.5, 1.2)
@@ -210,8 +210,8 @@ async def test_killed_aggregators_count_each_event_once(
 @pytest.mark.soak
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize(("event_count", "kills", "pause_s"), [(50_000, 20, (0.5, 1.5)), (1_000_000, 50, (1, 8))])
-async def test_million_events_with_50_kills_count_once(
-    mail: OrganizationMail,
+async def test_many_events_count_once_despite_up_to_50_kills(
+    mail: MailScenario,
     mongodb_uri: str,
     redis_url: str,
     shared_database: str,

@@ -9,15 +9,15 @@ import pytest
 from storage.mail.addresses import Address, normalize
 from storage.mail.records import VerdictRule
 from tests.storage.mail.events import event, failed_connection, hard, ok, soft
-from tests.storage.mail.organization_mail import OrganizationMail
-from tests.storage.topic_scenario import poll_until_true
+from tests.storage.mail.scenario import MailScenario
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
 ANN = Address("ann@example.org", "example.org")
 
 
-async def profile_lookup(mail: OrganizationMail, addresses: list[str]) -> list[dict[str, Any]]:
+async def profile_lookup(mail: MailScenario, addresses: list[str]) -> list[dict[str, Any]]:
     """Looks up addresses. Returns the profiler's entries for the reads."""
     database = mail.stores.mongo.database
     await database.command("profile", 0)
@@ -30,8 +30,8 @@ async def profile_lookup(mail: OrganizationMail, addresses: list[str]) -> list[d
     return await database["system.profile"].find({"op": {"$in": ["query", "getmore"]}}).to_list(None)
 
 
-async def test_lookup_reads_two_indexes_and_one_with_cached_domains(
-    mail: OrganizationMail,
+async def test_lookup_reads_two_indexes_or_one_if_domains_are_cached(
+    mail: MailScenario,
 ) -> None:
     addresses = [f"a{number}@d{number % 50}.example" for number in range(1000)]
     await mail.add_events(*(ok(each) for each in addresses[:900]))
@@ -43,7 +43,7 @@ async def test_lookup_reads_two_indexes_and_one_with_cached_domains(
     assert [each["ns"].partition(".")[2] for each in await profile_lookup(mail, addresses)] == ["mail_addresses"]
 
 
-async def test_lookup_keeps_order_and_duplicates(mail: OrganizationMail) -> None:
+async def test_lookup_keeps_order_and_duplicates(mail: MailScenario) -> None:
     await mail.add_events(hard("bob@example.org"), ok("Ann@Example.org"))
     addresses = ["bob@example.org", "ANN@example.org", "nonsense", "bob@example.org", "new@example.org"]
     standings = await mail.standings(addresses)
@@ -57,7 +57,7 @@ async def test_lookup_keeps_order_and_duplicates(mail: OrganizationMail) -> None
     assert standings[1].last_event_at is not None
 
 
-async def test_domain_cache_expires(mail: OrganizationMail, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_domain_cache_expires(mail: MailScenario, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("storage.mail.book.DOMAIN_TTL_S", 3)
     await mail.standing()
     await mail.add_events(event("ann@example.org", 550, "5.1.2"))
@@ -69,7 +69,7 @@ async def test_domain_cache_expires(mail: OrganizationMail, monkeypatch: pytest.
     assert await poll_until_true(is_blocked)
 
 
-async def test_unblock_resets_counters_and_records_person_and_reason(mail: OrganizationMail) -> None:
+async def test_unblock_resets_counters_and_records_person_and_reason(mail: MailScenario) -> None:
     await mail.add_events(hard(), soft(days=3), ok(days=2))
     standing = await mail.stores.address_book.unblock(mail.org, ANN, "op-1", "they called us")
     assert (standing.blocked, standing.success, standing.soft_bounce, standing.hard_bounce) == (False, 0, 0, 0)
@@ -81,7 +81,7 @@ async def test_unblock_resets_counters_and_records_person_and_reason(mail: Organ
     assert row["subject"] == (await mail.stores.mongo["mail_addresses"].find_one({"org": mail.org}))["_id"]
 
 
-async def test_unblock_ignores_earlier_events(mail: OrganizationMail) -> None:
+async def test_unblock_ignores_earlier_events(mail: MailScenario) -> None:
     await mail.add_events(hard())
     await mail.stores.address_book.unblock(mail.org, ANN, "op", "requested")
     await mail.add_events(hard(days=1), event(complaint=True))
@@ -91,19 +91,19 @@ async def test_unblock_ignores_earlier_events(mail: OrganizationMail) -> None:
     assert (await mail.standing()).verdict.rule is VerdictRule.HARD_BOUNCED
 
 
-async def test_unblock_unknown_address_succeeds(mail: OrganizationMail) -> None:
+async def test_unblock_unknown_address_succeeds(mail: MailScenario) -> None:
     standing = await mail.stores.address_book.unblock(mail.org, ANN, "op", "to be sure")
     assert standing.verdict.rule is VerdictRule.UNBLOCKED
 
 
-async def test_concurrent_aggregation_and_changes_lose_nothing(mail: OrganizationMail) -> None:
+async def test_concurrent_aggregation_and_changes_lose_nothing(mail: MailScenario) -> None:
     others = [Address(f"a{number}@example.org", "example.org") for number in range(20)]
     book = mail.stores.address_book
     await mail.record(*(ok(each.text) for each in others))
     await asyncio.gather(
         mail.aggregate(),
         *(book.unblock(mail.org, each, "op", "why") for each in others),
-        *(book.set_domain_blocked(mail.org, "example.org", True, "op", "why") for _ in range(5)),
+        *(book.set_domain_blocked(mail.org, "example.org", True, "op", f"why {number}") for number in range(5)),
     )
     assert (await mail.domain_standing()).success == 20
     assert (await mail.domain_standing()).verdict.rule is VerdictRule.BY_HAND
@@ -112,7 +112,7 @@ async def test_concurrent_aggregation_and_changes_lose_nothing(mail: Organizatio
     assert await mail.stores.mongo["mail_audit"].count_documents({"org": mail.org}) == 25
 
 
-async def test_domain_decision_overrides_rule_until_removed(mail: OrganizationMail) -> None:
+async def test_domain_decision_overrides_rule_until_removed(mail: MailScenario) -> None:
     book = mail.stores.address_book
     await mail.add_events(event("ann@example.org", 550, "5.1.2"), ok("bob@example.org"))
     assert (await mail.domain_standing()).verdict.rule is VerdictRule.DOMAIN_DEAD
@@ -132,7 +132,7 @@ async def test_domain_decision_overrides_rule_until_removed(mail: OrganizationMa
     ).verdict.rule is not VerdictRule.BY_HAND
 
 
-async def test_domain_standings_keep_order(mail: OrganizationMail) -> None:
+async def test_domain_standings_keep_order(mail: MailScenario) -> None:
     failures = [failed_connection(f"a{n}@dead.example", days=n % 3) for n in range(21)]
     await mail.add_events(*failures, ok("ann@fine.example"))
     domains = ["FINE.example", "dead.example", "not a domain", "new.example"]
@@ -142,8 +142,8 @@ async def test_domain_standings_keep_order(mail: OrganizationMail) -> None:
     assert (standings[1].id, standings[1].soft_bounce) == ("dead.example", 21)
 
 
-async def test_book_is_separate_per_organization(mail: OrganizationMail) -> None:
-    other = OrganizationMail(mail.stores, f"{mail.org}-other")
+async def test_book_is_separate_per_organization(mail: MailScenario) -> None:
+    other = MailScenario(mail.stores, f"{mail.org}-other")
     await mail.add_events(hard())
     assert (await other.standing()).verdict.rule is VerdictRule.UNKNOWN_ADDRESS
     assert (await other.domain_standing()).hard_bounce == 0

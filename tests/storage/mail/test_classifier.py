@@ -2,14 +2,14 @@
 
 import pytest
 
-from storage.mail.classifier import NO_CONNECTION, RULES, Outcome, classify
+from storage.mail.classifier import NO_CONNECTION, RULES, DeliveryOutcome, classify
 
 HARD, SOFT, DOMAIN, NOTHING, DELIVERED = (
-    Outcome.HARD,
-    Outcome.SOFT,
-    Outcome.DOMAIN,
-    Outcome.NOTHING,
-    Outcome.DELIVERED,
+    DeliveryOutcome.HARD,
+    DeliveryOutcome.SOFT,
+    DeliveryOutcome.DOMAIN,
+    DeliveryOutcome.NOTHING,
+    DeliveryOutcome.DELIVERED,
 )
 
 
@@ -21,7 +21,7 @@ def test_classify_recipient_or_domain_fault_is_hard(status: str) -> None:
     assert classify(None, status, None).outcome is HARD
 
 
-def test_rules_hold_no_other_hard_code() -> None:
+def test_only_listed_statuses_are_hard_bounces() -> None:
     assert {rule.code for rule in RULES if rule.outcome is HARD} == {
         "5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1", "5.7.13", "5.7.17", "5.7.18",
     }  # fmt: skip
@@ -49,6 +49,7 @@ def test_rules_have_reason_source_and_unique_code() -> None:
         (552, "5.3.0", SOFT),
         (421, None, DOMAIN),
         (421, "4.7.0", DOMAIN),
+        (421, "4.7.1", DOMAIN),
         (None, "4.4.1", DOMAIN),
         (None, "4.4.5", DOMAIN),
         (451, "4.3.0", DOMAIN),
@@ -63,12 +64,13 @@ def test_rules_have_reason_source_and_unique_code() -> None:
         (550, "5.1.7", NOTHING),
         (550, "5.1.8", NOTHING),
         (550, "5.4.4", NOTHING),
+        (550, "4.4.9", NOTHING),
         (550, None, NOTHING),
         (554, None, NOTHING),
         (354, None, NOTHING),
     ],
 )
-def test_classify_answer_gives_outcome(smtp: int | None, status: str | None, outcome: Outcome) -> None:
+def test_classify_answer_gives_outcome(smtp: int | None, status: str | None, outcome: DeliveryOutcome) -> None:
     assert classify(smtp, status, None).outcome is outcome
 
 
@@ -111,7 +113,7 @@ def test_classify_text_without_recipient_fault_counts_nothing(text: str) -> None
     assert classify(550, None, text).outcome is NOTHING
 
 
-def test_classify_text_with_status_or_other_code_is_ignored() -> None:
+def test_classify_ignores_text_if_status_or_code_decides() -> None:
     assert classify(550, "5.7.1", "User unknown").outcome is NOTHING
     assert classify(554, None, "User unknown").outcome is NOTHING
 

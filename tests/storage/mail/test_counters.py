@@ -28,7 +28,7 @@ from storage.mail.ledger import Ledger, ledger_event
 from storage.mail.records import DeliveryEvent, VerdictRule
 from tests.keys import ADDRESS_KEYS
 from tests.storage.mail.events import ANSWERS, event, failed_connection, hard, ok, soft, yesterday_noon
-from tests.storage.mail.model import BookModel, Standing
+from tests.storage.mail.model import AddressBookModel, StandingModel
 
 ADDRESS, DOMAIN = "ann@example.org", "example.org"
 
@@ -55,15 +55,15 @@ class InMemoryBook:
             summarize(document)
         summarize_domain(self.domain)
 
-    def standing(self, address: str = ADDRESS) -> Standing:
+    def standing(self, address: str = ADDRESS) -> StandingModel:
         return _standing(self.addresses[address]["told"], "saw")
 
-    def domain_standing(self) -> Standing:
+    def domain_standing(self) -> StandingModel:
         return _standing(self.domain["told"], "dead")
 
 
-def _standing(summary: Any, blocking_field: str) -> Standing:
-    return Standing(
+def _standing(summary: Any, blocking_field: str) -> StandingModel:
+    return StandingModel(
         summary.get("success", 0), summary.get("soft", 0), summary.get("hard", 0), blocking_field in summary
     )
 
@@ -76,8 +76,8 @@ def book_of(*events: DeliveryEvent) -> InMemoryBook:
 
 
 def verdict_rule(book: InMemoryBook) -> VerdictRule | None:
-    saw = book.addresses[ADDRESS]["told"].get("saw")
-    return VerdictRule(saw[0]) if saw else None
+    reason = book.addresses[ADDRESS]["told"].get("saw")
+    return VerdictRule(reason[0]) if reason else None
 
 
 @st.composite
@@ -100,7 +100,7 @@ def histories(draw: st.DrawFn) -> list[DeliveryEvent]:
 @settings(max_examples=120, deadline=None)
 @given(histories(), st.data())
 def test_counters_any_order_and_batches_equal_model(history: list[DeliveryEvent], data: st.DataObject) -> None:
-    model, book = BookModel(), InMemoryBook()
+    model, book = AddressBookModel(), InMemoryBook()
     model.add_events(history)
     repeated = data.draw(st.permutations(history + data.draw(st.lists(st.sampled_from(history), max_size=10))))
     while repeated:
@@ -114,10 +114,10 @@ def test_counters_any_order_and_batches_equal_model(history: list[DeliveryEvent]
 
 @settings(max_examples=60, deadline=None)
 @given(st.permutations([(m, d, a) for m in range(7) for d in range(3) for a in ("x", "y")]), st.booleans())
-def test_failed_connections_in_any_order_block_domain(
+def test_failed_connections_in_any_order_equal_model(
     order: list[tuple[int, int, str]], same_messages_each_day: bool
 ) -> None:
-    model, book = BookModel(), InMemoryBook()
+    model, book = AddressBookModel(), InMemoryBook()
     failures = [
         failed_connection(
             f"{local_part}@example.org", days=day, message=f"{number if same_messages_each_day else (number, day)}"
@@ -168,12 +168,12 @@ def test_bounces_beyond_limit_become_daily_sums() -> None:
     book.aggregate([])
     assert (len(entry["messages"]), len(entry["hards"])) == (MAX_BOUNCES, MAX_BOUNCES)
     assert [each[1] for each in entry["old_softs"] + entry["old_hards"]] == [3001, 501]
-    assert book.standing() == Standing(0, 3001 + MAX_BOUNCES, MAX_BOUNCES + 501, blocked=True)
+    assert book.standing() == StandingModel(0, 3001 + MAX_BOUNCES, MAX_BOUNCES + 501, blocked=True)
     assert verdict_rule(book) is VerdictRule.HARD_BOUNCED
     book.aggregate([ok(days=4)])
-    assert book.standing() == Standing(1, 3001 + MAX_BOUNCES, 1, blocked=True)
+    assert book.standing() == StandingModel(1, 3001 + MAX_BOUNCES, 1, blocked=True)
     book.aggregate([ok(days=0.05)])
-    assert book.standing() == Standing(2, 0, 0)
+    assert book.standing() == StandingModel(2, 0, 0)
     prune(book.addresses[ADDRESS], epoch_ms(yesterday_noon() + timedelta(days=20)))
     assert "old_softs" not in {name for name, value in entry.items() if value}
 
@@ -181,7 +181,7 @@ def test_bounces_beyond_limit_become_daily_sums() -> None:
 @settings(max_examples=40, deadline=None)
 @given(histories(), st.data())
 def test_daily_sums_in_any_order_keep_verdict(history: list[DeliveryEvent], data: st.DataObject) -> None:
-    model, book = BookModel(), InMemoryBook()
+    model, book = AddressBookModel(), InMemoryBook()
     model.add_events(history)
     order = data.draw(st.permutations(history))
     with pytest.MonkeyPatch.context() as patch:
@@ -205,21 +205,21 @@ def test_daily_sum_keeps_latest_bounce(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_hard_bounce_blocks_until_later_delivery() -> None:
-    assert book_of(hard()).standing() == Standing(0, 0, 1, blocked=True)
-    assert book_of(hard(days=1), ok()).standing() == Standing(1, 0, 0)
-    assert book_of(ok(), hard(days=1)).standing() == Standing(1, 0, 0)
-    assert book_of(ok(days=1), hard()).standing() == Standing(1, 0, 1, blocked=True)
+    assert book_of(hard()).standing() == StandingModel(0, 0, 1, blocked=True)
+    assert book_of(hard(days=1), ok()).standing() == StandingModel(1, 0, 0)
+    assert book_of(ok(), hard(days=1)).standing() == StandingModel(1, 0, 0)
+    assert book_of(ok(days=1), hard()).standing() == StandingModel(1, 0, 1, blocked=True)
 
 
 def test_delivery_clears_older_bounces_only() -> None:
-    assert book_of(hard(days=3), hard(days=1), ok(days=2)).standing() == Standing(1, 0, 1, blocked=True)
+    assert book_of(hard(days=3), hard(days=1), ok(days=2)).standing() == StandingModel(1, 0, 1, blocked=True)
     assert book_of(hard(days=1), ok(days=1)).standing().hard == 1
 
 
 def test_soft_bounce_retries_count_once_per_message_and_day() -> None:
     tries = [soft(message="m", at=yesterday_noon() + timedelta(minutes=each)) for each in range(30)]
-    assert book_of(*tries).standing() == Standing(0, 1, 0)
-    assert book_of(*tries).domain_standing() == Standing(0, 1, 0)
+    assert book_of(*tries).standing() == StandingModel(0, 1, 0)
+    assert book_of(*tries).domain_standing() == StandingModel(0, 1, 0)
 
 
 def test_soft_bounces_block_on_three_distinct_days() -> None:
@@ -233,8 +233,8 @@ def test_soft_bounce_after_delivery_counts_again() -> None:
     morning, noon, evening = (yesterday_noon() + timedelta(hours=each) for each in (-3, 0, 3))
     events = soft(message="m", at=morning), ok(at=noon), soft(message="m", at=evening)
     for order in (events, events[::-1], (events[2], events[0], events[1])):
-        assert book_of(*order).standing() == Standing(1, 1, 0)
-        assert book_of(*order).domain_standing() == Standing(1, 1, 0)
+        assert book_of(*order).standing() == StandingModel(1, 1, 0)
+        assert book_of(*order).domain_standing() == StandingModel(1, 1, 0)
 
 
 def test_complaint_blocks_despite_later_delivery() -> None:
@@ -242,16 +242,16 @@ def test_complaint_blocks_despite_later_delivery() -> None:
 
 
 @pytest.mark.parametrize("answer", [(450, "4.7.1", "greylisted"), (550, "5.7.1", "spam"), (554, None, None)])
-def test_greylisting_policy_and_unlisted_codes_count_nothing(answer: tuple[int, str | None, str | None]) -> None:
+def test_greylisting_spam_and_unlisted_codes_count_nothing(answer: tuple[int, str | None, str | None]) -> None:
     book = book_of(*(event(ADDRESS, *answer, days=day) for day in range(5)))
-    assert book.standing() == Standing()
-    assert book.domain_standing() == Standing()
+    assert book.standing() == StandingModel()
+    assert book.domain_standing() == StandingModel()
 
 
 def test_domain_outcome_counts_for_domain_only() -> None:
     book = book_of(event(ADDRESS, 421), event(ADDRESS, 451, "4.3.0"), failed_connection())
-    assert book.standing() == Standing()
-    assert book.domain_standing() == Standing(0, 3, 0)
+    assert book.standing() == StandingModel()
+    assert book.domain_standing() == StandingModel(0, 3, 0)
 
 
 @pytest.mark.parametrize("status", ["5.1.2", "5.1.10"])
@@ -280,7 +280,7 @@ def test_domain_with_answer_is_not_dead(answer_event: DeliveryEvent) -> None:
 
 @pytest.mark.parametrize("other_server_event", [event(ADDRESS, None, "4.4.7"), event(ADDRESS, complaint=True)])
 @pytest.mark.parametrize("days", [0, 1, -1])
-def test_expiry_and_complaint_show_no_connection(other_server_event: DeliveryEvent, days: int) -> None:
+def test_expiry_and_complaint_are_neither_answer_nor_failure(other_server_event: DeliveryEvent, days: int) -> None:
     other_server_event = replace(other_server_event, at=yesterday_noon() - timedelta(days=days))
     assert book_of(*failed_connections(), other_server_event).domain_standing().blocked
     assert (
@@ -294,25 +294,25 @@ def test_expiry_and_complaint_show_no_connection(other_server_event: DeliveryEve
     assert not book_of(*failed_connections(), event(ADDRESS, 451, "4.4.7")).domain_standing().blocked
 
 
-def test_delivery_before_dead_days_changes_nothing() -> None:
+def test_domain_is_dead_despite_earlier_delivery() -> None:
     assert book_of(*failed_connections(), ok(days=3)).domain_standing().blocked
 
 
-def test_reset_counters_ignores_late_earlier_events() -> None:
+def test_reset_counters_ignores_earlier_events_that_arrive_late() -> None:
     book = book_of(hard(days=2), ok(days=3), soft(days=1, message="m"))
     reset_counters(book.addresses[ADDRESS], epoch_ms(yesterday_noon() - timedelta(days=0.5)))
     book.aggregate([hard(days=1.5), ok(days=0.9), event(complaint=True, days=0.8), soft(days=1, message="m")])
-    assert book.standing() == Standing()
-    assert book.domain_standing() == Standing(2, 1, 2)
+    assert book.standing() == StandingModel()
+    assert book.domain_standing() == StandingModel(2, 1, 2)
     book.aggregate([hard(days=0.2)])
-    assert book.standing() == Standing(0, 0, 1, blocked=True)
+    assert book.standing() == StandingModel(0, 0, 1, blocked=True)
 
 
 def test_summary_combines_sources() -> None:
     book = InMemoryBook()
     book.aggregate([hard(days=2), soft(days=1, message="m")], "one")
     book.aggregate([ok(days=1.5), soft(days=1, message="m")], "other")
-    assert book.standing() == Standing(1, 1, 0)
+    assert book.standing() == StandingModel(1, 1, 0)
 
 
 def test_prune_removes_only_old_cleared_bounces() -> None:
@@ -322,6 +322,6 @@ def test_prune_removes_only_old_cleared_bounces() -> None:
     for each in (book, without_delivery):
         prune(each.addresses[ADDRESS], later)
         summarize(each.addresses[ADDRESS])
-    assert book.standing() == Standing(1, 0, 0)
+    assert book.standing() == StandingModel(1, 0, 0)
     assert book.addresses[ADDRESS]["by"][0]["messages"] == []
-    assert without_delivery.standing() == Standing(0, 1, 1, blocked=True)
+    assert without_delivery.standing() == StandingModel(0, 1, 1, blocked=True)

@@ -9,13 +9,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from storage.errors import BadUserInput
+from storage.identity.audit import AuditFilter
 from storage.ids import new_id
 from storage.mail.imports import BookImporter, LegacyBookRow
 from storage.stores import Stores
 from tests.keys import ADDRESS_KEYS
 from tests.storage.mail.events import any_events, hard, ok, soft
-from tests.storage.mail.model import BookModel
-from tests.storage.mail.organization_mail import OrganizationMail
+from tests.storage.mail.model import AddressBookModel
+from tests.storage.mail.scenario import MailScenario
 
 pytestmark = pytest.mark.anyio
 
@@ -25,7 +26,7 @@ def importer(mail_stores: Stores) -> BookImporter:
     return BookImporter(mail_stores.mongo, ADDRESS_KEYS)
 
 
-async def book_documents(mail: OrganizationMail) -> dict[str, list[str]]:
+async def book_documents(mail: MailScenario) -> dict[str, list[str]]:
     """Returns all documents of an organization's book, comparable with another organization's."""
     documents = {}
     for name in ("mail_addresses", "mail_domains", "mail_days", "mail_sources"):
@@ -44,12 +45,12 @@ def _plain(value: Any, org: str) -> Any:
     return "" if value == org else str(value).replace(org, "")
 
 
-async def test_imported_bounces_count_until_later_delivery(mail: OrganizationMail, importer: BookImporter) -> None:
+async def test_imported_bounces_count_until_later_delivery(mail: MailScenario, importer: BookImporter) -> None:
     await importer.add(mail.org, "mysql", [LegacyBookRow("Ann@example.org", 5, 2, 1)])
     assert await importer.sources(mail.org) == ["mysql"]
     standing = await mail.standing()
     assert (standing.success, standing.soft_bounce, standing.hard_bounce, standing.blocked) == (5, 2, 1, True)
-    assert "an imported hard bounce" in standing.verdict.detail
+    assert "The imported book has a hard bounce at" in standing.verdict.detail
     domain = await mail.domain_standing()
     assert (domain.success, domain.soft_bounce, domain.hard_bounce) == (5, 2, 1)
     await mail.add_events(ok(days=1))
@@ -59,7 +60,7 @@ async def test_imported_bounces_count_until_later_delivery(mail: OrganizationMai
     assert (standing.success, standing.soft_bounce, standing.hard_bounce, standing.blocked) == (7, 0, 0, False)
 
 
-async def test_later_import_replaces_earlier_rows(mail: OrganizationMail, importer: BookImporter) -> None:
+async def test_later_import_replaces_earlier_rows(mail: MailScenario, importer: BookImporter) -> None:
     await importer.add(mail.org, "one", [LegacyBookRow("ann@example.org", 5, 2, 1)])
     for source in ("one", "other"):
         await importer.add(mail.org, source, [LegacyBookRow("ann@example.org", 1, 0, 0)])
@@ -68,9 +69,7 @@ async def test_later_import_replaces_earlier_rows(mail: OrganizationMail, import
         assert (domain.success, domain.soft_bounce, domain.hard_bounce) == (1, 0, 0)
 
 
-async def test_rebuild_without_later_import_restores_earlier_rows(
-    mail: OrganizationMail, importer: BookImporter
-) -> None:
+async def test_rebuild_without_later_import_restores_earlier_rows(mail: MailScenario, importer: BookImporter) -> None:
     await importer.add(mail.org, "one", [LegacyBookRow("ann@example.org", 5, 2, 1)])
     documents_before = await book_documents(mail)
     later = [LegacyBookRow("ann@example.org", 1, 0, 0), LegacyBookRow("b@c.example", 1, 1, 1)]
@@ -81,7 +80,7 @@ async def test_rebuild_without_later_import_restores_earlier_rows(
     assert await book_documents(mail) == {name: [] for name in documents_before}
 
 
-async def test_import_invalid_address_is_rejected(mail: OrganizationMail, importer: BookImporter) -> None:
+async def test_import_invalid_address_is_rejected(mail: MailScenario, importer: BookImporter) -> None:
     with pytest.raises(BadUserInput):
         await importer.add(mail.org, "one", [LegacyBookRow("a@b.example", 1, 0, 0), LegacyBookRow("nobody", 1, 0, 0)])
     assert (await mail.standing("a@b.example")).success == 0
@@ -90,7 +89,7 @@ async def test_import_invalid_address_is_rejected(mail: OrganizationMail, import
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 10**6))
 async def test_rebuild_without_source_equals_book_without_it(mail_stores: Stores, seed: int) -> None:
-    with_source, without_source = OrganizationMail(mail_stores, new_id()), OrganizationMail(mail_stores, new_id())
+    with_source, without_source = MailScenario(mail_stores, new_id()), MailScenario(mail_stores, new_id())
     importer, rng = BookImporter(mail_stores.mongo, ADDRESS_KEYS), random.Random(seed)
     events = list(any_events(rng, 120, addresses=8))
     removed_events = [each for each in events if rng.random() < 0.4]
@@ -107,19 +106,19 @@ async def test_rebuild_without_source_equals_book_without_it(mail_stores: Stores
     await without_source.add_events(*kept_events)
     assert await with_source.aggregate() == 0
     assert await book_documents(with_source) == await book_documents(without_source)
-    model = BookModel()
+    model = AddressBookModel()
     model.add_events(kept_events)
     await with_source.assert_equals(model)
 
 
-async def test_event_ids_of_removed_source_are_accepted_again(mail: OrganizationMail, importer: BookImporter) -> None:
+async def test_event_ids_of_removed_source_are_accepted_again(mail: MailScenario, importer: BookImporter) -> None:
     event = hard()
     await mail.add_events(event, source="broken")
     await importer.rebuild(mail.org, "broken", lambda _: None)
     assert (await mail.record(event, source="mended")).accepted == 1
 
 
-async def test_rebuild_during_aggregation_removes_source(mail: OrganizationMail, importer: BookImporter) -> None:
+async def test_rebuild_during_aggregation_removes_source(mail: MailScenario, importer: BookImporter) -> None:
     for day in range(5):
         await mail.record(*(soft(f"a{n}@example.org", days=day) for n in range(40)), source="broken")
         await mail.record(*(ok(f"a{n}@example.org", days=day) for n in range(40)))
@@ -131,7 +130,7 @@ async def test_rebuild_during_aggregation_removes_source(mail: OrganizationMail,
     assert (await mail.domain_standing()).soft_bounce == 0
 
 
-async def test_rebuild_keeps_operator_decisions(mail: OrganizationMail, importer: BookImporter) -> None:
+async def test_rebuild_keeps_operator_decisions(mail: MailScenario, importer: BookImporter) -> None:
     await mail.add_events(hard(), source="broken")
     await mail.stores.address_book.set_domain_blocked(mail.org, "example.org", True, "op", "why")
     await importer.rebuild(mail.org, "broken", lambda _: None)
@@ -139,8 +138,8 @@ async def test_rebuild_keeps_operator_decisions(mail: OrganizationMail, importer
     assert await importer.sources(mail.org) == []
 
 
-async def test_rebuild_changes_no_other_organization(mail: OrganizationMail, importer: BookImporter) -> None:
-    other = OrganizationMail(mail.stores, new_id())
+async def test_rebuild_changes_no_other_organization(mail: MailScenario, importer: BookImporter) -> None:
+    other = MailScenario(mail.stores, new_id())
     rows = [LegacyBookRow("old@example.org", 5, 2, 1)]
     for each in (mail, other):
         await each.add_events(hard(), ok("bob@other.example"), source="broken")
@@ -155,5 +154,23 @@ async def test_rebuild_changes_no_other_organization(mail: OrganizationMail, imp
     assert (await book_documents(mail), await ledger_event_count(mail)) == ({name: [] for name in documents_before}, 0)
 
 
-async def ledger_event_count(mail: OrganizationMail) -> int:
+async def test_removal_of_source_leaves_one_audit_entry(mail: MailScenario, importer: BookImporter) -> None:
+    await mail.add_events(hard(), source="broken")
+    await importer.rebuild(mail.org, None, lambda _: None)
+
+    def interrupt(_: int) -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        await importer.rebuild(mail.org, "broken", interrupt)
+    for _ in range(2):
+        await importer.rebuild(mail.org, "broken", lambda _: None)
+    entries = await mail.stores.audit.list_entries(mail.org, AuditFilter(), None, 50)
+    assert [(each.action.name, each.target_id, each.actor_id) for each in entries] == [
+        ("MAIL_SOURCE_REMOVED", "broken", "command-line")
+    ]
+    assert await importer.sources(mail.org) == []
+
+
+async def ledger_event_count(mail: MailScenario) -> int:
     return await mail.stores.mongo["mail_ledger"].count_documents({"org": mail.org})

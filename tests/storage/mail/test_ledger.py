@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-from storage.indexes import LEDGER_KEPT_S
+from storage.indexes.lifetimes import LEDGER_KEPT_S
 from storage.mail.addresses import normalize
 from storage.mail.ledger import MAX_AGE, PARTITIONS, partition
 from storage.mail.records import DeliveryEvent, RecordDeliveriesResult
 from tests.storage.mail.events import event, hard, ok, soft
-from tests.storage.mail.organization_mail import OrganizationMail
+from tests.storage.mail.scenario import MailScenario
 
 pytestmark = pytest.mark.anyio
 
 
-async def record(mail: OrganizationMail, *events: DeliveryEvent) -> RecordDeliveriesResult:
+async def record(mail: MailScenario, *events: DeliveryEvent) -> RecordDeliveriesResult:
     return await mail.stores.ledger.record(mail.org, "mta", events)
 
 
-async def test_repeated_event_is_duplicate(mail: OrganizationMail) -> None:
+async def test_repeated_event_is_duplicate(mail: MailScenario) -> None:
     one, other = hard(), ok()
     result = await record(mail, one, one, other)
     assert (result.accepted, result.duplicates) == (2, 1)
@@ -31,15 +31,15 @@ async def test_repeated_event_is_duplicate(mail: OrganizationMail) -> None:
     assert (await mail.standing()).hard_bounce == 1
 
 
-async def test_concurrent_records_of_same_events_count_once(mail: OrganizationMail) -> None:
+async def test_concurrent_records_of_same_events_count_once(mail: MailScenario) -> None:
     events = [ok() for _ in range(50)]
     results = await asyncio.gather(*(record(mail, *events) for _ in range(10)))
     assert sum(each.accepted for each in results) == 50
     assert sum(each.duplicates for each in results) == 450
 
 
-async def test_event_id_is_unique_per_organization(mail: OrganizationMail) -> None:
-    other = OrganizationMail(mail.stores, f"{mail.org}-other")
+async def test_event_id_is_unique_per_organization(mail: MailScenario) -> None:
+    other = MailScenario(mail.stores, f"{mail.org}-other")
     assert (await record(mail, hard(id_="same"))).accepted == 1
     assert (await record(other, hard(id_="same"))).accepted == 1
 
@@ -60,7 +60,7 @@ async def test_event_id_is_unique_per_organization(mail: OrganizationMail) -> No
     ],
 )
 async def test_invalid_event_is_rejected_and_others_accepted(
-    mail: OrganizationMail, change: dict[str, Any], message: str
+    mail: MailScenario, change: dict[str, Any], message: str
 ) -> None:
     invalid_event = replace(hard(id_="bad"), **change)
     result = await record(mail, ok(), invalid_event, ok())
@@ -70,7 +70,7 @@ async def test_invalid_event_is_rejected_and_others_accepted(
     assert message in rejected.message
 
 
-async def test_ledger_outlives_accepted_age(mail: OrganizationMail) -> None:
+async def test_events_are_kept_longer_than_they_are_accepted(mail: MailScenario) -> None:
     now = await mail.stores.mongo.now()
     result = await record(
         mail, ok(at=now - MAX_AGE + timedelta(minutes=1)), ok(at=now - MAX_AGE - timedelta(minutes=1))
@@ -82,7 +82,7 @@ async def test_ledger_outlives_accepted_age(mail: OrganizationMail) -> None:
     assert timedelta(seconds=LEDGER_KEPT_S) > MAX_AGE
 
 
-async def test_ledger_deletes_aggregated_events_only(mail: OrganizationMail) -> None:
+async def test_event_expires_only_after_aggregation(mail: MailScenario) -> None:
     await record(mail, ok())
     rows = mail.stores.mongo["mail_ledger"]
     row = await rows.find_one({"org": mail.org})
@@ -95,7 +95,7 @@ async def test_ledger_deletes_aggregated_events_only(mail: OrganizationMail) -> 
     assert abs(row["folded_at"] - await mail.stores.mongo.now()) < timedelta(minutes=1)
 
 
-async def test_no_collection_stores_plain_address(mail: OrganizationMail) -> None:
+async def test_no_collection_stores_plain_address(mail: MailScenario) -> None:
     secret = "canary.person@example.org"
     bounce = event(secret, 550, "5.1.1", f"<{secret}> unknown", id_=f"id-{secret}", message=f"message-{secret}")
     await mail.add_events(bounce, soft(secret, message=secret))

@@ -1,4 +1,4 @@
-"""Lookups beyond the limits are refused at once, and admitted lookups are served."""
+"""Lookups are refused at once if too many wait, and later if they wait too long. Admitted lookups are served."""
 
 import asyncio
 

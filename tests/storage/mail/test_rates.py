@@ -7,12 +7,12 @@ import pytest
 from storage.mail.rates import day_of
 from storage.mail.records import BounceRate, DeliveryEvent
 from tests.storage.mail.events import event, hard, ok, soft, yesterday_noon
-from tests.storage.mail.organization_mail import OrganizationMail
+from tests.storage.mail.scenario import MailScenario
 
 pytestmark = pytest.mark.anyio
 
 
-async def daily_counts(mail: OrganizationMail, domain: str | None = None) -> list[tuple[int, int]]:
+async def daily_counts(mail: MailScenario, domain: str | None = None) -> list[tuple[int, int]]:
     """Returns how many messages were sent and bounced on each of three days, the last of which is yesterday."""
     last_day = day_of(yesterday_noon())
     rates = await mail.stores.bounce_rates.between(mail.org, domain, last_day - 2, last_day)
@@ -22,7 +22,7 @@ async def daily_counts(mail: OrganizationMail, domain: str | None = None) -> lis
     return [(each.sent, each.bounced) for each in rates]
 
 
-async def test_rates_count_messages_with_outcome_of_day(mail: OrganizationMail) -> None:
+async def test_rates_count_delivered_and_bounced_messages_by_day(mail: MailScenario) -> None:
     await mail.add_events(
         *(ok(f"a{n}@example.org") for n in range(7)),
         hard("b@example.org"),
@@ -38,13 +38,13 @@ async def test_rates_count_messages_with_outcome_of_day(mail: OrganizationMail) 
     assert await daily_counts(mail, "new.example") == [(0, 0), (0, 0), (0, 0)]
 
 
-async def test_rates_count_no_event_of_another_organization(mail: OrganizationMail) -> None:
-    await OrganizationMail(mail.stores, f"{mail.org}x").add_events(ok(), hard("b@example.org"))
+async def test_rates_count_no_event_of_another_organization(mail: MailScenario) -> None:
+    await MailScenario(mail.stores, f"{mail.org}x").add_events(ok(), hard("b@example.org"))
     for domain in (None, "example.org"):
         assert await daily_counts(mail, domain) == [(0, 0)] * 3
 
 
-async def test_rates_of_day_by_organization(mail: OrganizationMail) -> None:
+async def test_rates_of_day_by_organization(mail: MailScenario) -> None:
     await mail.add_events(ok(), hard("b@example.org"))
     day = day_of(yesterday_noon())
     rate = (await mail.stores.bounce_rates.of_day(day))[mail.org]
@@ -52,13 +52,13 @@ async def test_rates_of_day_by_organization(mail: OrganizationMail) -> None:
     assert await mail.stores.bounce_rates.of_day(day - 300) == {}
 
 
-async def test_worst_domains_have_most_bounces(mail: OrganizationMail) -> None:
+async def test_worst_domains_have_most_bounces(mail: MailScenario) -> None:
     await mail.add_events(hard("a@one.example"), hard("b@two.example"), hard("c@two.example"), ok("d@three.example"))
     worst = await mail.stores.bounce_rates.worst_domains(mail.org, day_of(yesterday_noon()))
     assert [(each.domain, each.sent, each.bounced) for each in worst] == [("two.example", 2, 2), ("one.example", 1, 1)]
 
 
-async def test_highest_rates_need_enough_mail(mail: OrganizationMail) -> None:
+async def test_highest_rates_need_enough_mail(mail: MailScenario) -> None:
     def mail_to(domain: str, delivered: int, bounced: int, days: float = 0) -> list[DeliveryEvent]:
         events = [ok] * delivered + [hard] * bounced
         return [event(f"a{n}@{domain}", days=days) for n, event in enumerate(events)]

@@ -1,19 +1,23 @@
-"""A report is claimed by one worker at a time. After the claim expires, another worker can claim it."""
+"""Claims of mail summaries and alarms.
+
+A report is claimed by one worker at a time. If the claim expires before the report was sent, another worker can claim
+it. A sent report can't be claimed.
+"""
 
 import asyncio
 
 import pytest
 
-from storage.mail.reports import ReportStore
-from tests.storage.mail.organization_mail import OrganizationMail
+from storage.mail.reports import MailReportClaims
+from tests.storage.mail.scenario import MailScenario
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_report_is_claimed_by_one_worker_until_sent(
-    mail: OrganizationMail, monkeypatch: pytest.MonkeyPatch
+async def test_report_is_claimed_by_one_worker_and_sent_once(
+    mail: MailScenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = ReportStore(mail.stores.mongo)
+    store = MailReportClaims(mail.stores.mongo)
     assert sum(await asyncio.gather(*(store.claim(mail.org, 1, "alarm") for _ in range(10)))) == 1
     assert await store.claim(mail.org, 2, "alarm")
     assert await store.claim(mail.org, 1, "summary")

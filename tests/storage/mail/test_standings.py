@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from storage.mail.records import VerdictRule
+from storage.mail.records import IMPORTED_HARD_BOUNCE, VerdictRule
 from storage.mail.standings import address_standing, domain_standing
 
 AT = 1_763_640_000_000  # 2025-11-20 12:00 UTC
@@ -33,6 +33,10 @@ DEAD = {"dead": [AT, "550 5.1.2", 0, 0]}
             (True, "HARD_BOUNCED", "Bounced with 550 5.1.1 (no such mailbox) at 2025-11-20 12:00 UTC."),
         ),
         (
+            {"saw": ["HARD_BOUNCED", AT, IMPORTED_HARD_BOUNCE, 0]},
+            (True, "HARD_BOUNCED", "The imported book has a hard bounce at 2025-11-20 12:00 UTC."),
+        ),
+        (
             {"saw": ["SOFT_BOUNCED_REPEATEDLY", AT, "552", 3]},
             (
                 True,
@@ -51,7 +55,7 @@ def test_standing_of_address_gives_verdict(summary_fields: Any, expected: tuple[
     assert verdict(**summary_fields) == expected
 
 
-def test_dead_domain_blocks_after_own_verdict() -> None:
+def test_own_verdict_takes_precedence_over_dead_domain() -> None:
     assert verdict(DEAD)[:2] == (True, "DOMAIN_DEAD")
     assert "550 5.1.2 (no such domain)" in verdict(DEAD)[2]
     assert verdict(DEAD, saw=["HARD_BOUNCED", AT, "550 5.1.1", 0])[1] == "HARD_BOUNCED"
@@ -70,7 +74,7 @@ def test_operator_decision_overrides_rule() -> None:
 
 def test_unreachable_domain_detail_gives_days_and_messages() -> None:
     standing = domain_standing("example.org", {**DEAD, "dead": [AT, "", 3, 20]})
-    assert (
-        standing.verdict.detail
-        == "No connection on the last 3 days of mail, until 2025-11-20, for 20 messages or more."
+    assert standing.verdict.detail == (
+        "All connections failed on the last 3 days with connection attempts (the latest was 2025-11-20), for at least "
+        "20 messages."
     )

@@ -52,6 +52,17 @@ async def test_concurrent_lookups_share_one_query_of_distinct_keys() -> None:
     assert [sorted(query) for query in squares.queries] == [[2, 3, 4]]
 
 
+async def test_result_of_a_shared_lookup_has_own_keys_only() -> None:
+    squares = SquareLoader()
+    loader = BatchLoader(squares.load)
+    assert await asyncio.gather(loader.find([2, 3]), loader.find([2, 4]), loader.find([])) == [
+        {2: 4},
+        {2: 4, 4: 16},
+        {},
+    ]
+    assert len(squares.queries) == 1
+
+
 async def test_later_lookup_reads_again() -> None:
     squares = SquareLoader()
     loader = BatchLoader(squares.load)
@@ -146,7 +157,7 @@ async def test_long_ids_do_not_affect_other_callers(shared_stores: Stores, is_pa
     assert all(each is None or isinstance(each, NotFound) for each in missing)
 
 
-async def test_lookups_over_the_number_of_waiting_keys_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lookups_over_the_limit_of_waiting_keys_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storage.mongo.batch_loader, "MAX_WAITING_KEYS", 3)
     squares = SlowSquareLoader()
     loader = BatchLoader(squares.load)

@@ -6,7 +6,7 @@ import pytest
 from pymongo import DeleteOne, InsertOne, ReadPreference
 
 from storage.ids import new_id
-from storage.mongo import Document, Mongo, Session, older_than
+from storage.mongo import Document, Mongo, Session, due_filter, older_than
 from storage.stores import Stores
 
 pytestmark = pytest.mark.anyio
@@ -60,7 +60,7 @@ async def test_find_in_transaction_spans_several_answers(mongo: Mongo, things: s
     await mongo.transact(work)
 
 
-async def test_find_one_and_update_without_match_is_none_or_upsert(mongo: Mongo, things: str) -> None:
+async def test_find_one_and_update_without_match_is_none_unless_upsert(mongo: Mongo, things: str) -> None:
     async def work(session: Session) -> None:
         assert await mongo.find_one_and_update(things, {"_id": "x"}, {"$set": {"n": 1}}, session) is None
         upserted = await mongo.find_one_and_update(things, {"_id": "x"}, [{"$set": {"n": 2}}], session, upsert=True)
@@ -91,3 +91,8 @@ async def test_older_than_uses_the_database_clock(mongo: Mongo, things: str, age
     at = [{"$set": {"at": {"$subtract": ["$$NOW", age_s * 1000]}}}]
     await mongo[things].update_one({"_id": "counter"}, at)
     assert await mongo[things].count_documents({"_id": "counter", **older_than("at", 60)}) == count
+
+
+async def test_document_of_this_millisecond_is_already_due(mongo: Mongo, things: str) -> None:
+    pipeline: list[Document] = [{"$set": {"due": "$$NOW"}}, {"$match": due_filter("due")}]
+    assert len(await mongo.aggregate(things, pipeline)) == 1

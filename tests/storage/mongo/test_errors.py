@@ -31,6 +31,7 @@ INTERRUPTED = {"code": 11602, "errmsg": "operation was interrupted"}
         ExecutionTimeout("late", 50),
         WriteConcernError("operation was interrupted", 11602),
         BulkWriteError({"writeErrors": [{"code": 11000}], "writeConcernErrors": [INTERRUPTED]}),
+        BulkWriteError({"writeErrors": [{"code": 189}, {"code": 11000}]}),
     ],
     ids=repr,
 )
@@ -47,6 +48,8 @@ def test_outage_is_unavailable(error: PyMongoError) -> None:
         ValueError(),
         DuplicateKeyError("twice", 11000),
         BulkWriteError({"writeErrors": [{"code": 2}], "writeConcernErrors": [INTERRUPTED]}),
+        BulkWriteError({"writeErrors": [{"code": 2}, {"code": 189}]}),
+        BulkWriteError({"writeErrors": [{"code": 11000}], "writeConcernErrors": []}),
     ],
     ids=repr,
 )

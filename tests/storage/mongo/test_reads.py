@@ -5,12 +5,12 @@ Some tests concern the private names of PyMongo that storage/mongo/reads.py uses
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pymongo import AsyncMongoClient, _csot, helpers_shared, message, monitoring
+from pymongo import AsyncMongoClient, _csot, helpers_shared, message
 from pymongo.asynchronous.pool import AsyncConnection
 from pymongo.errors import AutoReconnect, NetworkTimeout, OperationFailure
 from pymongo.network_layer import AsyncNetworkingInterface, PyMongoProtocol
@@ -22,13 +22,12 @@ from storage.mongo.reads import SingleRoundTripReads
 from storage.stores import Stores
 from tests.replica_set import replica_set
 from tests.storage.faults import failpoint, sigstopped
+from tests.storage.mongo.command_recorder import CommandNameRecorder
+from tests.unclosed_sockets import may_leave_sockets
 
 pytestmark = pytest.mark.anyio
 
 LARGE_TEXT = "x" * 1_000_000
-
-ignore_unclosed_sockets = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
-"""If a connection is cancelled while it opens, PyMongo Async leaves its socket to the garbage collector."""
 
 PRIVATE_NAMES: list[tuple[Callable[..., Any], list[str]]] = [
     (AsyncMongoClient._get_topology, ["self"]),
@@ -46,20 +45,6 @@ PRIVATE_NAMES: list[tuple[Callable[..., Any], list[str]]] = [
 ]
 
 
-class CommandNameRecorder(monitoring.CommandListener):
-    """The names of the commands that drivers send. Single-round-trip reads are not monitored."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-
-    def started(self, event: monitoring.CommandStartedEvent) -> None:
-        self.names.append(event.command_name)
-
-    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None: ...
-
-    def failed(self, event: monitoring.CommandFailedEvent) -> None: ...
-
-
 @pytest.fixture
 def mongo(own_stores: Stores) -> Mongo:
     return own_stores.mongo
@@ -71,15 +56,6 @@ async def things(mongo: Mongo) -> str:
     name = f"things_{new_id()}"
     await mongo[name].insert_many([{"_id": n, "n": n, "word": f"word {n}"} for n in range(10)])
     return name
-
-
-@pytest.fixture
-def command_recorder() -> Iterator[CommandNameRecorder]:
-    """The commands of all clients that the test opens."""
-    listener = CommandNameRecorder()
-    monitoring.register(listener)
-    yield listener
-    monitoring._LISTENERS.command_listeners.remove(listener)
 
 
 @pytest.fixture
@@ -146,7 +122,7 @@ async def test_find_raises_the_drivers_error_for_a_lasting_fault(mongo: Mongo, o
     assert len(await mongo.find(things, {})) == 10
 
 
-@ignore_unclosed_sockets
+@may_leave_sockets
 @pytest.mark.parametrize("iterations", range(12))
 async def test_cancelled_find_leaves_no_answer_to_others(mongo: Mongo, things: str, iterations: int) -> None:
     for _ in range(20):
@@ -171,7 +147,7 @@ async def test_find_continues_on_each_new_primary(tmp_path: Path, mongo_driver: 
         await mongo.close()
 
 
-@ignore_unclosed_sockets
+@may_leave_sockets
 async def test_cancelled_reads_return_their_connections(own_mongod: Mongod, mongo: Mongo, things: str) -> None:
     """A connection that a cancelled read did not return would be missing from a pool of two."""
     client = connect(f"{own_mongod.uri}&maxPoolSize=2", mongo.database.name, "pymongo")

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
-from pymongo import MongoClient, monitoring
+from pymongo import MongoClient
 from pymongo.database import Database
 from pymongo.errors import ExecutionTimeout
 
@@ -13,6 +13,7 @@ from storage.ids import new_id
 from storage.mongo import Document, Driver, Mongo, connect, unavailable
 from storage.mongo.distinct import distinct_values
 from storage.mongo.time_limits import MAX_TIME_MS
+from tests.storage.mongo.command_recorder import CommandNameRecorder
 from tests.unlimited_reads import check_reads, record_unlimited_reads
 
 pytestmark = pytest.mark.anyio
@@ -31,29 +32,6 @@ READS: dict[str, Callable[[Mongo], Awaitable[Any]]] = {
     "Mongo.aggregate": lambda mongo: mongo.aggregate(THINGS, [{"$match": {}}]),
     "distinct_values": lambda mongo: distinct_values(mongo, THINGS, "n", {}),
 }
-
-
-class CommandNameRecorder(monitoring.CommandListener):
-    """The names of the commands that a client sends through the driver's public API."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-
-    def started(self, event: monitoring.CommandStartedEvent) -> None:
-        self.names.append(event.command_name)
-
-    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None: ...
-
-    def failed(self, event: monitoring.CommandFailedEvent) -> None: ...
-
-
-@pytest.fixture
-def command_recorder() -> Iterator[CommandNameRecorder]:
-    """The commands of all clients that the test opens."""
-    listener = CommandNameRecorder()
-    monitoring.register(listener)
-    yield listener
-    monitoring._LISTENERS.command_listeners.remove(listener)
 
 
 @pytest.fixture

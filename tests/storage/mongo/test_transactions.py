@@ -20,6 +20,7 @@ from storage.mongo.transactions import MAX_DUPLICATES
 from storage.stores import Stores
 from tests.replica_set import replica_set
 from tests.storage.faults import failpoint, sigstopped
+from tests.unclosed_sockets import may_leave_sockets
 
 pytestmark = pytest.mark.anyio
 
@@ -31,10 +32,7 @@ CANCELLATION_POINTS = 60
 The last cancellations come after the end of their transactions.
 """
 
-ignore_unclosed_sockets = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
-"""PyMongo Async leaves the socket of a connection that is cancelled while it opens to the garbage collector."""
-
-Work = Callable[[Session], Awaitable[None]]
+TransactionWork = Callable[[Session], Awaitable[None]]
 Client = AsyncMongoClient[Document]
 
 
@@ -62,7 +60,7 @@ async def counter_value(mongo: Mongo, things: str) -> int:
     return -1 if document is None else int(document["n"])
 
 
-def increment(mongo: Mongo, things: str) -> Work:
+def increment(mongo: Mongo, things: str) -> TransactionWork:
     """Returns work that reads the counter, then writes it. Concurrent increments without transactions would be lost."""
 
     async def work(session: Session) -> None:
@@ -74,7 +72,7 @@ def increment(mongo: Mongo, things: str) -> Work:
     return work
 
 
-def add_numbered(mongo: Mongo, things: str) -> Work:
+def add_numbered(mongo: Mongo, things: str) -> TransactionWork:
     """Returns work that increments the counter, then inserts a document with the counter's value as _id."""
 
     async def work(session: Session) -> None:
@@ -133,7 +131,7 @@ async def test_cancelled_work_leaves_no_write_and_no_lock(mongo: Mongo, things: 
     assert await counter_value(mongo, things) == 1
 
 
-@ignore_unclosed_sockets
+@may_leave_sockets
 @pytest.mark.usefixtures("keep_orphans")
 async def test_cancellation_at_any_moment_raises_cancelled_error(mongo: Mongo, things: str) -> None:
     """With Motor, a cancelled commit continues in a thread and can no longer be aborted."""
@@ -146,7 +144,7 @@ async def test_cancellation_at_any_moment_raises_cancelled_error(mongo: Mongo, t
     await mongo.transact(increment(mongo, things), deadline_s=RELEASE_DEADLINE_S)
 
 
-@ignore_unclosed_sockets
+@may_leave_sockets
 async def test_cancellation_at_any_iteration_commits_all_or_nothing(
     own_mongod: Mongod, mongo: Mongo, things: str, mongo_driver: Driver
 ) -> None:
@@ -164,6 +162,7 @@ async def test_cancellation_at_any_iteration_commits_all_or_nothing(
     await inserted_ids(mongo, things)
 
 
+@may_leave_sockets
 @pytest.mark.parametrize("command", ["findAndModify", "insert", "commitTransaction"])
 async def test_cancellation_during_a_command_commits_all_or_nothing(
     own_mongod: Mongod, mongo: Mongo, things: str, command: str
@@ -173,12 +172,18 @@ async def test_cancellation_during_a_command_commits_all_or_nothing(
         task = asyncio.create_task(mongo.transact(add_numbered(mongo, things)))
         await asyncio.sleep(0.1)
         task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        (outcome,) = await asyncio.gather(task, return_exceptions=True)
         await asyncio.sleep(0.4)
     await mongo.transact(add_numbered(mongo, things), deadline_s=RELEASE_DEADLINE_S)
-    assert len(await inserted_ids(mongo, things)) in ((2, 3) if command == "commitTransaction" else (2,))
+    count = len(await inserted_ids(mongo, things))
+    if outcome is None:  # A busy machine was too late to cancel.
+        assert count == 3
+    else:
+        assert isinstance(outcome, asyncio.CancelledError)
+        assert count in ((2, 3) if command == "commitTransaction" else (2,))
 
 
+@may_leave_sockets
 @pytest.mark.parametrize("command", ["insert", "delete"])
 @pytest.mark.parametrize("blocked_ms", [300, 1500])
 async def test_cancellation_during_mixed_writes_leaves_nothing(
@@ -192,10 +197,12 @@ async def test_cancellation_during_mixed_writes_leaves_nothing(
         task = asyncio.create_task(mongo.transact(lambda session: mongo.write(things, writes, session)))
         await asyncio.sleep(0.1)
         task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        (outcome,) = await asyncio.gather(task, return_exceptions=True)
         await asyncio.sleep(blocked_ms / 1000)
     await mongo.transact(increment(mongo, things), deadline_s=RELEASE_DEADLINE_S)
-    assert await mongo[things].count_documents({}) == 1
+    # Without an outcome, a busy machine was too late to cancel: all four inserts are stored.
+    assert await mongo[things].count_documents({}) == (5 if outcome is None else 1)
+    assert outcome is None or isinstance(outcome, asyncio.CancelledError)
 
 
 async def test_command_that_outlives_its_transaction_writes_nothing(
@@ -262,7 +269,7 @@ async def test_transaction_of_killed_process_does_not_block(own_mongod: Mongod, 
     assert await counter_value(mongo, things) == 1
 
 
-async def test_write_past_a_stopped_process_succeeds(own_mongod: Mongod, mongo: Mongo, things: str) -> None:
+async def test_write_past_orphans_ends_a_stopped_transaction(own_mongod: Mongod, mongo: Mongo, things: str) -> None:
     """The transaction of the stopped process is ended at its deadline."""
     with locking_process(own_mongod.uri, mongo, things) as process, sigstopped(process.pid):
         await mongo.write_past_orphans(lambda: mongo[things].update_one({"_id": "counter"}, {"$set": {"n": 7}}))
@@ -318,7 +325,7 @@ async def test_slow_server_is_unavailable_after_the_deadline(own_mongod: Mongod,
 
 
 @pytest.mark.parametrize("command", ["findAndModify", "insert", "commitTransaction"])
-async def test_connection_closed_during_a_command_is_repeated(
+async def test_transaction_is_repeated_after_connection_closes(
     own_mongod: Mongod, mongo: Mongo, things: str, command: str
 ) -> None:
     async with failpoint(own_mongod.uri, command, times=1, closeConnection=True):

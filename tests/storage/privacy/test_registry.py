@@ -5,16 +5,17 @@ from typing import Any
 
 import pytest
 
-from storage.identity.privacy_rules import Erasure, Person, batches
+from storage.identity.privacy_rules import ErasureMethod, read_batches
+from storage.ids import UserKey
 from storage.indexes import INDEXES
 from storage.privacy.registry import PERSONAL_DATA, REDIS_DATA
-from storage.redis.keys import Keys
+from storage.redis.keys import RedisKeys
 from storage.stores import Stores
 from tests.retention import collection_retentions
 
 pytestmark = pytest.mark.anyio
 
-ANN = Person("acme", "ann")
+ANN = UserKey("acme", "ann")
 SELECTIONS = [
     (entry.collection, selection)
     for entry in PERSONAL_DATA.values()
@@ -38,13 +39,13 @@ def test_every_collection_has_a_documented_lifetime() -> None:
 
 
 def test_every_redis_key_has_an_entry() -> None:
-    methods = {name for name, value in vars(Keys).items() if isfunction(value) and not name.startswith("_")}
+    methods = {name for name, value in vars(RedisKeys).items() if isfunction(value) and not name.startswith("_")}
     assert methods == REDIS_DATA.keys(), "Add what the key holds about people to storage/privacy/registry.py."
 
 
 def test_emptied_documents_name_their_new_values() -> None:
     rules = [rule for entry in PERSONAL_DATA.values() for rule in entry.rules]
-    assert all((rule.erasure is Erasure.EMPTY) == bool(rule.emptied) for rule in rules)
+    assert all((rule.erasure is ErasureMethod.EMPTY) == bool(rule.new_values) for rule in rules)
 
 
 async def test_indexes_find_the_documents_of_a_person(shared_stores: Stores) -> None:
@@ -66,6 +67,6 @@ async def test_batches_leave_out_other_organizations(shared_stores: Stores) -> N
     marks: list[Any] = [{"_id": {"t": topic, "u": "batcher"}, "ts": 1} for topic in ("t1", "t2", "t3")]
     await mongo["read_marks"].insert_many(marks)
     (rule,) = PERSONAL_DATA["read_marks"].rules
-    person = Person("batch-a", "batcher")
-    found = [batch async for batch in batches(mongo, "read_marks", rule.documents, person, size=1)]
+    person = UserKey("batch-a", "batcher")
+    found = [batch async for batch in read_batches(mongo, "read_marks", rule.documents, person, size=1)]
     assert [document["_id"]["t"] for batch in found for document in batch] == ["t1"]

@@ -1,4 +1,4 @@
-"""The scenario of publishing tests: an organization with a topic, an author with all rights, and accounts."""
+"""The scenario of publishing tests: an organization with a topic, and an author who is an OPERATOR."""
 
 import secrets
 from dataclasses import dataclass, replace
@@ -7,9 +7,9 @@ from typing import Any
 
 from storage.identity.records import User
 from storage.identity.roles import Role
-from storage.identity.users import ROLES_LAST_DAYS
+from storage.identity.users import ROLE_LIFETIME_DAYS
 from storage.mongo import Document
-from storage.publishing.accounts import NewAccount
+from storage.publishing.accounts import AccountToConnect
 from storage.publishing.networks import MediaKind, Network
 from storage.publishing.records import (
     AccountTarget,
@@ -55,8 +55,8 @@ class PublishingScenario:
         return replace(self, stores=stores, topic_scenario=self.topic_scenario.with_stores(stores))
 
     async def end_roles(self, *roles: Role) -> None:
-        """Ends roles of Ann: makes the last token that contained them older than the period for which a role lasts."""
-        at = await self.now() - timedelta(days=ROLES_LAST_DAYS + 2)
+        """Ends roles of Ann: a token last contained them longer ago than roles last."""
+        at = await self.now() - timedelta(days=ROLE_LIFETIME_DAYS + 2)
         times = {f"role_seen.{role.value}": at for role in roles}
         user_id = {"org": self.organization_id, "id": self.ann.id}
         await self.stores.mongo["users"].update_one({"_id": user_id}, {"$set": times})
@@ -71,7 +71,7 @@ class PublishingScenario:
         self, network: Network = Network.SANDBOX, secret: str = "ok", base_url: str | None = None
     ) -> ConnectedAccount:
         """Connects an account."""
-        new = NewAccount(self.organization_id, network, f"our {network.value}", base_url)
+        new = AccountToConnect(self.organization_id, network, f"our {network.value}", base_url)
         return await self.stores.accounts.connect(new, secret, None)
 
     async def new_post(self, *targets: Target, in_s: float = 60.0, **more: Any) -> NewScheduledPost:
@@ -95,7 +95,7 @@ class PublishingScenario:
         return publication
 
     async def claim(self, post: ScheduledPost) -> Publication:
-        """Claims the post's only publication."""
+        """Claims all due publications. Returns the post's only publication."""
         claims = await self.stores.claims.claim(1000)
         (publication,) = [each for each in claims if each.scheduled_post_id == post.id]
         return publication
@@ -107,7 +107,7 @@ class PublishingScenario:
         return row
 
     async def pass_time(self, seconds: float) -> None:
-        """Simulates the passing of time: moves the dates of the organization's publications back."""
+        """Simulates the passing of time: moves the dates of the organization's posts and publications back."""
         await pass_time(self.stores, self.organization_id, seconds)
 
     async def messages(self) -> list[Document]:

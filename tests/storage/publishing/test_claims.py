@@ -1,15 +1,17 @@
-"""A publication is claimed by one process at a time, until its lease ends. A sweep reads only due publications."""
+"""A publication is claimed by one process at a time, until its lease ends. A sweep reads only those due to wake."""
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from storage.publishing.claims import UPLOAD_LEASE_S, due_filter
+from storage.mongo import due_filter
+from storage.publishing.claims import MAIL_RETRY_S, UPLOAD_LEASE_S
 from storage.publishing.networks import Network
-from storage.publishing.records import Publication, ScheduledPost
-from storage.publishing.transitions import LEASE_S
+from storage.publishing.records import Publication, PublishingPhase, ScheduledPost
+from storage.publishing.transitions import LEASE_S, BeginAttempt, MarkFailed
+from tests.storage.in_memory_stream import differences
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target
 from tests.storage.topic_scenario import OpenStores
 
@@ -17,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def claim(scenario: PublishingScenario, post: ScheduledPost) -> list[Publication]:
-    """Claims the post's publications that are due."""
+    """Claims all publications whose wake time has come, and returns the post's."""
     return [each for each in await scenario.stores.claims.claim(1000) if each.scheduled_post_id == post.id]
 
 
@@ -69,6 +71,88 @@ async def test_cancelled_publication_is_not_claimed(scenario: PublishingScenario
     assert await claim(scenario, post) == []
 
 
+async def claimed_pair(scenario: PublishingScenario) -> tuple[Publication, Publication]:
+    """Returns two publications with equal fences, which were claimed together."""
+    posts = [await scenario.schedule(in_s=-1) for _ in range(2)]
+    claims = {each.scheduled_post_id: each for each in await scenario.stores.claims.claim(1000)}
+    return claims[posts[0].id], claims[posts[1].id]
+
+
+async def ends_after(scenario: PublishingScenario, publication: Publication, since: datetime, seconds: float) -> bool:
+    """Returns whether the claim ends that many seconds after an instant between `since` and now."""
+    ends_at: datetime = (await scenario.stored_document(publication))["wake_at"]
+    return since <= ends_at - timedelta(seconds=seconds) <= await scenario.now()
+
+
+async def take_alone(scenario: PublishingScenario) -> None:
+    """Removes the work of earlier tests, so that only the scenario's publications can be claimed."""
+    fields = dict.fromkeys(("wake_at", "upload_at", "mail_at"), "")
+    await scenario.stores.mongo["publications"].update_many(
+        {"org": {"$ne": scenario.organization_id}}, {"$unset": fields}
+    )
+
+
+async def test_claim_changes_fence_token_and_lease_only(scenario: PublishingScenario) -> None:
+    post, since = await scenario.schedule(in_s=-60), await scenario.now()
+    before = await scenario.stored_document(await scenario.publication(post))
+    claimed = await scenario.claim(post)
+    after = await scenario.stored_document(claimed)
+    assert differences(before, after).keys() == {"claim", "fence", "wake_at"}
+    assert claimed.fence == after["fence"] == before["fence"] + 1
+    assert await ends_after(scenario, claimed, since, LEASE_S)
+
+
+async def test_lease_of_early_claim_counts_from_due_moment(scenario: PublishingScenario) -> None:
+    claimed = await scenario.claim(await scenario.schedule(in_s=4.5))
+    assert (await scenario.stored_document(claimed))["wake_at"] == claimed.due_at + timedelta(seconds=LEASE_S)
+
+
+async def test_claims_are_limited_to_earliest_and_sorted(scenario: PublishingScenario) -> None:
+    await take_alone(scenario)
+    posts = [await scenario.schedule(in_s=seconds) for seconds in (-1, -3, -2)]
+    claim = scenario.stores.claims.claim
+    assert [each.scheduled_post_id for each in await claim(2)] == [posts[1].id, posts[2].id]
+    assert [each.scheduled_post_id for each in await claim(2)] == [posts[0].id]
+    assert await claim(2) == []
+
+
+async def test_renewal_extends_lease_of_its_publication_only(scenario: PublishingScenario) -> None:
+    (one, other), claims = await claimed_pair(scenario), scenario.stores.claims
+    untouched, since = await scenario.stored_document(other), await scenario.now()
+    assert await claims.renew(one, 100)
+    assert await ends_after(scenario, one, since, 100)
+    assert await claims.renew(one)
+    assert await ends_after(scenario, one, since, LEASE_S)
+    await scenario.stores.scheduled_posts.cancel(scenario.organization_id, one.scheduled_post_id)
+    assert not await claims.renew(one)
+    assert await scenario.stored_document(other) == untouched
+
+
+async def test_finished_publication_is_not_renewed(scenario: PublishingScenario) -> None:
+    claimed = await scenario.claim(await scenario.schedule(in_s=-1))
+    await scenario.stores.scheduled_posts.apply(MarkFailed(claimed, "X", "x"))
+    assert not await scenario.stores.claims.renew(claimed)
+    assert "wake_at" not in await scenario.stored_document(claimed)
+
+
+@pytest.mark.parametrize("released", [0, 1])
+async def test_release_ends_lease_of_its_publication_only(scenario: PublishingScenario, released: int) -> None:
+    pair, since = await claimed_pair(scenario), await scenario.now()
+    untouched = await scenario.stored_document(pair[1 - released])
+    await scenario.stores.claims.release([pair[released]])
+    assert await ends_after(scenario, pair[released], since, 0)
+    assert await scenario.stored_document(pair[1 - released]) == untouched
+
+
+async def test_begun_publication_is_not_released(scenario: PublishingScenario) -> None:
+    post = await scenario.schedule(account_target(await scenario.connect_account()), in_s=-1)
+    change = BeginAttempt(await scenario.claim(post), PublishingPhase.CALLING, "key")
+    begun = await scenario.stores.scheduled_posts.apply(change)
+    stored = await scenario.stored_document(begun)
+    await scenario.stores.claims.release([begun])
+    assert await scenario.stored_document(begun) == stored
+
+
 def stages(plan: Any) -> list[Any]:
     """Returns every stage of a query plan."""
     if isinstance(plan, list):
@@ -113,3 +197,45 @@ async def test_upload_is_claimed_once_ten_minutes_ahead(scenario: PublishingScen
     await scenario.pass_time(UPLOAD_LEASE_S + 1)
     assert len(await claim_upload_tokens()) == 1
     assert not await scenario.stores.claims.renew_upload(publication, token)
+
+
+async def test_uploads_claimed_together_are_renewed_separately(scenario: PublishingScenario) -> None:
+    await take_alone(scenario)
+    account = account_target(await scenario.connect_account(Network.MASTODON, "token", "https://example.org"))
+    posts = [await scenario.schedule(account, media=[IMAGE], in_s=seconds) for seconds in (9, 8, 7)]
+    before, since = await scenario.stored_document(await scenario.publication(posts[1])), await scenario.now()
+    claims = scenario.stores.claims
+    claimed = {each.scheduled_post_id: (each, token) for each, token in await claims.claim_uploads(2)}
+    assert claimed.keys() == {posts[1].id, posts[2].id}
+    changed = differences(before, await scenario.stored_document(claimed[posts[1].id][0]))
+    lease = timedelta(seconds=UPLOAD_LEASE_S)
+    assert since <= changed.pop("upload_at") - lease <= await scenario.now()
+    assert changed == {"upload_claim": claimed[posts[1].id][1], "media_state": "UPLOADING"}
+    for renewed, other in ((1, 2), (2, 1)):
+        publication, token = claimed[posts[renewed].id]
+        untouched, since = await scenario.stored_document(claimed[posts[other].id][0]), await scenario.now()
+        assert await claims.renew_upload(publication, token)
+        stored = await scenario.stored_document(publication)
+        assert since <= stored["upload_at"] - lease <= await scenario.now()
+        assert await scenario.stored_document(claimed[posts[other].id][0]) == untouched
+    assert [each.scheduled_post_id for each, _ in await claims.claim_uploads(2)] == [posts[0].id]
+    assert await claims.claim_uploads(2) == []
+
+
+async def test_mail_is_claimed_once_per_retry_until_it_is_sent(scenario: PublishingScenario) -> None:
+    await take_alone(scenario)
+    claims, apply = scenario.stores.claims, scenario.stores.scheduled_posts.apply
+    late, early = [await apply(MarkFailed(each, "X", "x")) for each in await claimed_pair(scenario)]
+    earlier = {"mail_at": await scenario.now() - timedelta(hours=1)}
+    await scenario.stores.mongo["publications"].update_one({"_id": early.id}, {"$set": earlier})
+    assert [each.id for each in await claims.claim_mails(1)] == [early.id]
+    since = await scenario.now()
+    results = await asyncio.gather(*(claims.claim_mails(10) for _ in range(5)))
+    assert [each.id for claimed in results for each in claimed] == [late.id]
+    mail_at = (await scenario.stored_document(late))["mail_at"]
+    assert since <= mail_at - timedelta(seconds=MAIL_RETRY_S) <= await scenario.now()
+    await claims.mark_mailed(early)
+    await scenario.pass_time(MAIL_RETRY_S + 1)
+    assert [each.id for each in await claims.claim_mails(10)] == [late.id]
+    await claims.mark_mailed(late)
+    assert "mail_at" not in await scenario.stored_document(late)

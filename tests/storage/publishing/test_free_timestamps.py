@@ -3,15 +3,20 @@
 import asyncio
 import random
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import count, islice
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
+from storage.mongo import Session
 from storage.publishing.documents import SCHEDULED_POSTS
-from storage.publishing.free_timestamps import first_free, microseconds
+from storage.publishing.free_timestamps import FreeTimestamps, first_free, microseconds
 from storage.publishing.scheduling import ScheduledPostEdit
+from storage.streams.changes import Batch
+from storage.streams.log import Stream
+from storage.streams.sequencer import Sequencer
 from tests.storage.publishing.scenario import PublishingScenario
 
 pytestmark = pytest.mark.anyio
@@ -47,6 +52,38 @@ async def test_first_free_finds_first_gap_of_any_size(scenario: PublishingScenar
         assert [timestamp] == free_timestamps(first, taken | {999}, 1)
 
 
+async def test_first_free_sees_posts_of_its_transaction(scenario: PublishingScenario) -> None:
+    mongo, organization_id = scenario.stores.mongo, scenario.organization_id
+
+    async def insert_and_search(session: Session) -> int:
+        row = {"_id": f"{organization_id}-1000", "org": organization_id, "ts": 1000}
+        await mongo[SCHEDULED_POSTS].insert_one(row, session=session)
+        return await first_free(mongo, session, organization_id, 1000)
+
+    assert await mongo.transact(insert_and_search) == 1001
+
+
+def test_microseconds_count_from_1970() -> None:
+    assert microseconds(datetime(1970, 1, 1, 0, 0, 2, 250, tzinfo=UTC)) == 2_000_250
+
+
+async def test_searches_from_near_instants_share_no_timestamp(scenario: PublishingScenario) -> None:
+    due_at = await due_in_an_hour(scenario)
+    later = due_at + timedelta(microseconds=1)
+    free, found = FreeTimestamps(), list[int]()
+
+    async def search(session: Session) -> None:
+        for at in (due_at, due_at, later, due_at):
+            before = set(free.free)
+            await free.search(scenario.stores.mongo, session, scenario.organization_id, at)
+            found.extend(free.free - before)
+
+    await scenario.stores.mongo.transact(search)
+    first = microseconds(due_at)
+    assert found == list(range(first, first + 4))
+    assert [free.take(at) for at in (later, due_at, due_at, due_at)] == [first + 1, first, first + 2, first + 3]
+
+
 async def test_crowded_moment_refuses_no_post_and_no_update(scenario: PublishingScenario) -> None:
     due_at = await due_in_an_hour(scenario)
     first = microseconds(due_at)
@@ -59,15 +96,26 @@ async def test_crowded_moment_refuses_no_post_and_no_update(scenario: Publishing
     assert timestamps == list(range(first + OCCUPIED_COUNT, first + OCCUPIED_COUNT + 2 * POST_COUNT))
 
 
-async def test_concurrent_posts_fill_gaps_in_one_commit(scenario: PublishingScenario) -> None:
+async def test_concurrent_posts_fill_gaps_in_one_commit(
+    scenario: PublishingScenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch_sizes: list[int] = []
+    transact = Sequencer._transact
+
+    async def count_members(sequencer: Sequencer, stream: Stream, members: list[Any]) -> Batch:
+        batch_sizes.append(len(members))
+        return await transact(sequencer, stream, members)
+
     due_at = await due_in_an_hour(scenario)
     later = due_at + timedelta(milliseconds=1)
     first = microseconds(due_at)
     taken = {first, *range(first + 2, first + 1500, 2)}
     await occupy(scenario, taken)
+    monkeypatch.setattr(Sequencer, "_transact", count_members)
     with capture_logs() as logs:
         posts = await asyncio.gather(*(scenario.schedule(due_at=due_at) for _ in range(30)))
         posts += await asyncio.gather(*(scenario.schedule(due_at=at) for at in (later, due_at, later, due_at)))
     expected = free_timestamps(first, taken, 32) + free_timestamps(microseconds(later), taken, 2)
     assert sorted(post.timestamp for post in posts) == sorted(expected)
+    assert batch_sizes == [30, 4]
     assert "batch_split" not in [entry["event"] for entry in logs]

@@ -5,11 +5,14 @@ from datetime import timedelta
 
 import pytest
 
+from storage.chat.restrictions import RESTRICTIONS, restriction_id
+from storage.errors import Forbidden
 from storage.feed.changes import NewPost
 from storage.publishing.records import Publication, PublicationState
 from storage.publishing.transitions import ClaimLost, DeadlinePassed, NotYetDue
 from tests.storage.publishing.scenario import PublishingScenario
-from tests.storage.topic_scenario import OpenStores, poll_until_true
+from tests.storage.topic_scenario import OpenStores
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -23,6 +26,7 @@ async def test_message_and_state_are_stored_together(scenario: PublishingScenari
     published = await publish(scenario, publication)
     (message,) = await scenario.messages()
     assert published.state is PublicationState.PUBLISHED
+    assert [(each.at, each.outcome) for each in published.attempts] == [(published.published_at, "PUBLISHED")]
     assert message["source"] == f"pub:{publication.id}"
     assert published.external_id == f"{scenario.topic_scenario.topic.id}-{message['_id']['ts']}"
     assert published.published_at is not None
@@ -43,6 +47,8 @@ async def test_publication_to_home_feed_creates_post(scenario: PublishingScenari
     assert published.external_id is not None
     rows = await scenario.stores.mongo["posts"].find({"_id.o": scenario.organization_id}).to_list(None)
     assert [(row["author"], row["text"], row["media"]) for row in rows] == [("ann", "hello", list(new.media))]
+    sources = await scenario.stores.mongo["post_sources"].find({"_id.o": scenario.organization_id}).to_list(None)
+    assert [source["_id"]["source"] for source in sources] == [f"pub:{publication.id}"]
     with pytest.raises(ClaimLost):
         await scenario.stores.scheduled_posts.publish_post(publication, new)
 
@@ -68,6 +74,16 @@ async def test_publishing_before_due_moment_is_refused(scenario: PublishingScena
     assert await scenario.messages() == []
     await asyncio.sleep(refusal.value.wait_s)
     assert (await publish(scenario, publication)).published_at
+
+
+async def test_author_muted_in_community_publishes_nothing(scenario: PublishingScenario) -> None:
+    publication = await scenario.claim(await scenario.schedule(in_s=-1))
+    restriction = restriction_id(scenario.topic_scenario.community.id, scenario.ann.id)
+    muted = {"_id": restriction, "muted_until": await scenario.now() + timedelta(hours=1)}
+    await scenario.stores.mongo[RESTRICTIONS].insert_one(muted)
+    with pytest.raises(Forbidden):
+        await publish(scenario, publication)
+    assert await scenario.messages() == []
 
 
 async def test_old_fence_publishes_nothing(scenario: PublishingScenario) -> None:

@@ -12,9 +12,10 @@ from storage.publishing.free_timestamps import microseconds
 from storage.publishing.networks import MediaKind, Network
 from storage.publishing.records import MediaState, PublicationState, ScheduledMedia
 from storage.publishing.scheduling import ScheduledPostEdit
-from storage.publishing.transitions import ClaimLost, StoreUpload
+from storage.publishing.transitions import ClaimLost, StoreUploadResult
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target
-from tests.storage.topic_scenario import OpenStores, poll_until_true
+from tests.storage.topic_scenario import OpenStores
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -50,7 +51,7 @@ async def test_repeated_key_schedules_once(scenario: PublishingScenario) -> None
     assert len(await scenario.publications(first)) == 1
 
 
-async def test_due_time_past_deadline_is_refused(scenario: PublishingScenario) -> None:
+async def test_due_time_more_than_max_lateness_ago_is_refused(scenario: PublishingScenario) -> None:
     with pytest.raises(BadUserInput):
         await scenario.schedule(in_s=-20, max_lateness_s=10)
     post = await scenario.schedule(in_s=-20, max_lateness_s=30)
@@ -140,7 +141,7 @@ async def post_with_upload(scenario: PublishingScenario, expires_in_s: float | N
         each for each in await scenario.stores.claims.claim_uploads(100) if each[0].scheduled_post_id == post.id
     ]
     assert claimed.media_state is MediaState.UPLOADING
-    ready = await scenario.stores.scheduled_posts.apply(StoreUpload(claimed, token, ["m1"], expires_in_s))
+    ready = await scenario.stores.scheduled_posts.apply(StoreUploadResult(claimed, token, ["m1"], expires_in_s))
     assert ready.media_state is MediaState.READY
     return post.id
 
@@ -184,7 +185,7 @@ async def test_upload_of_edited_post_is_not_stored(scenario: PublishingScenario)
     ((claimed, token),) = await scenario.stores.claims.claim_uploads(100)
     await scenario.stores.scheduled_posts.update(scenario.organization_id, post.id, ScheduledPostEdit(text="other"))
     with pytest.raises(ClaimLost):
-        await scenario.stores.scheduled_posts.apply(StoreUpload(claimed, token, ["old"], 86_400))
+        await scenario.stores.scheduled_posts.apply(StoreUploadResult(claimed, token, ["old"], 86_400))
     assert (await scenario.publication(post)).media_state is MediaState.STALE
     assert await poll_until_true(lambda: scenario.stores.claims.claim_uploads(1))
 

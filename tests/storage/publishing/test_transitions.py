@@ -8,7 +8,7 @@ import pytest
 
 from jobs.providers.social.http import CALL_TIMEOUT_S
 from storage.errors import Conflict, NotFound
-from storage.publishing.records import Publication, PublicationState, PublishingPhase, post_state
+from storage.publishing.records import Publication, PublicationState, PublishingPhase
 from storage.publishing.transitions import (
     CALL_LEASE_S,
     MANUAL,
@@ -23,10 +23,10 @@ from storage.publishing.transitions import (
     PublicationChange,
     ReconciliationPolicy,
     ScheduleRetry,
-    StoreUploadAndBegin,
+    StoreUploadResultAndBegin,
 )
 from tests.storage.publishing.scenario import PublishingScenario, account_target
-from tests.storage.topic_scenario import poll_until_true
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -81,8 +81,8 @@ async def test_repeated_preparation_keeps_first_key(scenario: PublishingScenario
     begun = await apply(scenario, BeginAttempt(await claim(scenario), PublishingPhase.PREPARING, "first"))
     reclaimed = await claim_again(scenario, begun, 10)
     with pytest.raises(ClaimLost):
-        await apply(scenario, StoreUploadAndBegin(begun, ["m"], None, "first"))
-    prepared = await apply(scenario, StoreUploadAndBegin(reclaimed, ["m"], 60, "other"))
+        await apply(scenario, StoreUploadResultAndBegin(begun, ["m"], None, "first"))
+    prepared = await apply(scenario, StoreUploadResultAndBegin(reclaimed, ["m"], 60, "other"))
     assert prepared.progress is not None
     assert prepared.upload is not None
     assert (prepared.progress.key, prepared.progress.phase, prepared.upload.references) == (
@@ -125,7 +125,7 @@ async def test_calls_without_effect_are_tried_five_times(scenario: PublishingSce
     assert (await apply(scenario, ScheduleRetry(begun, 1, "no connection"))).state is S.FAILED
 
 
-async def test_no_retry_follows_past_deadline(scenario: PublishingScenario) -> None:
+async def test_no_retry_begins_past_deadline(scenario: PublishingScenario) -> None:
     publication = await claim(scenario, max_lateness_s=10)
     begun = await apply(scenario, BeginAttempt(publication, PublishingPhase.CALLING, "key"))
     assert (await apply(scenario, ScheduleRetry(begun, 30, "no connection"))).state is S.FAILED
@@ -139,12 +139,12 @@ async def test_no_retry_follows_past_deadline(scenario: PublishingScenario) -> N
 
 async def test_lost_upload_becomes_stale(scenario: PublishingScenario) -> None:
     begun = await apply(scenario, BeginAttempt(await claim(scenario), PublishingPhase.PREPARING, "key"))
-    begun = await apply(scenario, StoreUploadAndBegin(begun, ["m"], None, "key"))
+    begun = await apply(scenario, StoreUploadResultAndBegin(begun, ["m"], None, "key"))
     waiting = await apply(scenario, ScheduleRetry(begun, 0, "gone", must_upload_again=True))
     assert (waiting.upload, waiting.media_state.value) == (None, "STALE")
 
 
-async def test_unknown_for_person_is_notified_at_once(scenario: PublishingScenario) -> None:
+async def test_unknown_that_only_person_resolves_is_notified_at_once(scenario: PublishingScenario) -> None:
     unknown = await apply(scenario, MarkUnknown(await begin_call(scenario), "no answer", MANUAL))
     assert unknown.state is S.UNKNOWN
     assert "wake_at" not in await scenario.stored_document(unknown)
@@ -207,7 +207,7 @@ CHANGES: dict[str, Callable[[Publication], PublicationChange]] = {
     "retry": lambda publication: ScheduleRetry(publication, 1, "x"),
     "mark unknown": lambda publication: MarkUnknown(publication, "x", MANUAL),
     "reconcile": lambda publication: BeginReconciliation(publication, MANUAL),
-    "store upload": lambda publication: StoreUploadAndBegin(publication, [], None, "key"),
+    "store upload": lambda publication: StoreUploadResultAndBegin(publication, [], None, "key"),
 }
 ALLOWED_CHANGES = {
     S.SCHEDULED: {"begin", "fail"},
@@ -251,21 +251,6 @@ async def test_each_state_allows_only_its_transitions(scenario: PublishingScenar
         except ClaimLost:
             assert (await scenario.stored_document(publication))["state"] == state.value
     assert allowed_changes == ALLOWED_CHANGES[state]
-
-
-def test_post_state_follows_publication_states() -> None:
-    cases = {
-        "SCHEDULED": [[S.SCHEDULED], [S.SCHEDULED, S.SCHEDULED]],
-        "PUBLISHING": [[S.PUBLISHING, S.UNKNOWN], [S.SCHEDULED, S.PUBLISHED], [S.SCHEDULED, S.UNKNOWN]],
-        "UNKNOWN": [[S.UNKNOWN], [S.UNKNOWN, S.PUBLISHED], [S.FAILED, S.UNKNOWN, S.CANCELLED]],
-        "PUBLISHED": [[S.PUBLISHED, S.PUBLISHED]],
-        "FAILED": [[S.FAILED]],
-        "CANCELLED": [[S.CANCELLED]],
-        "PARTIAL": [[S.PUBLISHED, S.FAILED], [S.PUBLISHED, S.CANCELLED], [S.FAILED, S.CANCELLED]],
-    }
-    assert {name: {post_state(each).value for each in states} for name, states in cases.items()} == {
-        name: {name} for name in cases
-    }
 
 
 @pytest.mark.parametrize("lease_s", [CALL_LEASE_S, MANUAL_LEASE_S])

@@ -6,7 +6,7 @@ from pathlib import Path
 from redis.asyncio import Redis
 
 from server.embedded import Valkey, find_valkey
-from tests.storage.topic_scenario import poll_until_true
+from tests.waiting import poll_until_true
 
 PASSWORD = "p@ss:word/1"
 QUOTED_PASSWORD = "p%40ss%3Aword%2F1"
@@ -30,7 +30,7 @@ class ProtectedValkey(Valkey):
 
 
 class ValkeySentinel(Valkey):
-    """A Sentinel of the master `main`, which it replaces when two Sentinels have not reached it for a second."""
+    """A Sentinel of the master `main`. Sentinels replace a master that two of them have not reached for a second."""
 
     def __init__(self, folder: Path, binary: Path, master: Valkey) -> None:
         super().__init__(folder, binary)

@@ -16,7 +16,8 @@ from tests.certificates import create_tls_contexts
 from tests.storage.event_recorder import recorded_events
 from tests.storage.faulty_proxy import faulty_proxy
 from tests.storage.redis.sentinel_group import PASSWORD, QUOTED_PASSWORD, SentinelGroup
-from tests.storage.topic_scenario import OpenStores, TopicScenario, poll_until_true
+from tests.storage.topic_scenario import OpenStores, TopicScenario
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -145,7 +146,7 @@ async def test_rediss_checks_the_certificate(tmp_path: Path, redis_url: str) -> 
                 await client.ping()
 
 
-async def test_product_works_over_tls(
+async def test_events_arrive_over_tls(
     tmp_path: Path, redis_url: str, scenario: TopicScenario, open_process: OpenStores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("storage.streams.hub.COMPARE_EVERY_S", 3600.0)

@@ -7,7 +7,7 @@ import pytest
 from arq.connections import ArqRedis
 
 from server.embedded import Valkey
-from storage.redis.keys import Keys
+from storage.redis.keys import RedisKeys
 from storage.redis.queue import PREVIEWS, deserialize, serialize
 from storage.stores import Stores
 from tests.storage.faults import sigstopped
@@ -34,7 +34,7 @@ def test_payload_other_than_a_json_object_is_refused(payload: bytes) -> None:
         deserialize(payload)
 
 
-async def queued_jobs(url: str, keys: Keys) -> list[str]:
+async def queued_jobs(url: str, keys: RedisKeys) -> list[str]:
     async with ArqRedis.from_url(url) as redis:
         return [job.decode() for job in await redis.zrange(keys.queue(PREVIEWS), 0, -1)]
 
@@ -61,4 +61,4 @@ async def test_enqueue_without_redis_neither_raises_nor_hangs(
 
 
 def test_queues_of_two_databases_have_different_names() -> None:
-    assert Keys("a").queue(PREVIEWS) != Keys("b").queue(PREVIEWS)
+    assert RedisKeys("a").queue(PREVIEWS) != RedisKeys("b").queue(PREVIEWS)

@@ -62,3 +62,14 @@ def test_other_secret_or_derived_key_as_secret_verifies_nothing() -> None:
     derived_key = ImageUrls("", SECRET)._key
     assert derived_key != SECRET
     assert ImageUrls("", derived_key).verify(signature, encoded) is None
+
+
+@given(st.text(), st.from_regex(r"[0-9a-f]{32}", fullmatch=True))
+def test_copy_belongs_to_the_signature(remote_url: str, copy_id: str) -> None:
+    *_, signature, encoded, signed_copy = IMAGES.sign(remote_url, copy_id).split("/")
+    assert signed_copy == copy_id
+    assert IMAGES.verify(signature, encoded, copy_id) == remote_url
+    for other in ("", with_changed_character(copy_id, 5)):
+        assert IMAGES.verify(signature, encoded, other) is None
+    plain_signature, _ = signature_and_encoded_url(IMAGES.sign(remote_url))
+    assert IMAGES.verify(plain_signature, encoded, copy_id) is None

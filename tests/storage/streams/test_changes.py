@@ -1,4 +1,4 @@
-"""Batches: each member reads the results of earlier members, and each document is written at most once."""
+"""Batches: each change reads the results of earlier changes, and each document is written at most once."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -35,7 +35,7 @@ def test_batch_ends_at_its_last_event_and_timestamp(timestamp_count: int, last_t
     assert (batch.last_n, batch.last_timestamp) == (7, last_timestamp)
 
 
-def test_put_document_is_read_by_next_member() -> None:
+def test_put_document_is_read_by_next_change() -> None:
     batch = new_batch()
     batch.add_loaded("things", {"_id": "a", "n": 1})
     assert batch.get("things", "a") == {"_id": "a", "n": 1}

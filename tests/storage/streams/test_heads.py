@@ -65,7 +65,7 @@ async def test_clock_behind_head_increments_last_timestamp(shared_stores: Stores
     assert (updated["last"], updated["n"], updated["epoch"]) == (ahead_us + 5, 5, "old")
 
 
-async def test_batch_without_timestamps_keeps_last_one(shared_stores: Stores) -> None:
+async def test_batch_without_timestamps_keeps_last_timestamp(shared_stores: Stores) -> None:
     updated = await TopicHead(shared_stores, last=7, n=4, epoch="old", heat=1.0).advance(timestamps=0, events=1)
     assert (updated["last"], updated["n"], updated["heat"]) == (7, 5, 1.0)
 
@@ -75,7 +75,7 @@ async def test_head_update_keeps_previous_values(shared_stores: Stores) -> None:
     assert updated["before"] == {"last": 7, "heat": 1.0}
 
 
-async def test_simultaneous_posts_count_as_five_minute_rate(shared_stores: Stores) -> None:
+async def test_simultaneous_posts_count_as_spread_over_five_minutes(shared_stores: Stores) -> None:
     head = TopicHead(shared_stores)
     for _ in range(3):
         updated = await head.advance(timestamps=50)
@@ -107,7 +107,7 @@ async def test_heat_is_set_for_topics_only(shared_stores: Stores) -> None:
     assert "heat" not in update[0]["$set"]
 
 
-def test_merged_streams_start_at_random_microsecond() -> None:
+def test_batches_of_merged_streams_start_at_random_microsecond() -> None:
     for kind in ("author", "topic"):
         starts = {timestamp_offset_us(Stream(kind, "one")) for _ in range(100)}
         assert len(starts) > 10

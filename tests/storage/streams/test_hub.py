@@ -1,7 +1,7 @@
 """Delivery by the hub while Redis loses, repeats, reorders or corrupts messages, and the hub's single connection."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -12,23 +12,16 @@ from redis.asyncio import Redis
 from server.embedded import Valkey
 from storage.stores import Stores
 from storage.streams.hub import MAX_QUEUE, Hub, HydratedEvent, PositionExpired, Subscriber, _StreamState, is_resumable
-from storage.streams.log import REPLAY_LIMIT, Event, EventLog, Head, Position, Stream
+from storage.streams.log import REPLAY_LIMIT, Event, EventLog, Stream, StreamHead, StreamPosition
 from storage.streams.publisher import encode
 from tests.storage.event_recorder import EventRecorder, recorded_events
 from tests.storage.faulty_proxy import faulty_proxy
-from tests.storage.topic_scenario import OpenStores, TopicScenario, poll_until_true
+from tests.storage.topic_scenario import OpenStores, TopicScenario
+from tests.waiting import poll_until_true
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_head_comparisons")]
 
 UNREACHABLE_REDIS_URL = "redis://127.0.0.1:1/0"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_head_comparisons() -> Iterator[None]:
-    """Disables the periodic comparison of heads, so events arrive only by Redis or by an explicit comparison."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("storage.streams.hub.COMPARE_EVERY_S", 3600.0)
-        yield
 
 
 @pytest.fixture
@@ -42,7 +35,7 @@ async def scenario_with_own_redis(
 
 @pytest.fixture
 async def scenario_without_redis(scenario: TopicScenario, open_process: OpenStores) -> AsyncIterator[TopicScenario]:
-    """The topic in another process that cannot reach Redis, so that the events that it publishes are lost."""
+    """The topic in another process that cannot reach Redis: its events are stored, but not published."""
     async with open_process(UNREACHABLE_REDIS_URL) as stores:
         yield scenario.with_stores(stores)
 
@@ -60,7 +53,7 @@ async def test_post_reaches_other_process_at_once(scenario: TopicScenario, open_
             assert recorder.subjects[-1] == message
 
 
-async def test_lost_publish_is_recovered_by_next_one(
+async def test_lost_publish_is_recovered_by_next_publish(
     scenario: TopicScenario, scenario_without_redis: TopicScenario
 ) -> None:
     async with recorded_events(scenario.stores.hub, scenario.stream) as recorder:
@@ -123,7 +116,7 @@ async def test_redis_flushed_loses_no_event(scenario_with_own_redis: TopicScenar
             assert await recorder.wait_for_event(n)
 
 
-async def test_killed_redis_connection_reconnects_and_catches_up(
+async def test_hub_reconnects_and_catches_up_after_killed_connection(
     scenario_with_own_redis: TopicScenario, own_valkey: Valkey
 ) -> None:
     async with (
@@ -193,7 +186,7 @@ async def test_redis_restarted_loses_no_event(scenario_with_own_redis: TopicScen
     assert recorder.numbers == [1, 2, 3, 4, 5, 6]
 
 
-async def test_subscription_without_redis_goes_live_once_it_starts(
+async def test_subscription_goes_live_once_redis_starts(
     scenario_with_own_redis: TopicScenario, own_valkey: Valkey
 ) -> None:
     own_valkey.kill()
@@ -371,7 +364,7 @@ class FailingLog(EventLog):
         super().__init__(stores.mongo)
         self.failures = failures
 
-    async def heads(self, streams: Sequence[Stream]) -> dict[Stream, Head]:
+    async def heads(self, streams: Sequence[Stream]) -> dict[Stream, StreamHead]:
         if self.failures:
             self.failures -= 1
             raise ConnectionError("not now")
@@ -413,24 +406,24 @@ async def test_failed_hydration_delays_events_and_loses_none(scenario: TopicScen
     assert recorder.numbers == [1, 2, 3]
 
 
-async def test_replay_of_pruned_events_expires(scenario: TopicScenario) -> None:
+async def test_position_before_a_missing_event_is_expired(scenario: TopicScenario) -> None:
     for _ in range(3):
         await scenario.post()
     head = await scenario.stores.events.head(scenario.stream)
-    assert len(await scenario.stores.hub.replay(scenario.stream, Position(head.epoch, 1))) == 2
+    assert len(await scenario.stores.hub.replay(scenario.stream, StreamPosition(head.epoch, 1))) == 2
     await scenario.stores.mongo["events"].delete_one({"_id": {"s": scenario.stream.name, "n": 2}})
     with pytest.raises(PositionExpired):
-        await scenario.stores.hub.replay(scenario.stream, Position(head.epoch, 1))
-    assert len(await scenario.stores.hub.replay(scenario.stream, Position(head.epoch, 2))) == 1
+        await scenario.stores.hub.replay(scenario.stream, StreamPosition(head.epoch, 1))
+    assert len(await scenario.stores.hub.replay(scenario.stream, StreamPosition(head.epoch, 2))) == 1
 
 
 def test_position_is_resumable_between_floor_and_head() -> None:
-    head = Head(n=9, floor=4, epoch="e")
-    assert [n for n in range(12) if is_resumable(Position("e", n), head)] == [4, 5, 6, 7, 8, 9]
-    assert not is_resumable(Position("f", 5), head)
+    head = StreamHead(n=9, floor=4, epoch="e")
+    assert [n for n in range(12) if is_resumable(StreamPosition("e", n), head)] == [4, 5, 6, 7, 8, 9]
+    assert not is_resumable(StreamPosition("f", 5), head)
 
 
-def test_full_queue_is_emptied_until_reader_catches_up() -> None:
+def test_full_queue_is_emptied_and_takes_no_more_events() -> None:
     subscriber, event = Subscriber(), HydratedEvent(Event(1, "MessagePosted", 1, datetime.now(UTC)), None)
     lengths = []
     for _ in range(MAX_QUEUE + 3):

@@ -12,9 +12,10 @@ from pymongo.errors import OperationFailure
 from server.embedded import Mongod
 from storage.errors import BadUserInput, NotFound
 from storage.stores import Stores
-from storage.streams.log import Head, Position, Stream, format_cursor, parse_cursor, parse_stream_name
+from storage.streams.log import Stream, StreamHead, StreamPosition, format_cursor, parse_cursor, parse_stream_name
 from tests.storage.faults import failpoint
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
+from tests.unclosed_sockets import may_leave_sockets
 
 pytestmark = pytest.mark.anyio
 
@@ -24,8 +25,8 @@ EPOCHS = st.text("0123456789abcdefghjkmnpqrstvwxyz", min_size=1, max_size=12)
 
 @given(EPOCHS, st.integers(0, 2**63 - 1))
 def test_position_round_trips_as_cursor(epoch: str, n: int) -> None:
-    cursor = format_cursor(TOPIC, Position(epoch, n))
-    assert parse_cursor(TOPIC, cursor) == Position(epoch, n)
+    cursor = format_cursor(TOPIC, StreamPosition(epoch, n))
+    assert parse_cursor(TOPIC, cursor) == StreamPosition(epoch, n)
     assert cursor.isascii()
     assert not set(cursor) & set("=/+ ")
 
@@ -44,7 +45,7 @@ def test_cursor_with_malformed_content_is_refused(content: str) -> None:
 
 
 def test_cursor_of_another_stream_is_refused() -> None:
-    cursor = format_cursor(Stream("topic", "t2"), Position("e", 1))
+    cursor = format_cursor(Stream("topic", "t2"), StreamPosition("e", 1))
     for stream in (TOPIC, Stream("community", "t2")):
         with pytest.raises(BadUserInput):
             parse_cursor(stream, cursor)
@@ -86,12 +87,9 @@ async def test_heads_of_many_streams_are_read_together(scenario: TopicScenario) 
     assert heads == {scenario.stream: await scenario.stores.events.head(scenario.stream), user: user_head}
 
 
-@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+@may_leave_sockets
 async def test_cancelled_log_read_raises_cancelled_error(scenario: TopicScenario) -> None:
-    """If a read suppressed its cancellation, a caller that awaits the task would hang.
-
-    A cancellation while PyMongo connects leaves a socket to the garbage collector (docs/upstream.md).
-    """
+    """If a read suppressed its cancellation, a caller that awaits the task would hang."""
     log = scenario.stores.events
     for attempt in range(200):
         for read in (log.head(scenario.stream), log.read(scenario.stream, 0), log.heads([scenario.stream])):
@@ -101,14 +99,6 @@ async def test_cancelled_log_read_raises_cancelled_error(scenario: TopicScenario
             await asyncio.wait([task])
             assert was_done or task.cancelled()
     gc.collect()
-
-
-async def age_events(scenario: TopicScenario, up_to: int) -> None:
-    """Makes the events up to number `up_to` older than the retention period."""
-    first_events = {"_id.s": scenario.stream.name, "_id.n": {"$lte": up_to}}
-    hours_25_ms = 25 * 3600 * 1000
-    subtract_25_hours = [{"$set": {"at": {"$subtract": ["$at", hours_25_ms]}}}]
-    await scenario.stores.mongo["events"].update_many(first_events, subtract_25_hours)
 
 
 async def event_numbers(scenario: TopicScenario) -> list[int]:
@@ -123,7 +113,7 @@ async def test_pruning_deletes_old_events_and_raises_floors(stores: Stores) -> N
     one, other = await create_topic_scenario(stores), await create_topic_scenario(stores)
     for scenario, old_event_count in ((one, 3), (other, 5)):
         await post_five(scenario)
-        await age_events(scenario, old_event_count)
+        await scenario.age_events(old_event_count)
     assert await stores.events.prune() == 8
     assert (await event_numbers(one), await event_numbers(other)) == ([4, 5], [])
     heads = [await stores.events.head(scenario.stream) for scenario in (one, other)]
@@ -134,9 +124,9 @@ async def test_pruning_deletes_old_events_and_raises_floors(stores: Stores) -> N
 async def test_pruning_continues_after_its_last_batch(stores: Stores) -> None:
     scenario = await create_topic_scenario(stores)
     await post_five(scenario)
-    await age_events(scenario, 5)
+    await scenario.age_events(5)
     while await stores.events.prune(batch=2):
-        head: Head = await stores.events.head(scenario.stream)
+        head: StreamHead = await stores.events.head(scenario.stream)
         assert await event_numbers(scenario) == list(range(head.floor + 1, 6))
     assert (await stores.events.head(scenario.stream)).floor == 5
 
@@ -150,7 +140,7 @@ async def test_events_younger_than_a_day_are_kept(stores: Stores) -> None:
 
 async def test_interrupted_pruning_deletes_nothing_above_floor(own_scenario: TopicScenario, own_mongod: Mongod) -> None:
     await post_five(own_scenario)
-    await age_events(own_scenario, 4)
+    await own_scenario.age_events(4)
     for command, floor in (("update", 0), ("delete", 4)):
         async with failpoint(own_mongod.uri, command, errorCode=20):
             with pytest.raises(OperationFailure):
@@ -161,7 +151,7 @@ async def test_interrupted_pruning_deletes_nothing_above_floor(own_scenario: Top
 
 async def test_posting_continues_while_log_is_pruned(scenario: TopicScenario) -> None:
     await post_five(scenario)
-    await age_events(scenario, 5)
+    await scenario.age_events(5)
     await asyncio.gather(scenario.stores.events.prune(), *(scenario.post() for _ in range(50)))
     head = await scenario.stores.events.head(scenario.stream)
     assert (head.n, head.floor) == (55, 5)

@@ -11,7 +11,7 @@ from storage.errors import BadUserInput
 from storage.ids import new_id
 from storage.stores import Stores
 from storage.streams.changes import Batch, Change
-from storage.streams.log import Position, Stream
+from storage.streams.log import Stream, StreamPosition
 from storage.streams.merged_subscription import (
     MergedEvent,
     MergedStart,
@@ -133,7 +133,7 @@ def test_malformed_merged_cursor_is_refused(text: str) -> None:
 
 
 def test_merged_cursor_round_trips_for_its_own_stream_only() -> None:
-    positions = {"": Position("e", 5), "0123456789": Position("f", 2**60)}
+    positions = {"": StreamPosition("e", 5), "0123456789": StreamPosition("f", 2**60)}
     cursor = format_positions(MAIN, positions)
     assert parse_positions(MAIN, cursor) == positions
     with pytest.raises(BadUserInput):

@@ -14,11 +14,12 @@ from storage.mongo import Document, Mongo, Session
 from storage.stores import Stores
 from storage.streams.changes import Batch
 from storage.streams.log import Stream
-from storage.streams.outbox import RELAY_LIMIT, Outbox, OutboxRelay, RelayRows, add_rows
+from storage.streams.outbox import RELAY_LIMIT, Outbox, OutboxRelay, add_rows
 from storage.streams.sequencer import Sequencer
 from storage.streams.write_leases import WriteLeases
 from tests.storage.faults import failpoint
-from tests.storage.topic_scenario import OpenStores, poll_until_true
+from tests.storage.topic_scenario import OpenStores
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
@@ -177,7 +178,7 @@ async def test_deferred_rows_are_retried_at_intervals(scenario: OutboxScenario) 
     assert await scenario.relayed_refs() == list(range(RELAY_LIMIT))
 
 
-async def test_deferred_rows_do_not_block_rows_of_same_stream(scenario: OutboxScenario) -> None:
+async def test_deferred_rows_do_not_block_other_rows_of_stream(scenario: OutboxScenario) -> None:
     GatedRelay.gate = asyncio.Event()
     await scenario.insert_rows(5, kind="GatedRelay")
     await scenario.insert_rows(2)
@@ -191,7 +192,7 @@ async def test_deferred_rows_do_not_block_rows_of_same_stream(scenario: OutboxSc
     await scenario.outbox.close()
 
 
-async def test_many_waiting_rows_block_no_other_rows(scenario: OutboxScenario) -> None:
+async def test_more_deferred_rows_than_limit_block_no_other_rows(scenario: OutboxScenario) -> None:
     GatedRelay.gate = asyncio.Event()
     await scenario.insert_rows(2 * RELAY_LIMIT, kind="GatedRelay")
     await scenario.insert_rows(2)
@@ -206,7 +207,7 @@ async def test_many_waiting_rows_block_no_other_rows(scenario: OutboxScenario) -
     assert await poll_until_true(scenario.is_empty)
 
 
-async def test_equal_waiting_rows_become_one_row(scenario: OutboxScenario) -> None:
+async def test_equal_deferred_rows_become_one_row(scenario: OutboxScenario) -> None:
     GatedRelay.gate = asyncio.Event()
     for _ in range(3):
         await scenario.insert_rows(2, kind="GatedRelay")
@@ -256,10 +257,8 @@ async def test_closed_outbox_relays_nothing(scenario: OutboxScenario) -> None:
     assert await scenario.row_count() == 1
 
 
-async def test_outbox_row_for_a_topic_is_refused_on_relay(shared_stores: Stores) -> None:
+async def test_outbox_row_for_topic_of_other_kind_is_refused(shared_stores: Stores) -> None:
     topic = Stream("topic", new_id())
     with pytest.raises(ValueError, match="takes no outbox rows"):
         await add_rows(shared_stores.mongo, topic, "CopyRelay", [1])
-    with pytest.raises(ValueError, match="takes no outbox rows"):
-        RelayRows(topic, {})
     assert not await shared_stores.mongo["outbox"].count_documents({"stream": topic.name})

@@ -12,14 +12,14 @@ from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 
 from server.embedded import Valkey
-from storage.redis.keys import Keys
+from storage.redis.keys import RedisKeys
 from storage.streams.log import Event, Stream
 from storage.streams.publisher import MAX_QUEUED, Publisher, decode, encode
 from tests.storage.faults import sigstopped
 
 pytestmark = pytest.mark.anyio
 
-KEYS = Keys("test")
+KEYS = RedisKeys("test")
 TIMEOUT_S = 20
 STREAM = Stream("topic", "t")
 

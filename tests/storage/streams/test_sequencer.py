@@ -1,4 +1,4 @@
-"""Group commit with many writers, failing members, repeated idempotency keys, and refused commits."""
+"""Group commit with many writers, failing changes, repeated idempotency keys, and refused commits."""
 
 import asyncio
 import itertools
@@ -26,12 +26,13 @@ from storage.streams.sequencer import MAX_BATCH, MAX_JOBS_STREAMS, MAX_WAITING, 
 from storage.streams.write_leases import WriteLeases
 from tests.databases import with_class
 from tests.storage.faults import failpoint, sigstopped
-from tests.storage.topic_scenario import OpenStores, TopicScenario, create_topic_scenario, open_all, poll_until_true
+from tests.storage.topic_scenario import OpenStores, TopicScenario, create_topic_scenario, keep_all
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
 
 ILLEGAL_OPERATION = 20
-"""The code of an error that neither the driver nor the product repeats."""
+"""The code of an error after which neither the driver nor the product repeats the commit."""
 
 HOST_UNREACHABLE = 6
 """The code of an error after which the driver repeats the commit."""
@@ -57,7 +58,7 @@ async def assert_consistent(scenario: TopicScenario, count: int) -> list[int]:
 async def commit_together(
     scenario: TopicScenario, changes: Sequence[PostMessage | EditMessage]
 ) -> list[Message | BaseException]:
-    """Submits all changes at once, so that they are members of one batch. Returns the results and the errors."""
+    """Submits all changes at once, so that one batch contains them. Returns the results and the errors."""
     commits = (scenario.stores.sequencer.commit(scenario.stream, change) for change in changes)
     return await asyncio.gather(*commits, return_exceptions=True)
 
@@ -86,20 +87,20 @@ async def test_posts_of_several_processes_share_one_order(
     assert sorted(message.timestamp for message in posted + posted_later) == timestamps
 
 
-async def test_sequential_posts_rise_across_processes(scenario: TopicScenario, open_process: OpenStores) -> None:
+async def test_sequential_timestamps_rise_across_processes(scenario: TopicScenario, open_process: OpenStores) -> None:
     async with open_process() as second, open_process() as third:
         scenarios = [scenario, scenario.with_stores(second), scenario.with_stores(third)]
         posted = [(await scenarios[number % 3].post()).timestamp for number in range(30)]
     assert posted == await assert_consistent(scenario, 30)
 
 
-async def test_batch_has_at_most_a_hundred_members(scenario: TopicScenario) -> None:
+async def test_batch_has_at_most_a_hundred_changes(scenario: TopicScenario) -> None:
     await asyncio.gather(*(scenario.post() for _ in range(2 * MAX_BATCH + 1)))
     commit_times = [event["at"] for event in await scenario.events()]
     assert max(commit_times.count(at) for at in set(commit_times)) <= MAX_BATCH
 
 
-async def test_waiting_members_share_one_transaction(scenario: TopicScenario) -> None:
+async def test_waiting_changes_share_one_transaction(scenario: TopicScenario) -> None:
     await commit_together(scenario, [scenario.post_change() for _ in range(50)])
     assert len({event["at"] for event in await scenario.events()}) == 1
 
@@ -132,7 +133,7 @@ async def test_topic_whose_only_post_fails_keeps_no_heat(scenario: TopicScenario
     assert after is not None
     assert "heat" not in after
     assert (after["n"], after["last"]) == (before["n"], before["last"])
-    assert await scenario.stores.topics.trending(scenario.organization_id, 10, open_all) == []
+    assert await scenario.stores.topics.trending(scenario.organization_id, 10, keep_all) == []
 
 
 async def test_topic_heat_counts_only_posts_that_succeed(scenario: TopicScenario) -> None:
@@ -173,7 +174,7 @@ class FailingPost(PostMessage):
         raise ZeroDivisionError
 
 
-async def test_refused_member_fails_alone(scenario: TopicScenario) -> None:
+async def test_refused_change_fails_alone_in_its_batch(scenario: TopicScenario) -> None:
     message = await scenario.post("by ann")
     forbidden_edit = EditMessage(message.key, "bob", "by bob", ())
     edit_of_missing = EditMessage(MessageKey(scenario.topic.id, 1), "bob", "no such message", ())
@@ -200,7 +201,7 @@ async def test_refused_member_fails_alone(scenario: TopicScenario) -> None:
         pytest.param(lambda scenario: FailingPost(scenario.new_message()), id="fault in planning"),
     ],
 )
-async def test_unstorable_member_fails_alone(scenario: TopicScenario, create_change: Any) -> None:
+async def test_unstorable_change_fails_alone_in_its_batch(scenario: TopicScenario, create_change: Any) -> None:
     changes = [scenario.post_change("a"), create_change(scenario), scenario.post_change("b")]
     first, refused, last = await commit_together(scenario, changes)
     assert isinstance(refused, Exception)
@@ -211,7 +212,7 @@ async def test_unstorable_member_fails_alone(scenario: TopicScenario, create_cha
     await scenario.post("the topic still takes posts")
 
 
-async def test_unstorable_member_of_two_fails_alone(scenario: TopicScenario) -> None:
+async def test_unstorable_change_fails_alone_in_batch_of_two(scenario: TopicScenario) -> None:
     unstorable: PostMessage = UnstorablePost(scenario.new_message(), field=2**64)
     stored, refused = await commit_together(scenario, [scenario.post_change(), unstorable])
     assert isinstance(refused, Exception)
@@ -249,7 +250,7 @@ async def test_concurrent_key_across_processes_creates_one_message(
     await assert_consistent(scenario, 10)
 
 
-async def test_key_used_for_two_topics_creates_one_and_conflicts(scenario: TopicScenario) -> None:
+async def test_key_used_for_two_topics_succeeds_in_one_only(scenario: TopicScenario) -> None:
     other = await create_topic_scenario(scenario.stores, scenario.organization_id)
     for key in map(str, range(10)):
         outcomes = await asyncio.gather(scenario.post(key=key), other.post(key=key), return_exceptions=True)
@@ -308,7 +309,7 @@ async def test_changes_without_events_leave_no_gap(scenario: TopicScenario) -> N
     assert (await scenario.stores.events.head(scenario.stream)).n == 4
 
 
-async def test_member_is_planned_on_results_of_earlier_members(scenario: TopicScenario) -> None:
+async def test_change_is_planned_on_results_of_earlier_changes(scenario: TopicScenario) -> None:
     message = await scenario.post()
     reactions = [
         scenario.stores.messages.add_reaction(scenario.organization_id, message.key, f"user{n}", "👍")
@@ -462,7 +463,7 @@ class CountingMongo(Mongo):
             shared.active -= 1
 
 
-async def test_organizations_wait_for_admission_and_commit_together(stores: Stores) -> None:
+async def test_changes_waiting_for_admission_are_committed_together(stores: Stores) -> None:
     CountingMongo.active, CountingMongo.max_active, CountingMongo.may_start = 0, 0, asyncio.Event()
     leases = WriteLeases(stores.redis, stores.keys)
     sequencer = Sequencer(
@@ -503,7 +504,7 @@ async def test_waiting_too_long_for_admission_is_unavailable(stores: Stores, mon
         await asyncio.sleep(0)
     late = asyncio.create_task(sequencer.commit(jobs_stream("late"), SetLimits("late", 1, 1.0)))
     await asyncio.sleep(0.03)
-    # Has waited for a shorter time when the first change of its stream is refused.
+    # The second change has waited for a shorter time when the first change of the stream is refused.
     later = asyncio.create_task(sequencer.commit(jobs_stream("late"), SetLimits("late", 2, 1.0)))
     with pytest.raises(Unavailable):
         await late
@@ -673,7 +674,7 @@ async def test_changes_after_a_split_batch_are_committed_together(scenario: Topi
 
 
 async def test_batches_read_documents_in_their_transactions(scenario: TopicScenario) -> None:
-    """A read outside could miss a change that the replica set's majority does not know yet."""
+    """A read outside the transaction could miss a change that the replica set's majority does not know yet."""
     sessions: list[Session | None] = []
 
     class RecordingMongo(Mongo):
@@ -689,7 +690,7 @@ async def test_batches_read_documents_in_their_transactions(scenario: TopicScena
     assert None not in sessions
 
 
-async def test_members_of_split_batch_are_refused_together_in_outage(
+async def test_changes_of_split_batch_are_refused_together_in_outage(
     own_scenario: TopicScenario, own_mongod: Mongod
 ) -> None:
     stores, changes = own_scenario.stores, [own_scenario.post_change(f"text {n}") for n in range(50)]

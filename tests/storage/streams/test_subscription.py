@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-from collections.abc import Iterator
 from contextlib import AsyncExitStack, aclosing
 from typing import Any
 
@@ -11,32 +10,25 @@ from prometheus_client import REGISTRY
 
 from storage.errors import NotFound
 from storage.streams.hub import MAX_QUEUE
-from storage.streams.log import REPLAY_LIMIT, Position, Stream
+from storage.streams.log import REPLAY_LIMIT, Stream, StreamPosition
 from storage.streams.subscription import StreamEvent, SubscriptionStart, follow_events
 from tests.storage.event_recorder import recorded_events
-from tests.storage.topic_scenario import OpenStores, TopicScenario, poll_until_true
+from tests.storage.topic_scenario import OpenStores, TopicScenario
+from tests.waiting import poll_until_true
 
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_head_comparisons() -> Iterator[None]:
-    """Disables the periodic comparison of heads, so events arrive only by Redis or by an explicit comparison."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("storage.streams.hub.COMPARE_EVERY_S", 3600.0)
-        yield
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_head_comparisons")]
 
 
-async def position_after(scenario: TopicScenario, n: int = 0) -> Position:
+async def position_after(scenario: TopicScenario, n: int = 0) -> StreamPosition:
     """Returns the position after event n of the topic's stream."""
-    return Position((await scenario.stores.events.head(scenario.stream)).epoch, n)
+    return StreamPosition((await scenario.stores.events.head(scenario.stream)).epoch, n)
 
 
 async def post_many(scenario: TopicScenario, count: int) -> None:
     await asyncio.gather(*(scenario.post(str(number)) for number in range(count)))
 
 
-async def subscription_start(scenario: TopicScenario, since: Position | None) -> SubscriptionStart:
+async def subscription_start(scenario: TopicScenario, since: StreamPosition | None) -> SubscriptionStart:
     """Subscribes, and returns the first item."""
     async with aclosing(follow_events(scenario.stores.hub, scenario.stream, since)) as items:
         item = await anext(items)
@@ -74,7 +66,7 @@ async def test_subscription_resumes_only_between_floor_and_head(scenario: TopicS
 
 async def test_cursor_of_another_epoch_does_not_resume(scenario: TopicScenario) -> None:
     await post_many(scenario, 4)
-    start = await subscription_start(scenario, Position("restored", 2))
+    start = await subscription_start(scenario, StreamPosition("restored", 2))
     assert (start.resumed, start.position) == (False, await position_after(scenario, 4))
 
 
@@ -92,7 +84,7 @@ async def test_subscriptions_during_posts_have_no_gap_or_duplicate(
         recorders = []
         while not posting.done():
             head = await scenario.stores.events.head(scenario.stream)
-            since = Position(head.epoch, random.randint(0, head.n)) if random.random() < 0.7 else None
+            since = StreamPosition(head.epoch, random.randint(0, head.n)) if random.random() < 0.7 else None
             recorders.append(
                 await stack.enter_async_context(recorded_events(scenario.stores.hub, scenario.stream, since))
             )
@@ -154,7 +146,7 @@ async def test_reader_of_partly_pruned_log_restarts_at_head(scenario: TopicScena
     async with aclosing(follow_events(scenario.stores.hub, scenario.stream, await position_after(scenario))) as items:
         await anext(items)
         numbers = [await next_number(items) for _ in range(REPLAY_LIMIT)]
-        await age_events(scenario, REPLAY_LIMIT + 50)
+        await scenario.age_events(REPLAY_LIMIT + 50)
         await scenario.stores.events.prune()
         restart = await anext(items)
         await scenario.post()
@@ -171,19 +163,11 @@ async def test_reader_of_fully_pruned_log_restarts_at_head(scenario: TopicScenar
         await anext(items)
         for _ in range(REPLAY_LIMIT):
             await next_number(items)
-        await age_events(scenario, REPLAY_LIMIT + 10)
+        await scenario.age_events(REPLAY_LIMIT + 10)
         await scenario.stores.events.prune()
         restart = await anext(items)
     assert isinstance(restart, SubscriptionStart)
     assert (restart.resumed, restart.position.n) == (False, REPLAY_LIMIT + 10)
-
-
-async def age_events(scenario: TopicScenario, up_to: int) -> None:
-    """Makes the events up to number `up_to` older than the retention period."""
-    first_events = {"_id.s": scenario.stream.name, "_id.n": {"$lte": up_to}}
-    hours_25_ms = 25 * 3600 * 1000
-    subtract_25_hours = [{"$set": {"at": {"$subtract": ["$at", hours_25_ms]}}}]
-    await scenario.stores.mongo["events"].update_many(first_events, subtract_25_hours)
 
 
 async def test_deleted_text_is_not_replayed(scenario: TopicScenario) -> None:
@@ -213,13 +197,13 @@ async def test_stream_restored_from_backup_restarts_readers(scenario: TopicScena
         await scenario.stores.mongo["topics"].update_one({"_id": scenario.topic.id}, {"$set": restored_head})
         await scenario.stores.hub.compare()
         assert await recorder.wait_for_start(times=2)
-        assert (recorder.starts[1].position, recorder.starts[1].resumed) == (Position("restored", 2), False)
+        assert (recorder.starts[1].position, recorder.starts[1].resumed) == (StreamPosition("restored", 2), False)
         await scenario.post()
         assert await recorder.wait_for_event(3)
     assert recorder.numbers == [3]
 
 
-async def test_idle_stream_is_reported_periodically(scenario: TopicScenario) -> None:
+async def test_idle_stream_is_reported(scenario: TopicScenario) -> None:
     async with recorded_events(scenario.stores.hub, scenario.stream) as recorder:
 
         async def was_idle() -> bool:

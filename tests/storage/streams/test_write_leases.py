@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from server.embedded import Valkey
-from storage.redis.keys import Keys
+from storage.redis.keys import RedisKeys
 from storage.streams.log import Stream
 from storage.streams.write_leases import LEASE_MS, MAX_WAIT_S, WriteLeases
 from tests.storage.faults import sigstopped
@@ -17,7 +17,7 @@ from tests.storage.faults import sigstopped
 pytestmark = pytest.mark.anyio
 
 STREAM = Stream("topic", "t")
-KEYS = Keys("test")
+KEYS = RedisKeys("test")
 LEASE_KEY, _ = KEYS.write_lease(STREAM.name)
 
 
@@ -44,9 +44,9 @@ async def contended_leases(url: str) -> AsyncIterator[WriteLeases]:
     """Opens the write leases of a process that competed with another process for the stream."""
     async with Redis.from_url(url) as redis:
         leases = WriteLeases(redis, KEYS)
-        async with leases.acquire(STREAM) as lease:
+        async with leases.acquire(STREAM) as tries:
             # A second try tells the write leases that another process committed to the stream during the first try.
-            lease.tries = 2
+            tries.count = 2
         yield leases
 
 
@@ -62,8 +62,8 @@ async def test_uncontended_stream_does_not_use_redis(own_valkey: Valkey) -> None
     async with Redis.from_url(own_valkey.url) as redis:
         leases = WriteLeases(redis, KEYS)
         for _ in range(3):
-            async with leases.acquire(STREAM) as lease:
-                lease.tries = 1
+            async with leases.acquire(STREAM) as tries:
+                tries.count = 1
         assert "cmdstat_set" not in await redis.info("commandstats")
 
 
@@ -74,8 +74,8 @@ async def test_contending_processes_alternate(own_valkey: Valkey) -> None:
     async def commit(leases: WriteLeases) -> None:
         nonlocal holders, max_holders
         for _ in range(10):
-            async with leases.acquire(STREAM) as lease:
-                lease.tries = 1
+            async with leases.acquire(STREAM) as tries:
+                tries.count = 1
                 holders += 1
                 max_holders = max(max_holders, holders)
                 await asyncio.sleep(0.002)
@@ -134,8 +134,8 @@ async def test_lease_of_dead_process_expires(own_valkey: Valkey) -> None:
             assert await redis.get(LEASE_KEY) not in (None, b"dead")
 
 
-@pytest.mark.usefixtures("long_leases")
-async def test_release_ends_own_lease_only(own_valkey: Valkey) -> None:
+@pytest.mark.usefixtures("long_leases_and_waits")
+async def test_release_leaves_lease_of_another_process(own_valkey: Valkey) -> None:
     async with contended_leases(own_valkey.url) as leases, Redis.from_url(own_valkey.url) as redis:
         async with leases.acquire(STREAM):
             assert 0 < await redis.pttl(LEASE_KEY) <= 60_000

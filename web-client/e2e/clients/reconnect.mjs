@@ -1,9 +1,10 @@
 /**
  * A graphql-ws client that always reconnects. Prints a line of JSON for each connection, close and event.
  *
- * The first line of standard input is {url, tokens, topic, subscriptions}. Each connection uses the next token; the last
- * token is used repeatedly. The lines "pause" and "resume" stop and start reading from the socket. The process ends when
- * its standard input ends.
+ * The first line of standard input is {url, tokens, topic, subscriptions}. Each connection uses the next token; the
+ * last token is used repeatedly. `subscriptions` is the number of subscriptions, of which only the first prints its
+ * events. The lines "pause" and "resume" stop and start reading from the socket. The process ends when its standard
+ * input ends.
  */
 import { createInterface } from "node:readline";
 import { createClient } from "graphql-ws";

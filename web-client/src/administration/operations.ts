@@ -1,11 +1,12 @@
 /** API operations of the administration. */
 import { graphql, type ResultOf } from "../api/graphql";
+import { SessionParts } from "../session/browsers/session-parts";
 
 const AdministeredUserParts = graphql(`
-  fragment AdministeredUserParts on User { id handle name roles deactivated }
+  fragment AdministeredUserParts on User { id handle name avatarUrl roles deactivated }
 `);
 export type AdministeredUser = ResultOf<typeof AdministeredUserParts>;
-export type Role = AdministeredUser["roles"][number];
+export type OrganizationRole = AdministeredUser["roles"][number];
 
 export const OrganizationUsers = graphql(
   `query OrganizationUsers($query: String, $role: Role, $deactivated: Boolean, $after: ID, $limit: Int!) {
@@ -31,17 +32,26 @@ export const ReactivateUser = graphql(
   `mutation ReactivateUser($id: ID!) { reactivateUser(userId: $id) { ...AdministeredUserParts } }`,
   [AdministeredUserParts],
 );
+export const EndUserSessions = graphql(`
+  mutation EndUserSessions($id: ID!, $sessionId: ID, $reason: String!) {
+    endUserSessions(userId: $id, sessionId: $sessionId, reason: $reason)
+  }
+`);
+export const UserSessions = graphql(
+  `query UserSessions($userId: ID!) { userSessions(userId: $userId) { ...SessionParts } }`,
+  [SessionParts],
+);
 
 const AuditEntryParts = graphql(`
   fragment AuditEntryParts on AuditEntry {
     id
     at
     actorId
-    actor { id handle name }
+    actor { id handle name avatarUrl }
     action
     targetKind
     targetId
-    targetUser { id handle name }
+    targetUser { id handle name avatarUrl }
     details { name value }
     address
     userAgent

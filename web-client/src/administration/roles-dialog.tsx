@@ -1,17 +1,15 @@
 /** The dialog in which an administrator chooses a user's roles. */
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { request, useApi } from "../api/api";
-import { failureTextKey, rejectionText } from "../api/failure";
-import { Button } from "../ui/button";
-import { Dialog } from "../ui/dialog";
+import { FormDialog } from "../ui/dialogs/form-dialog";
 import { useTranslation } from "../ui/preferences";
 import { notify } from "../ui/toasts";
-import { type AdministeredUser, type Role, SetUserRoles } from "./operations";
+import { type AdministeredUser, type OrganizationRole, SetUserRoles } from "./operations";
 
-/** All roles, those with the most rights last. */
-export const ROLES: readonly Role[] = ["MEMBER", "OPERATOR", "SERVICE", "ADMIN"];
+/** All roles in the order in which they are shown. ADMIN, which has the most rights, is last. */
+export const ROLES: readonly OrganizationRole[] = ["MEMBER", "OPERATOR", "SERVICE", "ADMIN"];
 
-export function sortedRoles(roles: readonly Role[]): Role[] {
+export function sortedRoles(roles: readonly OrganizationRole[]): OrganizationRole[] {
   return ROLES.filter((role) => roles.includes(role));
 }
 
@@ -24,69 +22,49 @@ interface Props {
 export function RolesDialog({ user, onClose, onChanged }: Props) {
   const { t } = useTranslation();
   const { direct } = useApi();
-  const [roles, setRoles] = useState<readonly Role[]>(user.roles);
-  const [isSaving, setIsSaving] = useState(false);
-  const [errorText, setErrorText] = useState<string | null>(null);
-  const canSave = roles.length > 0 && !isSaving;
+  const [roles, setRoles] = useState<readonly OrganizationRole[]>(user.roles);
 
-  async function save(event: FormEvent) {
-    event.preventDefault();
-    if (!canSave) return;
-    setIsSaving(true);
-    try {
-      const { setUserRoles: changed } = await request(direct, SetUserRoles, {
-        id: user.id,
-        roles: [...roles],
-      });
-      notify(t("admin.rolesSaved", { name: user.name }));
-      onChanged(changed);
-    } catch (error) {
-      setErrorText(rejectionText(error) ?? t(failureTextKey(error)));
-      setIsSaving(false);
-    }
+  async function save() {
+    const variables = { id: user.id, roles: [...roles] };
+    const { setUserRoles: changed } = await request(direct, SetUserRoles, variables);
+    notify(t("admin.rolesSaved", { name: user.name }));
+    onChanged(changed);
   }
 
   return (
-    <Dialog title={t("admin.rolesOf", { name: user.name })} onClose={onClose}>
-      <form onSubmit={save} className="flex flex-col gap-4">
-        <fieldset className="flex flex-col gap-1">
-          <legend className="sr-only">{t("admin.roles")}</legend>
-          {ROLES.map((role) => (
-            <RoleChoice
-              key={role}
-              role={role}
-              isChosen={roles.includes(role)}
-              onChange={(isChosen) =>
-                setRoles(isChosen ? [...roles, role] : roles.filter((each) => each !== role))
-              }
-            />
-          ))}
-        </fieldset>
-        <p className="text-sm text-quiet">{t("admin.rolesHint")}</p>
-        {roles.length === 0 && <p className="text-sm text-bad">{t("admin.rolesNone")}</p>}
-        {errorText && (
-          <p role="alert" className="text-bad">
-            {errorText}
-          </p>
-        )}
-        <div className="flex justify-end gap-2">
-          <Button onClick={onClose}>{t("cancel")}</Button>
-          <Button type="submit" kind="main" disabled={!canSave}>
-            {t("save")}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={t("admin.rolesOf", { name: user.name })}
+      action={t("save")}
+      canSubmit={roles.length > 0}
+      submit={save}
+      onClose={onClose}
+    >
+      <fieldset className="flex flex-col gap-1">
+        <legend className="sr-only">{t("admin.roles")}</legend>
+        {ROLES.map((role) => (
+          <RoleChoice
+            key={role}
+            role={role}
+            isChosen={roles.includes(role)}
+            onChange={(isChosen) =>
+              setRoles(isChosen ? [...roles, role] : roles.filter((each) => each !== role))
+            }
+          />
+        ))}
+      </fieldset>
+      <p className="text-sm text-quiet">{t("admin.rolesHint")}</p>
+      {roles.length === 0 && <p className="text-sm text-bad">{t("admin.rolesNone")}</p>}
+    </FormDialog>
   );
 }
 
-interface ChoiceProps {
-  role: Role;
+interface RoleChoiceProps {
+  role: OrganizationRole;
   isChosen: boolean;
   onChange: (isChosen: boolean) => void;
 }
 
-function RoleChoice({ role, isChosen, onChange }: ChoiceProps) {
+function RoleChoice({ role, isChosen, onChange }: RoleChoiceProps) {
   const { t } = useTranslation();
   return (
     <label className="flex cursor-pointer items-start gap-3 rounded-xl px-2 py-2 hover:bg-hover">

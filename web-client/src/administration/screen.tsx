@@ -1,23 +1,37 @@
-/** The administration: users, invitations, service keys and the audit log. */
-import { type AdminPlace, hrefOf } from "../app/router";
+/** The administration: users, invitations, service keys, reports, held posts, erasures, stamps, settings and the audit log. */
+import { type AdminRoute, hrefOf } from "../app/router";
+import { CallLimitsSection } from "../calls/limits-section";
+import { TelephonyLinesSection } from "../calls/lines-section";
+import { OrganizationPresenceSection } from "../presence/settings";
+import { ErasureList } from "../privacy/erasure-list";
+import { RetentionSection } from "../privacy/retention-section";
+import { AccountsSection } from "../publishing/accounts";
+import { ReportList } from "../reports/report-list";
 import { mayAdminister } from "../session/permissions";
 import { useViewer } from "../session/viewer";
+import { StampPackList } from "../stamps/pack-list";
 import { useTranslation } from "../ui/preferences";
 import { EmptyState } from "../ui/states";
 import { Tab } from "../ui/tabs";
-import { AuditTimeline } from "./audit-timeline";
-import { InvitationList } from "./invitation-list";
-import { KeyList } from "./key-list";
+import { AuditTimeline } from "./audit/timeline";
+import { HeldPostList } from "./held-list";
+import { InvitationList } from "./invitations/list";
+import { ServiceKeyList } from "./keys/list";
 import { UserList } from "./user-list";
 
 const TABS = [
-  { place: { name: "admin" }, textKey: "admin.users" },
-  { place: { name: "adminInvitations" }, textKey: "admin.invitations" },
-  { place: { name: "adminKeys" }, textKey: "admin.keys" },
-  { place: { name: "adminAudit", actor: null, target: null }, textKey: "admin.audit" },
+  { route: { name: "admin" }, textKey: "admin.users" },
+  { route: { name: "adminInvitations" }, textKey: "admin.invitations" },
+  { route: { name: "adminKeys" }, textKey: "admin.keys" },
+  { route: { name: "adminReports" }, textKey: "admin.reports" },
+  { route: { name: "adminHeld" }, textKey: "admin.held" },
+  { route: { name: "adminErasures" }, textKey: "admin.erasures" },
+  { route: { name: "adminStamps" }, textKey: "admin.stamps" },
+  { route: { name: "adminSettings" }, textKey: "admin.settings" },
+  { route: { name: "adminAudit", actor: null, target: null }, textKey: "admin.audit" },
 ] as const;
 
-export function AdminScreen({ place }: { place: AdminPlace }) {
+export function AdminScreen({ route }: { route: AdminRoute }) {
   const { t } = useTranslation();
   const { roles } = useViewer();
   return (
@@ -25,8 +39,8 @@ export function AdminScreen({ place }: { place: AdminPlace }) {
       <h1 className="sr-only">{t("admin")}</h1>
       {mayAdminister(roles) ? (
         <div className="mx-auto max-w-4xl px-3 pb-16 sm:px-6">
-          <Tabs current={place.name} />
-          <Contents place={place} />
+          <AdminTabs current={route.name} />
+          <AdminContents route={route} />
         </div>
       ) : (
         <EmptyState icon="shield" title={t("admin.forbidden")} hint={t("admin.forbiddenHint")} />
@@ -35,15 +49,15 @@ export function AdminScreen({ place }: { place: AdminPlace }) {
   );
 }
 
-function Tabs({ current }: { current: AdminPlace["name"] }) {
+function AdminTabs({ current }: { current: AdminRoute["name"] }) {
   const { t } = useTranslation();
   return (
     <nav
       aria-label={t("admin")}
       className="flex flex-wrap items-center gap-1 py-4 max-sm:gap-0 max-sm:text-sm"
     >
-      {TABS.map(({ place, textKey }) => (
-        <Tab key={textKey} href={hrefOf(place)} isCurrent={current === place.name}>
+      {TABS.map(({ route, textKey }) => (
+        <Tab key={textKey} href={hrefOf(route)} isCurrent={current === route.name}>
           {t(textKey)}
         </Tab>
       ))}
@@ -51,14 +65,32 @@ function Tabs({ current }: { current: AdminPlace["name"] }) {
   );
 }
 
-function Contents({ place }: { place: AdminPlace }) {
-  switch (place.name) {
+function AdminContents({ route }: { route: AdminRoute }) {
+  switch (route.name) {
     case "adminAudit":
-      return <AuditTimeline place={place} />;
+      return <AuditTimeline route={route} />;
+    case "adminErasures":
+      return <ErasureList />;
+    case "adminHeld":
+      return <HeldPostList />;
     case "adminInvitations":
       return <InvitationList />;
     case "adminKeys":
-      return <KeyList />;
+      return <ServiceKeyList />;
+    case "adminReports":
+      return <ReportList communityId={null} />;
+    case "adminSettings":
+      return (
+        <>
+          <OrganizationPresenceSection />
+          <RetentionSection />
+          <CallLimitsSection />
+          <TelephonyLinesSection />
+          <AccountsSection />
+        </>
+      );
+    case "adminStamps":
+      return <StampPackList />;
     default:
       return <UserList />;
   }

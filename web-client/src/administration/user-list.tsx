@@ -3,17 +3,18 @@ import { useCallback, useEffect, useState } from "react";
 import { request, useApi } from "../api/api";
 import { PAGE_SIZE } from "../timeline/paged-list";
 import { usePagedList } from "../timeline/use-paged-list";
-import { LabelledField } from "../ui/labelled-field";
+import { LabelledField } from "../ui/fields/labelled-field";
+import { SelectField } from "../ui/fields/select-field";
 import { PagedRows } from "../ui/paged-rows";
 import { useTranslation } from "../ui/preferences";
 import { EmptyState } from "../ui/states";
-import { type AdministeredUser, OrganizationUsers, type Role } from "./operations";
+import { type AdministeredUser, type OrganizationRole, OrganizationUsers } from "./operations";
 import { ROLES } from "./roles-dialog";
 import { UserRow } from "./user-row";
 
 const TYPING_DELAY_MS = 200;
 const STATES = ["active", "deactivated"] as const;
-type State = (typeof STATES)[number];
+type UserState = (typeof STATES)[number];
 
 const keyOf = (user: AdministeredUser) => user.id;
 
@@ -21,15 +22,15 @@ export function UserList() {
   const { t } = useTranslation();
   const { direct } = useApi();
   const [text, setText] = useState("");
-  const [role, setRole] = useState<Role | null>(null);
-  const [state, setState] = useState<State | null>(null);
+  const [role, setRole] = useState<OrganizationRole | null>(null);
+  const [state, setState] = useState<UserState | null>(null);
   const query = useDelayed(text.trim(), TYPING_DELAY_MS);
   const loadPage = useCallback(
     async (after: AdministeredUser | null) => {
       const variables = {
         query: query || null,
         role,
-        deactivated: state && state === "deactivated",
+        deactivated: state === null ? null : state === "deactivated",
         after: after?.id ?? null,
         limit: PAGE_SIZE,
       };
@@ -56,40 +57,22 @@ export function UserList() {
             />
           )}
         </LabelledField>
-        <LabelledField label={t("admin.role")}>
-          {(props) => (
-            <select
-              {...props}
-              className="field"
-              value={role ?? ""}
-              onChange={(event) => setRole((event.target.value || null) as Role | null)}
-            >
-              <option value="">{t("admin.all")}</option>
-              {ROLES.map((each) => (
-                <option key={each} value={each}>
-                  {t(`role.${each}`)}
-                </option>
-              ))}
-            </select>
-          )}
-        </LabelledField>
-        <LabelledField label={t("admin.state")}>
-          {(props) => (
-            <select
-              {...props}
-              className="field"
-              value={state ?? ""}
-              onChange={(event) => setState((event.target.value || null) as State | null)}
-            >
-              <option value="">{t("admin.all")}</option>
-              {STATES.map((each) => (
-                <option key={each} value={each}>
-                  {t(`admin.state.${each}`)}
-                </option>
-              ))}
-            </select>
-          )}
-        </LabelledField>
+        <SelectField
+          label={t("admin.role")}
+          value={role}
+          values={ROLES}
+          textOf={(each) => t(`role.${each}`)}
+          emptyText={t("admin.all")}
+          onChange={setRole}
+        />
+        <SelectField
+          label={t("admin.state")}
+          value={state}
+          values={STATES}
+          textOf={(each) => t(`admin.state.${each}`)}
+          emptyText={t("admin.all")}
+          onChange={setState}
+        />
       </search>
       <PagedRows
         list={users}

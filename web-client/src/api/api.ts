@@ -14,12 +14,12 @@ import {
 } from "urql";
 import { requestHeaders } from "../session/identity";
 import { createCache } from "./cache";
-import { type Connection, connect, subscribeWithResume } from "./connection";
+import { connect, type ServerConnection, subscribeWithResume } from "./connection";
 
 export interface Api {
   cached: Client;
   direct: Client;
-  connection: Connection;
+  connection: ServerConnection;
 }
 
 /** Creates the clients and their connection. Calls `onTokenRejected` when the server rejects the token. */
@@ -35,7 +35,7 @@ export function createApi(token: string, onTokenRejected: () => void): Api {
   return { cached: createClient([createCache()]), direct: createClient([]), connection };
 }
 
-function resumableSubscriptions({ socket }: Connection): Exchange {
+function resumableSubscriptions({ socket }: ServerConnection): Exchange {
   return subscriptionExchange({
     forwardSubscription: ({ query = "", variables }) => ({
       subscribe: (sink) => ({

@@ -4,7 +4,9 @@ import { type Cache, cacheExchange } from "@urql/exchange-graphcache";
 /** Object types without an `id`. The cache stores them inside the objects that refer to them. */
 const TYPES_WITHOUT_ID = [
   "LinkPreview",
+  "LinkPreviewImage",
   "Reaction",
+  "StampRule",
   "TrendingTopic",
   "ReceivedReaction",
   "MessageTimeline",
@@ -13,9 +15,17 @@ const TYPES_WITHOUT_ID = [
   "NotificationTimeline",
   "ReactionTimeline",
   "TopicTimeline",
+  "FollowedThread",
+  "FollowedThreadTimeline",
+  "ConversationTimeline",
+  "ConversationPerson",
   "StreamReady",
   "TopicCreated",
   "TopicActivity",
+  "TopicChanged",
+  "CommunityChanged",
+  "ConversationChanged",
+  "NotificationArrived",
 ];
 
 /** Creates the cache of one signed-in user. */
@@ -30,15 +40,41 @@ export function createCache() {
       Mutation: {
         createCommunity: (_result, _args, cache) => invalidate(cache, "communities"),
         joinCommunity: (_result, _args, cache) => invalidate(cache, "communities"),
+        archiveCommunity: (_result, _args, cache) => invalidate(cache, "communities"),
+        unarchiveCommunity: (_result, _args, cache) => invalidate(cache, "communities"),
         leaveCommunity: (_result, _args, cache) => invalidate(cache, "communities"),
         createTopic: ({ createTopic }, { input }, cache) =>
           addTopic(cache, (input as { communityId: string }).communityId, createTopic as { id: string }),
-        blockUser: (_result, _args, cache) => invalidate(cache, "blockedUsers"),
+        startConversation: (_result, _args, cache) => invalidate(cache, "conversations"),
+        acceptConversation: (_result, _args, cache) => invalidate(cache, "conversations"),
+        declineConversation: (_result, _args, cache) => invalidate(cache, "conversations"),
+        leaveConversation: (_result, _args, cache) => invalidate(cache, "conversations"),
+        followThread: (_result, _args, cache) => invalidate(cache, "followedThreads"),
+        unfollowThread: (_result, _args, cache) => invalidate(cache, "followedThreads"),
+        createStampPack: (_result, _args, cache) => invalidate(cache, "stampPacks"),
+        removeStampPack: (_result, _args, cache) => invalidate(cache, "stampPacks"),
+        blockUser: (_result, _args, cache) => {
+          invalidate(cache, "blockedUsers");
+          invalidate(cache, "conversations");
+        },
         unblockUser: (_result, _args, cache) => invalidate(cache, "blockedUsers"),
       },
       Subscription: {
         communityEvents: ({ communityEvents: event }, { communityId }, cache) =>
           addTopic(cache, communityId as string, (event as { topic?: { id: string } }).topic),
+        conversationEvents: ({ conversationEvents: event }, _args, cache) => {
+          const { __typename, conversation } = event as { __typename: string; conversation?: { id: string } };
+          if (__typename === "ConversationChanged" && !isListed(cache, conversation))
+            invalidate(cache, "conversations");
+        },
+        notificationEvents: ({ notificationEvents: event }, _args, cache) => {
+          const { notification } = event as { notification?: { kind: string } };
+          if (notification?.kind === "ADDED_TO_COMMUNITY") invalidate(cache, "communities");
+          if (notification?.kind === "STAMP_PACK_RECEIVED") invalidate(cache, "stampPacks");
+          // A person who is mentioned in a thread follows it.
+          if (notification?.kind === "THREAD_REPLY" || notification?.kind === "MENTION")
+            invalidate(cache, "followedThreads");
+        },
       },
     },
   });
@@ -50,6 +86,17 @@ export function createCache() {
 function invalidate(cache: Cache, field: string): void {
   for (const query of cache.inspectFields("Query"))
     if (query.fieldName === field) cache.invalidate("Query", field, query.arguments);
+}
+
+/** Returns whether a loaded page holds the conversation. */
+function isListed(cache: Cache, conversation: { id: string } | undefined | null): boolean {
+  const key = conversation && cache.keyOfEntity({ __typename: "Conversation", id: conversation.id });
+  if (!key) return false;
+  return cache.inspectFields("Query").some(({ fieldName, arguments: listArguments }) => {
+    if (fieldName !== "conversations") return false;
+    const page = cache.resolve("Query", fieldName, listArguments) as string | null;
+    return ((cache.resolve(page, "items") ?? []) as string[]).includes(key);
+  });
 }
 
 /** Adds a new or newly active topic to its community's list. */

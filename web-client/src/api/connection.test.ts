@@ -2,7 +2,7 @@ import type { Client, Sink } from "graphql-ws";
 import { expect, test } from "vitest";
 import { cursorOf, subscribeWithResume } from "./connection";
 
-test("the payload sent again after a disconnect starts after the last event", () => {
+test("the payload that is sent again after a disconnect has the cursor of the last event", () => {
   const payload = { query: "", variables: {} as Record<string, unknown> };
   let sink: Sink | undefined;
   const socket = {

@@ -1,12 +1,12 @@
 /** One WebSocket for all subscriptions. After a reconnect, each subscription resumes after its last event. */
 import { createClient, type ExecutionResult, type Client as Socket } from "graphql-ws";
 import { isSession } from "../session/identity";
-import { createValue, type Value } from "../ui/value";
+import { createValue, type ObservableValue } from "../ui/value";
 
 export type ConnectionState = "connecting" | "open" | "broken";
 
-export interface Connection {
-  state: Value<ConnectionState>;
+export interface ServerConnection {
+  state: ObservableValue<ConnectionState>;
   socket: Socket;
 }
 
@@ -16,7 +16,7 @@ const RETRY_WAIT_MAX_MS = 8_000;
 const TOKEN_REJECTED_CODES = new Set([4401, 4403]);
 
 /** Creates the WebSocket client. Calls `onTokenRejected` when the server rejects the token or the session. */
-export function connect(token: string, onTokenRejected: () => void): Connection {
+export function connect(token: string, onTokenRejected: () => void): ServerConnection {
   const state = createValue<ConnectionState>("connecting");
   let pongTimer: ReturnType<typeof setTimeout> | undefined;
   const socket = createClient({
@@ -59,8 +59,9 @@ function retryWait(retries: number): Promise<void> {
 }
 
 /**
- * Subscribes, and resumes after the last event. graphql-ws sends the same payload object again after a reconnect, so
- * each event's cursor is written to its `since` variable. Returns a function that ends the subscription.
+ * Subscribes, and resumes after the last event. graphql-ws sends the same payload object again after a reconnect.
+ * Therefore each event's cursor is written to the payload's variable `since`, which the operation must declare. Returns
+ * a function that ends the subscription.
  */
 export function subscribeWithResume(
   socket: Socket,

@@ -18,6 +18,7 @@ const TEXT_KEYS: Record<string, TextKey> = {
   OFFLINE: "failure.offline",
   FORBIDDEN: "failure.forbidden",
   NOT_FOUND: "failure.notFound",
+  QUOTA_EXCEEDED: "failure.quota",
   RATE_LIMITED: "failure.tooMany",
   UNAVAILABLE: "failure.busy",
   BAD_USER_INPUT: "failure.input",
@@ -26,6 +27,8 @@ const TEXT_KEYS: Record<string, TextKey> = {
 };
 
 export function failureTextKey(error: unknown): TextKey {
+  const { stampPackId } = (error as FailedRequest).graphQLErrors?.[0]?.extensions ?? {};
+  if (stampPackId !== undefined) return "failure.stampPack";
   return TEXT_KEYS[errorCode(error)] ?? "failure.unknown";
 }
 
@@ -40,7 +43,10 @@ export function retryAfterMs(error: unknown): number | null {
   return typeof wait === "number" ? wait : null;
 }
 
-/** Returns the instant at which a mute or ban ends that caused the failure; null for other failures. */
+/**
+ * Returns the instant at which the mute or ban ends that caused the failure. Null for a ban without an end, and for
+ * other failures.
+ */
 export function restrictedUntil(error: unknown): string | null {
   const until = (error as FailedRequest).graphQLErrors?.[0]?.extensions?.until;
   return errorCode(error) === "FORBIDDEN" && typeof until === "string" ? until : null;
@@ -52,4 +58,10 @@ export function rejectionText(error: unknown): string | null {
   return errorCode(error) === "BAD_USER_INPUT" || errorCode(error) === "CONFLICT"
     ? (firstError?.message ?? null)
     : null;
+}
+
+/** Returns the part of a search that the server did not understand; null for every other failure. */
+export function wrongTerm(error: unknown): string | null {
+  const term = (error as FailedRequest).graphQLErrors?.[0]?.extensions?.term;
+  return errorCode(error) === "BAD_USER_INPUT" && typeof term === "string" ? term : null;
 }

@@ -1,47 +1,40 @@
 /** The account menu: profile, theme, language and sign-out. */
 import { useEffect, useState } from "react";
-import { ConfirmDialog } from "../chat/confirm";
+import { request, useApi } from "../api/api";
+import { graphql } from "../api/graphql";
+import { PasswordDialog } from "../session/accounts/password-dialog";
 import { fetchSignInMethods } from "../session/browser-session";
 import { isSession } from "../session/identity";
-import { PasswordDialog } from "../session/password-dialog";
-import { signOut, token } from "../session/session";
+import { token } from "../session/session";
 import { LanguageSelect } from "../session/sign-in";
-import { useUserStorage } from "../session/user-storage";
 import { useViewer } from "../session/viewer";
 import { Avatar } from "../ui/avatar";
 import { Button } from "../ui/button";
+import { Popover } from "../ui/dialogs/popover";
 import { Icon } from "../ui/icons";
-import { Popover } from "../ui/popover";
 import { chooseTheme, theme, useTranslation } from "../ui/preferences";
-import { notifyFailure } from "../ui/toasts";
 import { useValue } from "../ui/value";
 import { hrefOf } from "./router";
 import { OPERATOR_SCREENS, visibleScreens } from "./screens";
 
-export function AccountMenu({ className }: { className: string }) {
-  const { t } = useTranslation();
-  const storage = useUserStorage();
-  const [isConfirming, setIsConfirming] = useState(false);
+interface Props {
+  className: string;
+  requestSignOut: () => void;
+}
+
+export function AccountMenu({ className, requestSignOut }: Props) {
   const [isChangingPassword, setIsChangingPassword] = useState(false);
-  // Signing out deletes what the user typed, so that nobody else reads it in this browser.
-  const leave = () => (storage.names("").length > 0 ? setIsConfirming(true) : signOutOrExplain());
   return (
     <>
-      <AccountPanel className={className} leave={leave} changePassword={() => setIsChangingPassword(true)} />
+      <AccountPanel
+        className={className}
+        requestSignOut={requestSignOut}
+        changePassword={() => setIsChangingPassword(true)}
+      />
       {isChangingPassword && <PasswordDialog onClose={() => setIsChangingPassword(false)} />}
-      {isConfirming && (
-        <ConfirmDialog
-          title={t("signOut")}
-          text={t("signOut.ask")}
-          action={t("signOut")}
-          onDone={(isConfirmed) => (isConfirmed ? signOutOrExplain() : setIsConfirming(false))}
-        />
-      )}
     </>
   );
 }
-
-const signOutOrExplain = () => signOut().catch(() => notifyFailure({ networkError: true }));
 
 /** Returns the address of GraphiQL. A session needs no token there. */
 function graphiqlHref(): string {
@@ -49,26 +42,31 @@ function graphiqlHref(): string {
   return credential === null || isSession(credential) ? "/graphiql" : `/graphiql#token=${credential}`;
 }
 
-interface PanelProps {
-  className: string;
-  leave: () => void;
+interface AccountPanelProps extends Props {
   changePassword: () => void;
 }
+
+const OwnMethod = graphql(`query OwnMethod { mySessions { method current } }`);
 
 /** Returns whether the browser's session may belong to an account with a password. */
 function useHasPassword(): boolean {
   const [hasPassword, setHasPassword] = useState(false);
   const credential = useValue(token);
+  const { direct } = useApi();
   useEffect(() => {
     if (credential === null || !isSession(credential)) return;
-    fetchSignInMethods().then((methods) =>
-      setHasPassword(methods.some(({ method }) => method === "PASSWORD")),
+    Promise.all([fetchSignInMethods(), request(direct, OwnMethod, {})]).then(
+      ([methods, { mySessions }]) => {
+        const isLocal = mySessions.some(({ current, method }) => current && method !== "OIDC");
+        setHasPassword(isLocal && methods.some(({ method }) => method === "PASSWORD"));
+      },
+      () => {},
     );
-  }, [credential]);
+  }, [credential, direct]);
   return hasPassword;
 }
 
-function AccountPanel({ className, leave, changePassword }: PanelProps) {
+function AccountPanel({ className, requestSignOut, changePassword }: AccountPanelProps) {
   const { t } = useTranslation();
   const viewer = useViewer();
   const hasPassword = useHasPassword();
@@ -128,7 +126,7 @@ function AccountPanel({ className, leave, changePassword }: PanelProps) {
             <Button
               onClick={() => {
                 close();
-                leave();
+                requestSignOut();
               }}
             >
               {t("signOut")}
@@ -147,10 +145,10 @@ function OperatorLinks({ close }: { close: () => void }) {
   if (screens.length === 0) return null;
   return (
     <ul className="border-b border-line pb-3 md:hidden">
-      {screens.map(({ place, textKey, icon }) => (
+      {screens.map(({ route, textKey, icon }) => (
         <li key={textKey}>
           <a
-            href={hrefOf(place)}
+            href={hrefOf(route)}
             onClick={close}
             className="flex min-h-10 items-center gap-3 rounded-xl px-2 hover:bg-hover"
           >

@@ -3,9 +3,8 @@ import { type ReactNode, useEffect, useMemo, useState } from "react";
 import { Provider } from "urql";
 import { type Api, ApiProvider, createApi, request } from "../api/api";
 import { errorCode } from "../api/failure";
-import { createOutbox, OutboxProvider } from "../chat/outbox";
-import { accountLink, watchAccountLinks } from "../session/account-link";
-import { AccountLinkPage } from "../session/account-link-page";
+import { createOutbox, OutboxProvider } from "../chat/composer/outbox";
+import { type AccountLink, accountLink, watchAccountLinks } from "../session/accounts/account-link";
 import { isSession, sessionCredential } from "../session/identity";
 import { endSession, handleRejection, resumeSession, signIn, token, userStorageOf } from "../session/session";
 import { SignInPage } from "../session/sign-in";
@@ -15,7 +14,12 @@ import { ViewerProvider, ViewerQuery, type ViewerUser } from "../session/viewer"
 import { ErrorState, LoadingState } from "../ui/states";
 import { Toasts } from "../ui/toasts";
 import { useValue } from "../ui/value";
-import { Frame } from "./frame";
+import { AppFrame } from "./frame";
+import { lazyScreen } from "./lazy-screen";
+
+const AccountLinkPage = lazyScreen<{ link: AccountLink; token: string | null }>(() =>
+  import("../session/accounts/account-link-page").then((module) => module.AccountLinkPage),
+);
 
 watchAccountLinks();
 
@@ -74,7 +78,7 @@ function SignedInApp({ token }: { token: string }) {
     function acceptViewer(found: ViewerUser | null) {
       if (found === null) return endSession("refused");
       const session = sessionCredential(found.organizationId, found.id);
-      // The session may be another user's since this tab was loaded.
+      // Since this tab was loaded, another user may have signed in in this browser, which has one session.
       if (isSession(token) && session !== token) signIn(session);
       else setViewer(found);
     }
@@ -86,9 +90,9 @@ function SignedInApp({ token }: { token: string }) {
     <Provider value={api.cached}>
       <ApiProvider value={api}>
         <ViewerProvider value={viewer}>
-          <TypedText api={api} token={token}>
-            <Frame />
-          </TypedText>
+          <TypedTextProvider api={api} token={token}>
+            <AppFrame />
+          </TypedTextProvider>
         </ViewerProvider>
       </ApiProvider>
     </Provider>
@@ -96,7 +100,7 @@ function SignedInApp({ token }: { token: string }) {
 }
 
 /** Provides the texts that the user typed in this browser: drafts, and messages that are not sent yet. */
-function TypedText({ api, token, children }: { api: Api; token: string; children: ReactNode }) {
+function TypedTextProvider({ api, token, children }: { api: Api; token: string; children: ReactNode }) {
   const storage = useMemo(() => userStorageOf(token), [token]);
   const outbox = useMemo(() => createOutbox(api, storage), [api, storage]);
   useEffect(() => outbox.start(), [outbox]);

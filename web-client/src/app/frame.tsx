@@ -1,55 +1,92 @@
 /** The layout around every screen: navigation, connection state, command palette. */
 import { useEffect, useState } from "react";
 import { useApi } from "../api/api";
-import { Browse } from "../chat/browse";
-import { Sidebar } from "../chat/sidebar";
-import { TopicPane } from "../chat/topic-pane";
-import { NotificationsPage, ReactionsPage } from "../home/notifications";
-import { EveryonePage, HashtagPage, HomePage } from "../home/pages";
-import { ProfilePage } from "../home/profile";
+import { useUnreadConversations } from "../chat/conversations/unread";
+import { ChatSidebar } from "../chat/sidebar/sidebar";
+import { TopicPane } from "../chat/topics/topic-pane";
 import { useUnreadNotifications } from "../home/unread";
+import { useDesktopNotifications } from "../push/desktop/use-desktop-notifications";
+import { usePush } from "../push/use-push";
 import { useViewer } from "../session/viewer";
-import { Icon } from "../ui/icons";
+import { Icon, type IconName } from "../ui/icons";
+import { useDocumentTitle } from "../ui/page-title";
 import { useTranslation } from "../ui/preferences";
 import { EmptyState } from "../ui/states";
 import { useValue } from "../ui/value";
+import { MEDIUM, useIsAtLeast } from "../ui/window-width";
 import { AccountMenu } from "./account";
-import { lazyScreen } from "./lazy-screen";
-import { Palette } from "./palette";
+import { lazyDialog, lazyScreen } from "./lazy-screen";
+import type { CommandPaletteProps } from "./palette";
 import {
-  type AdminPlace,
-  type CallsPlace,
-  type CommunityPlace,
+  type AdminRoute,
+  type CallsRoute,
+  type CommunityRoute,
   hrefOf,
-  type MailPlace,
-  type Place,
-  type PublishingPlace,
-  usePlace,
+  type MailRoute,
+  type PublishingRoute,
+  type Route,
+  type SearchRoute,
+  useRoute,
 } from "./router";
 import { OPERATOR_SCREENS, SCREENS, visibleScreens } from "./screens";
+import { useSignOut } from "./sign-out";
 
-const AdminScreen = lazyScreen<{ place: AdminPlace }>(() =>
+const AdminScreen = lazyScreen<{ route: AdminRoute }>(() =>
   import("../administration/screen").then((module) => module.AdminScreen),
 );
-const CallsScreen = lazyScreen<{ place: CallsPlace }>(() =>
+const BrowseCommunitiesPage = lazyScreen(() =>
+  import("../chat/sidebar/browse").then((module) => module.BrowseCommunitiesPage),
+);
+const CallsScreen = lazyScreen<{ route: CallsRoute }>(() =>
   import("../calls/screen").then((module) => module.CallsScreen),
 );
-const CommunityScreen = lazyScreen<{ place: CommunityPlace }>(() =>
+const CommandPalette = lazyDialog<CommandPaletteProps>(() =>
+  import("./palette").then((module) => module.CommandPalette),
+);
+const CommunityScreen = lazyScreen<{ route: CommunityRoute }>(() =>
   import("../moderation/screen").then((module) => module.CommunityScreen),
 );
-const MailScreen = lazyScreen<{ place: MailPlace }>(() =>
+const EveryonePage = lazyScreen(() => import("../home/pages").then((module) => module.EveryonePage));
+const HashtagPage = lazyScreen<{ tag: string }>(() =>
+  import("../home/pages").then((module) => module.HashtagPage),
+);
+const HomePage = lazyScreen(() => import("../home/pages").then((module) => module.HomePage));
+const MailScreen = lazyScreen<{ route: MailRoute }>(() =>
   import("../mail/screen").then((module) => module.MailScreen),
 );
-
 const MyDataScreen = lazyScreen(() => import("../my-data/screen").then((module) => module.MyDataScreen));
-const PublishingPage = lazyScreen<{ place: PublishingPlace }>(() =>
+const NotificationsPage = lazyScreen(() =>
+  import("../home/notifications").then((module) => module.NotificationsPage),
+);
+const NotificationSettingsPage = lazyScreen(() =>
+  import("../push/screen").then((module) => module.NotificationSettingsPage),
+);
+const PostPage = lazyScreen<{ id: string }>(() =>
+  import("../home/post-page").then((module) => module.PostPage),
+);
+const ProfilePage = lazyScreen<{ id: string }>(() =>
+  import("../home/profile").then((module) => module.ProfilePage),
+);
+const PublishingPage = lazyScreen<{ route: PublishingRoute }>(() =>
   import("../publishing/page").then((module) => module.PublishingPage),
 );
+const ReactionsPage = lazyScreen(() =>
+  import("../home/notifications").then((module) => module.ReactionsPage),
+);
+const SearchScreen = lazyScreen<{ route: SearchRoute }>(() =>
+  import("../search/screen").then((module) => module.SearchScreen),
+);
+const ThreadsPage = lazyScreen(() =>
+  import("../chat/threads/threads-page").then((module) => module.ThreadsPage),
+);
 
-export function Frame() {
+export function AppFrame() {
   const { t } = useTranslation();
-  const place = usePlace();
+  const route = useRoute();
   const [isPaletteOpen, setIsPaletteOpen] = useState(false);
+  const { requestSignOut, signOutQuestion } = useSignOut();
+  usePush();
+  useDesktopNotifications();
   usePaletteKey(() => setIsPaletteOpen(true));
   return (
     <div className="flex h-dvh flex-col-reverse md:flex-row">
@@ -60,12 +97,15 @@ export function Frame() {
       >
         {t("skip")}
       </button>
-      <NavigationBar openPalette={() => setIsPaletteOpen(true)} />
+      <NavigationBar openPalette={() => setIsPaletteOpen(true)} requestSignOut={requestSignOut} />
       <div className="flex min-h-0 min-w-0 grow flex-col">
         <ConnectionBanner />
-        <Screen place={place} />
+        <CurrentScreen route={route} />
       </div>
-      {isPaletteOpen && <Palette onClose={() => setIsPaletteOpen(false)} />}
+      {isPaletteOpen && (
+        <CommandPalette onClose={() => setIsPaletteOpen(false)} requestSignOut={requestSignOut} />
+      )}
+      {signOutQuestion}
     </div>
   );
 }
@@ -82,12 +122,23 @@ function usePaletteKey(openPalette: () => void): void {
   });
 }
 
-function NavigationBar({ openPalette }: { openPalette: () => void }) {
+interface NavigationBarProps {
+  openPalette: () => void;
+  requestSignOut: () => void;
+}
+
+function NavigationBar({ openPalette, requestSignOut }: NavigationBarProps) {
   const { t } = useTranslation();
-  const place = usePlace();
+  const route = useRoute();
   const { roles } = useViewer();
-  const unread = useUnreadNotifications();
+  const unreadCounts: Partial<Record<IconName, number>> = {
+    bell: useUnreadNotifications(),
+    chat: useUnreadConversations(),
+  };
+  const unread = Object.values(unreadCounts).reduce((sum, count) => sum + count, 0);
   const screens = visibleScreens([...SCREENS, ...OPERATOR_SCREENS], roles);
+  const screen = screens.find(({ routeNames }) => routeNames.includes(route.name));
+  useDocumentTitle(t(screen?.textKey ?? (route.name === "search" ? "search" : "myData")), unread);
   const itemClass =
     "relative flex min-h-12 min-w-0 flex-auto flex-col items-center justify-center gap-0.5 rounded-xl px-1 text-xs hover:bg-hover aria-[current]:text-accent md:min-h-14 md:flex-none md:px-0";
   return (
@@ -99,18 +150,13 @@ function NavigationBar({ openPalette }: { openPalette: () => void }) {
       {screens.map((screen) => (
         <a
           key={screen.textKey}
-          href={hrefOf(screen.place)}
-          aria-current={screen.placeNames.includes(place.name) ? "page" : undefined}
+          href={hrefOf(screen.route)}
+          aria-current={screen.routeNames.includes(route.name) ? "page" : undefined}
           className={`${itemClass} ${OPERATOR_SCREENS.includes(screen) ? "max-md:hidden" : ""}`}
         >
           <Icon name={screen.icon} />
           <span className="max-w-full truncate">{t(screen.textKey)}</span>
-          {screen.icon === "bell" && unread > 0 && (
-            <span className="absolute left-1/2 top-0.5 ml-1 rounded-full bg-accent px-1.5 text-xs font-semibold text-on-accent">
-              {unread > 99 ? "99+" : unread}
-              <span className="sr-only"> {t("unread")}</span>
-            </span>
-          )}
+          <UnreadBadge count={unreadCounts[screen.icon] ?? 0} />
         </a>
       ))}
       <button type="button" onClick={openPalette} className={itemClass} title="Ctrl K">
@@ -118,8 +164,19 @@ function NavigationBar({ openPalette }: { openPalette: () => void }) {
         <span className="max-w-full truncate">{t("search")}</span>
       </button>
       <div className="hidden grow md:block" />
-      <AccountMenu className={itemClass} />
+      <AccountMenu className={itemClass} requestSignOut={requestSignOut} />
     </nav>
+  );
+}
+
+function UnreadBadge({ count }: { count: number }) {
+  const { t } = useTranslation();
+  if (count === 0) return null;
+  return (
+    <span className="absolute left-1/2 top-0.5 ml-1 rounded-full bg-accent px-1.5 text-xs font-semibold text-on-accent">
+      {count > 99 ? "99+" : count}
+      <span className="sr-only"> {t("unread")}</span>
+    </span>
   );
 }
 
@@ -145,67 +202,86 @@ function ConnectionBanner() {
   );
 }
 
-function Screen({ place }: { place: Place }) {
-  const isInChat = ["chat", "topic", "browse", "community"].includes(place.name);
+function CurrentScreen({ route }: { route: Route }) {
+  const isInChat = ["chat", "topic", "browse", "threads", "community"].includes(route.name);
+  const isWide = useIsAtLeast(MEDIUM);
+  /** Whether the list of topics is all that the window shows. */
+  const isListAlone = route.name === "chat" && !isWide;
+  const mainProps = { id: "main", tabIndex: -1 };
   return (
     <div className="flex min-h-0 grow">
       {isInChat && (
         <div
-          className={`w-full shrink-0 border-r border-line bg-well md:w-72 xl:w-80 ${place.name === "chat" ? "" : "max-md:hidden"}`}
+          {...(isListAlone && { role: "main", ...mainProps })}
+          className={`w-full shrink-0 border-r border-line bg-well outline-none md:w-72 xl:w-80 ${route.name === "chat" ? "" : "max-md:hidden"}`}
         >
-          <Sidebar />
+          <ChatSidebar />
         </div>
       )}
       <main
-        id="main"
-        tabIndex={-1}
-        className={`min-w-0 grow outline-none ${place.name === "chat" ? "max-md:hidden" : ""}`}
+        {...(!isListAlone && mainProps)}
+        className={`min-w-0 grow outline-none ${route.name === "chat" ? "max-md:hidden" : ""}`}
       >
-        <Contents place={place} />
+        <ScreenContents route={route} />
       </main>
     </div>
   );
 }
 
-function Contents({ place }: { place: Place }) {
+function ScreenContents({ route }: { route: Route }) {
   const { t } = useTranslation();
-  switch (place.name) {
+  switch (route.name) {
     case "topic":
-      return <TopicPane key={place.id} id={place.id} at={place.at} />;
+      return (
+        <TopicPane key={route.id} {...route} thread={route.thread ?? null} reply={route.reply ?? null} />
+      );
+    case "threads":
+      return <ThreadsPage />;
     case "browse":
-      return <Browse />;
+      return <BrowseCommunitiesPage />;
     case "chat":
       return <EmptyState icon="chat" title={t("chat.choose")} hint={t("chat.chooseHint")} />;
     case "myData":
       return <MyDataScreen />;
     case "community":
-      return <CommunityScreen key={place.id} place={place} />;
+      return <CommunityScreen key={route.id} route={route} />;
     case "everyone":
       return <EveryonePage />;
     case "tag":
-      return <HashtagPage key={place.tag} tag={place.tag} />;
+      return <HashtagPage key={route.tag} tag={route.tag} />;
+    case "post":
+      return <PostPage key={route.id} id={route.id} />;
     case "person":
-      return <ProfilePage key={place.id} id={place.id} />;
+      return <ProfilePage key={route.id} id={route.id} />;
     case "notifications":
       return <NotificationsPage />;
+    case "notificationSettings":
+      return <NotificationSettingsPage />;
     case "reactions":
       return <ReactionsPage />;
+    case "search":
+      return <SearchScreen route={route} />;
     case "publishing":
-      return <PublishingPage place={place} />;
+      return <PublishingPage route={route} />;
     case "admin":
     case "adminAudit":
+    case "adminErasures":
+    case "adminHeld":
     case "adminInvitations":
     case "adminKeys":
-      return <AdminScreen place={place} />;
+    case "adminReports":
+    case "adminSettings":
+    case "adminStamps":
+      return <AdminScreen route={route} />;
     case "calls":
     case "newCallJob":
     case "callJob":
     case "callRules":
-      return <CallsScreen place={place} />;
+      return <CallsScreen route={route} />;
     case "mail":
     case "mailDomains":
     case "bounceRates":
-      return <MailScreen place={place} />;
+      return <MailScreen route={route} />;
     default:
       return <HomePage />;
   }

@@ -2,10 +2,9 @@
 import { type KeyboardEvent, useEffect, useId, useState } from "react";
 import { useQuery } from "urql";
 import { graphql } from "../api/graphql";
-import { useJoinedCommunities } from "../chat/joined-communities";
-import { signOut } from "../session/session";
+import { useJoinedCommunities } from "../chat/sidebar/joined-communities";
 import { useViewer } from "../session/viewer";
-import { Dialog } from "../ui/dialog";
+import { Dialog } from "../ui/dialogs/dialog";
 import { Icon, type IconName } from "../ui/icons";
 import { chooseLanguage, chooseTheme, type Translate, useTranslation } from "../ui/preferences";
 import { matchingItems } from "./matching-items";
@@ -13,10 +12,10 @@ import { navigate } from "./router";
 import { OPERATOR_SCREENS, visibleScreens } from "./screens";
 
 const FindUsers = graphql(
-  `query FindUsers($query: String!) { users(query: $query, limit: 8) { id handle name } }`,
+  `query FindUsers($query: String!) { users(query: $query, limit: 8) { id handle name avatarUrl } }`,
 );
 
-interface Command {
+interface PaletteCommand {
   id: string;
   text: string;
   hint: string;
@@ -26,17 +25,22 @@ interface Command {
 
 const COMMANDS_MAX = 12;
 
-export function Palette({ onClose }: { onClose: () => void }) {
+export interface CommandPaletteProps {
+  onClose: () => void;
+  requestSignOut: () => void;
+}
+
+export function CommandPalette({ onClose, requestSignOut }: CommandPaletteProps) {
   const { t } = useTranslation();
   const [query, setQuery] = useState("");
   const [chosenIndex, setChosenIndex] = useState(0);
   const id = useId();
-  const commands = useCommands(query, t);
+  const commands = useCommands(query, t, requestSignOut);
   useEffect(() => {
     document.getElementById(`${id}-${chosenIndex}`)?.scrollIntoView({ block: "nearest" });
   }, [id, chosenIndex]);
 
-  function run(command: Command | undefined) {
+  function run(command: PaletteCommand | undefined) {
     if (!command) return;
     onClose();
     command.run();
@@ -93,12 +97,11 @@ export function Palette({ onClose }: { onClose: () => void }) {
           </div>
         ))}
       </div>
-      {commands.length === 0 && <p className="px-5 pb-5 text-quiet">{t("palette.none")}</p>}
     </Dialog>
   );
 }
 
-function useCommands(query: string, t: Translate): Command[] {
+function useCommands(query: string, t: Translate, requestSignOut: () => void): PaletteCommand[] {
   const { communities = [] } = useJoinedCommunities("cache-first");
   const { roles } = useViewer();
   const [{ data: people }] = useQuery({ query: FindUsers, variables: { query }, pause: query.trim() === "" });
@@ -119,14 +122,22 @@ function useCommands(query: string, t: Translate): Command[] {
     run: () => navigate({ name: "person", id: user.id }),
   }));
   const matching = matchingItems(
-    [...topics, ...generalCommands(t), ...operatorCommands(t, roles)],
+    [...topics, ...generalCommands(t, requestSignOut), ...operatorCommands(t, roles)],
     query,
     ({ text, hint }) => `${text} ${hint}`,
   );
-  return [...matching, ...users].slice(0, COMMANDS_MAX);
+  const words = query.trim();
+  const search: PaletteCommand = {
+    id: "search",
+    text: words ? t("palette.searchFor", { query: words }) : t("search.start"),
+    hint: t("screens"),
+    icon: "search",
+    run: () => navigate({ name: "search", kind: "messages", query: words }),
+  };
+  return [...[...matching, ...users].slice(0, COMMANDS_MAX - 1), search];
 }
 
-function generalCommands(t: Translate): Command[] {
+function generalCommands(t: Translate, requestSignOut: () => void): PaletteCommand[] {
   const screen = t("screens");
   const setting = t("settings");
   return [
@@ -160,6 +171,13 @@ function generalCommands(t: Translate): Command[] {
       run: () => navigate({ name: "publishing", view: null, day: null, post: "new" }),
     },
     {
+      id: "threads",
+      text: t("threads"),
+      hint: t("chat"),
+      icon: "chat",
+      run: () => navigate({ name: "threads" }),
+    },
+    {
       id: "browse",
       text: t("browse"),
       hint: screen,
@@ -177,21 +195,21 @@ function generalCommands(t: Translate): Command[] {
     { id: "dark", text: t("theme.dark"), hint: setting, icon: "more", run: () => chooseTheme("dark") },
     { id: "en", text: "English", hint: setting, icon: "more", run: () => chooseLanguage("en") },
     { id: "ja", text: "日本語", hint: setting, icon: "more", run: () => chooseLanguage("ja") },
-    { id: "out", text: t("signOut"), hint: setting, icon: "door", run: () => signOut() },
+    { id: "out", text: t("signOut"), hint: setting, icon: "door", run: requestSignOut },
   ];
 }
 
-/** Returns links to the operators' screens that the roles permit, and to the subscreens of these screens. */
-function operatorCommands(t: Translate, roles: readonly string[]): Command[] {
+/** Returns commands that open the operators' screens that the roles permit, and some subscreens of these screens. */
+function operatorCommands(t: Translate, roles: readonly string[]): PaletteCommand[] {
   const hint = t("screens");
-  const screens = visibleScreens(OPERATOR_SCREENS, roles).map(({ place, textKey, icon }) => ({
+  const screens = visibleScreens(OPERATOR_SCREENS, roles).map(({ route, textKey, icon }) => ({
     id: textKey,
     text: t(textKey),
     hint,
     icon,
-    run: () => navigate(place),
+    run: () => navigate(route),
   }));
-  const subscreens: Command[] = [
+  const subscreens: PaletteCommand[] = [
     {
       id: "newCallJob",
       text: t("calls.new"),

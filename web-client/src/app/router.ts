@@ -1,42 +1,66 @@
 /**
- * The current place, stored in the URL's fragment. So the server needs to serve only one page, and a permalink is an
- * ordinary link.
+ * The current route: a screen and what it shows, stored in the URL's fragment. The server therefore serves only one
+ * page, and a permalink is an ordinary link.
  */
 import { useSyncExternalStore } from "react";
-import { isDay, type View } from "../publishing/days";
+import { type CalendarView, isDay } from "../publishing/calendar/days";
+import { SEARCH_KINDS, type SearchKind } from "../search/matches";
 
 /**
  * `post` is the id of the open post, or "new" while a post is being written; null if neither. Where `view` or `day` is
  * null, the screen chooses it.
  */
-export interface PublishingPlace {
+export interface PublishingRoute {
   name: "publishing";
-  view: View | null;
+  view: CalendarView | null;
   day: string | null;
   post: string | null;
 }
 
-export type Place =
+export type Route =
   | { name: "home" }
   | { name: "everyone" }
   | { name: "tag"; tag: string }
   | { name: "person"; id: string }
+  | { name: "post"; id: string }
   | { name: "notifications" }
   | { name: "reactions" }
+  | { name: "notificationSettings" }
   | { name: "chat" }
   | { name: "browse" }
+  | { name: "threads" }
   | { name: "myData" }
-  | { name: "topic"; id: string; at: string | null }
-  | CommunityPlace
-  | AdminPlace
-  | CallsPlace
-  | MailPlace
-  | PublishingPlace;
+  | TopicRoute
+  | SearchRoute
+  | CommunityRoute
+  | AdminRoute
+  | CallsRoute
+  | MailRoute
+  | PublishingRoute;
 
-const COMMUNITY_TABS = ["members", "bans", "requests", "settings"] as const;
+/**
+ * A topic. `thread` is the id of the message whose thread is open, and `reply` the timestamp of the reply to show. Both
+ * are absent if no thread is open.
+ */
+export interface TopicRoute {
+  name: "topic";
+  id: string;
+  at: string | null;
+  thread?: string;
+  reply?: string | null;
+}
+
+/** The search screen. `query` is empty before the first search. */
+export interface SearchRoute {
+  name: "search";
+  kind: SearchKind;
+  query: string;
+}
+
+const COMMUNITY_TABS = ["members", "bans", "requests", "reports", "settings"] as const;
 
 /** `person` is the id of the only member to show; null for all members. */
-export interface CommunityPlace {
+export interface CommunityRoute {
   name: "community";
   id: string;
   tab: (typeof COMMUNITY_TABS)[number];
@@ -44,35 +68,46 @@ export interface CommunityPlace {
 }
 
 /** `actor` and `target` are ids of users; null if the log is not filtered by them. */
-export interface AuditPlace {
+export interface AuditRoute {
   name: "adminAudit";
   actor: string | null;
   target: string | null;
 }
-export type AdminPlace =
+export type AdminRoute =
   | { name: "admin" }
-  | AuditPlace
+  | AuditRoute
+  | { name: "adminErasures" }
+  | { name: "adminHeld" }
   | { name: "adminInvitations" }
-  | { name: "adminKeys" };
+  | { name: "adminKeys" }
+  | { name: "adminReports" }
+  | { name: "adminSettings" }
+  | { name: "adminStamps" };
 
-export type CallsPlace =
+export type CallsRoute =
   | { name: "calls" }
   | { name: "newCallJob" }
   | { name: "callJob"; id: string }
   | { name: "callRules" };
-export type MailPlace = { name: "mail" } | { name: "mailDomains" } | { name: "bounceRates" };
+export type MailRoute = { name: "mail" } | { name: "mailDomains" } | { name: "bounceRates" };
 
-/** Places without parameters. */
-const PLACES_WITHOUT_PARAMETERS = [
+const ROUTES_WITHOUT_PARAMETERS = [
   "everyone",
   "notifications",
   "reactions",
+  "notificationSettings",
   "browse",
+  "threads",
   "myData",
   "chat",
   "admin",
+  "adminErasures",
+  "adminHeld",
   "adminInvitations",
   "adminKeys",
+  "adminReports",
+  "adminSettings",
+  "adminStamps",
   "calls",
   "newCallJob",
   "callRules",
@@ -83,41 +118,52 @@ const PLACES_WITHOUT_PARAMETERS = [
 
 const TIMESTAMP = /^\d+\.\d{6}$/;
 
-/** Parses a URL fragment. Unknown places become the home screen, invalid parameters null. */
-export function parsePlace(fragment: string): Place {
-  const [name, first = "", second = "", third = ""] = fragment
+/** Parses a URL fragment. Unknown routes become the home screen, unknown tabs "members", other invalid values null. */
+export function parseRoute(fragment: string): Route {
+  const [name, first = "", second = "", third = "", fourth = ""] = fragment
     .replace(/^#?\/?/, "")
     .split("/")
     .map(decodePart);
-  if (name === "topic" && first) return { name, id: first, at: TIMESTAMP.test(second) ? second : null };
+  if (name === "topic" && first) {
+    const topic = { name, id: first, at: timestampOrNull(second) } as const;
+    return third ? { ...topic, thread: third, reply: timestampOrNull(fourth) } : topic;
+  }
   if (name === "community" && first) {
     const tab = COMMUNITY_TABS.find((each) => each === second) ?? "members";
     return { name, id: first, tab, person: third || null };
   }
-  if (name === "person" && first) return { name, id: first };
+  if ((name === "person" || name === "post") && first) return { name, id: first };
   if (name === "tag" && first) return { name, tag: first };
-  if (name === "publishing") return publishingPlace(first, second, third);
+  if (name === "search") {
+    const kind = SEARCH_KINDS.find((each) => each === first) ?? "messages";
+    return { name, kind, query: second };
+  }
+  if (name === "publishing") return publishingRoute(first, second, third);
   if (name === "adminAudit") return { name, actor: first || null, target: second || null };
   if (name === "callJob" && first) return { name, id: first };
-  const placeName = PLACES_WITHOUT_PARAMETERS.find((each) => each === name);
-  return placeName ? { name: placeName } : { name: "home" };
+  const knownName = ROUTES_WITHOUT_PARAMETERS.find((each) => each === name);
+  return knownName ? { name: knownName } : { name: "home" };
 }
 
-const VIEWS: readonly string[] = ["month", "week", "list"] satisfies View[];
+const timestampOrNull = (text: string) => (TIMESTAMP.test(text) ? text : null);
 
-function publishingPlace(view: string, day: string, post: string): PublishingPlace {
-  const knownView = VIEWS.includes(view) ? (view as View) : null;
+const CALENDAR_VIEWS: readonly string[] = ["month", "week", "list"] satisfies CalendarView[];
+
+function publishingRoute(view: string, day: string, post: string): PublishingRoute {
+  const knownView = CALENDAR_VIEWS.includes(view) ? (view as CalendarView) : null;
   return { name: "publishing", view: knownView, day: isDay(day) ? day : null, post: post || null };
 }
 
-export function hrefOf(place: Place): string {
-  const parts: string[] = [place.name];
-  if ("id" in place) parts.push(place.id);
-  if ("tag" in place) parts.push(place.tag);
-  if ("at" in place && place.at) parts.push(place.at);
-  if ("tab" in place) parts.push(place.tab, place.person ?? "");
-  if ("actor" in place) parts.push(place.actor ?? "", place.target ?? "");
-  if ("view" in place) parts.push(place.view ?? "calendar", place.day ?? "today", place.post ?? "");
+export function hrefOf(route: Route): string {
+  const parts: string[] = [route.name];
+  if ("id" in route) parts.push(route.id);
+  if ("tag" in route) parts.push(route.tag);
+  if (route.name === "topic" && (route.at || route.thread)) parts.push(route.at ?? "latest");
+  if (route.name === "topic" && route.thread) parts.push(route.thread, route.reply ?? "");
+  if ("query" in route) parts.push(route.kind, route.query);
+  if ("tab" in route) parts.push(route.tab, route.person ?? "");
+  if ("actor" in route) parts.push(route.actor ?? "", route.target ?? "");
+  if ("view" in route) parts.push(route.view ?? "calendar", route.day ?? "today", route.post ?? "");
   return `#/${parts.map(encodeURIComponent).join("/").replace(/\/+$/, "")}`;
 }
 
@@ -129,8 +175,8 @@ function decodePart(part: string): string {
   }
 }
 
-export function navigate(place: Place): void {
-  location.hash = hrefOf(place);
+export function navigate(route: Route): void {
+  location.hash = hrefOf(route);
 }
 
 function subscribe(listener: () => void): () => void {
@@ -138,14 +184,14 @@ function subscribe(listener: () => void): () => void {
   return () => removeEventListener("hashchange", listener);
 }
 
-let cachedPlace = { fragment: "", place: parsePlace("") };
+let cachedRoute = { fragment: "", route: parseRoute("") };
 
-function currentPlace(): Place {
-  if (location.hash !== cachedPlace.fragment)
-    cachedPlace = { fragment: location.hash, place: parsePlace(location.hash) };
-  return cachedPlace.place;
+function currentRoute(): Route {
+  if (location.hash !== cachedRoute.fragment)
+    cachedRoute = { fragment: location.hash, route: parseRoute(location.hash) };
+  return cachedRoute.route;
 }
 
-export function usePlace(): Place {
-  return useSyncExternalStore(subscribe, currentPlace);
+export function useRoute(): Route {
+  return useSyncExternalStore(subscribe, currentRoute);
 }

@@ -2,66 +2,79 @@
 import type { TextKey } from "../i18n/texts";
 import { mayAdminister, mayOperate, mayReadMail } from "../session/permissions";
 import type { IconName } from "../ui/icons";
-import type { Place } from "./router";
+import type { Route } from "./router";
 
 export interface ScreenLink {
-  place: Place;
+  route: Route;
   textKey: TextKey;
   icon: IconName;
-  /** The names of all places that belong to the screen. */
-  placeNames: Place["name"][];
+  /** The names of all routes that belong to the screen. */
+  routeNames: Route["name"][];
   /** Returns whether a user with these roles sees the link; by default every user does. */
   isVisibleFor?: (roles: readonly string[]) => boolean;
 }
 
 export const SCREENS: readonly ScreenLink[] = [
   {
-    place: { name: "home" },
+    route: { name: "home" },
     textKey: "home",
     icon: "home",
-    placeNames: ["home", "everyone", "tag", "person"],
+    routeNames: ["home", "everyone", "tag", "person", "post"],
   },
   {
-    place: { name: "chat" },
+    route: { name: "chat" },
     textKey: "chat",
     icon: "chat",
-    placeNames: ["chat", "topic", "browse", "community"],
+    routeNames: ["chat", "topic", "browse", "threads", "community"],
   },
   {
-    place: { name: "notifications" },
+    route: { name: "notifications" },
     textKey: "notifications",
     icon: "bell",
-    placeNames: ["notifications", "reactions"],
+    routeNames: ["notifications", "reactions", "notificationSettings"],
   },
   {
-    place: { name: "publishing", view: null, day: null, post: null },
+    route: { name: "publishing", view: null, day: null, post: null },
     textKey: "publishing",
     icon: "calendar",
-    placeNames: ["publishing"],
+    routeNames: ["publishing"],
   },
 ];
 
-/** Screens for operators and administrators. On a narrow screen they are in the account menu, because the bar has no room. */
+/**
+ * Screens for operators and administrators. On a narrow screen, the account menu links to them, because the navigation
+ * bar has no room.
+ */
 export const OPERATOR_SCREENS: readonly ScreenLink[] = [
   {
-    place: { name: "calls" },
+    route: { name: "calls" },
     textKey: "calls",
     icon: "phone",
-    placeNames: ["calls", "newCallJob", "callJob", "callRules"],
+    routeNames: ["calls", "newCallJob", "callJob", "callRules"],
     isVisibleFor: mayOperate,
   },
   {
-    place: { name: "mail" },
+    route: { name: "mail" },
     textKey: "mail",
     icon: "mail",
-    placeNames: ["mail", "mailDomains", "bounceRates"],
+    routeNames: ["mail", "mailDomains", "bounceRates"],
     isVisibleFor: mayReadMail,
   },
   {
-    place: { name: "admin" },
+    route: { name: "admin" },
     textKey: "admin",
     icon: "shield",
-    placeNames: ["admin", "adminAudit", "adminInvitations", "adminKeys"],
+    routeNames: [
+      "admin",
+      "adminAudit",
+      "adminErasures",
+      "adminHeld",
+      "adminInvitations",
+      "adminKeys",
+      "adminReports",
+      "adminSettings",
+      "adminStamps",
+    ],
     isVisibleFor: mayAdminister,
   },
 ];

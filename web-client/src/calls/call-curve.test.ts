@@ -29,7 +29,7 @@ test("a live point is appended, and a repeated event changes nothing", () => {
   expect(withPoint(next, { at_ms: 2_000, active: 1 }).at(-1)).toEqual({ at_ms: 2_000, active: 1 });
 });
 
-test("a long job is thinned out and keeps its peak", () => {
+test("the curve of a long job is thinned out and keeps its peak", () => {
   const calls = Array.from({ length: 20_000 }, (_, n) => ({
     startedAt: at(n),
     endedAt: at(n === 9_999 ? n + 3.5 : n + 0.5),

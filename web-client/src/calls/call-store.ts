@@ -2,8 +2,8 @@
 import { createContext, useContext } from "react";
 import type { CombinedError } from "urql";
 import { type Api, request, subscribe } from "../api/api";
-import { createFeed, type Feed } from "../timeline/feed";
-import { createValue, type Value } from "../ui/value";
+import { createFeed, type TimelineFeed } from "../timeline/feed";
+import { createValue, type ObservableValue } from "../ui/value";
 import {
   CallEvents,
   type CallJob,
@@ -20,15 +20,15 @@ export type CallStoreEvent =
   | { task: CallTask };
 
 export interface CallStore {
-  jobs: Feed<CallJob>;
-  limits: Value<CallLimits | null>;
+  jobs: TimelineFeed<CallJob>;
+  limits: ObservableValue<CallLimits | null>;
   /**
    * How many times the event stream started without resuming. Such a start may have missed events, so data that was
    * read before it must be read again. 0 until the first start.
    */
-  streamStarts: Value<number>;
+  streamStarts: ObservableValue<number>;
   /** The error that ended the subscription; null while the subscription is running. */
-  subscriptionError: Value<CombinedError | null>;
+  subscriptionError: ObservableValue<CombinedError | null>;
   /** Calls the listener for each change of a job or a phone number. Returns a function that removes the listener. */
   onChange(listener: (event: CallStoreEvent) => void): () => void;
   /** Returns the server's time in milliseconds, estimated from the times of events. */

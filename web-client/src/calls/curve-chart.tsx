@@ -98,10 +98,10 @@ export function CurveChart({ points, limit, isLive }: Props) {
   );
 }
 
-type Scale = (value: number) => number;
+type PixelScale = (value: number) => number;
 
 /** Returns an SVG path with horizontal steps; empty without points. */
-function stepPath(points: readonly CurvePoint[], until_ms: number, x: Scale, y: Scale): string {
+function stepPath(points: readonly CurvePoint[], until_ms: number, x: PixelScale, y: PixelScale): string {
   const [first] = points;
   if (!first) return "";
   const steps = points.map(({ at_ms, active }) => `H${x(at_ms).toFixed(1)} V${y(active).toFixed(1)}`);

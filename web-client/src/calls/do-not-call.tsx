@@ -4,7 +4,7 @@ import { request, useApi } from "../api/api";
 import { failureTextKey, rejectionText } from "../api/failure";
 import { Badge } from "../ui/badge";
 import { Button } from "../ui/button";
-import { LabelledField } from "../ui/labelled-field";
+import { LabelledField } from "../ui/fields/labelled-field";
 import { useTranslation } from "../ui/preferences";
 import { notify } from "../ui/toasts";
 import { AddDoNotCall, DoNotCall, RemoveDoNotCall } from "./operations";
@@ -20,10 +20,8 @@ export function DoNotCallList() {
   const [text, setText] = useState("");
   const [checkedNumbers, setCheckedNumbers] = useState<readonly CheckedNumber[]>([]);
   const [errorText, setErrorText] = useState<string | null>(null);
-  const numbers = text
-    .split(/[\n,;]+/)
-    .map((number) => number.trim())
-    .filter(Boolean);
+  const typedNumbers = text.split(/[\n,;]+/).map((number) => number.trim());
+  const numbers = [...new Set(typedNumbers.filter(Boolean))];
 
   /** Runs a change, if any, then requests which of the entered numbers are on the list. */
   async function changeAndCheck(change: (() => Promise<void>) | null) {

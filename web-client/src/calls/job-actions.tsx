@@ -1,8 +1,8 @@
 /** The buttons that pause, resume and cancel a job. */
 import { useState } from "react";
 import { request, useApi } from "../api/api";
-import { ConfirmDialog } from "../chat/confirm";
 import { Button } from "../ui/button";
+import { ConfirmDialog } from "../ui/dialogs/confirm";
 import { Icon } from "../ui/icons";
 import { useTranslation } from "../ui/preferences";
 import { notify, notifyFailure } from "../ui/toasts";
@@ -35,13 +35,13 @@ export function JobActions({ job }: { job: CallJob }) {
     <div className="flex flex-wrap gap-2">
       <Button
         kind={isPaused ? "main" : "other"}
-        disabled={isBusy}
+        isBusy={isBusy}
         onClick={() => act(isPaused ? ResumeCallJob : PauseCallJob)}
       >
         <Icon name={isPaused ? "play" : "pause"} className="size-4" />
         {t(isPaused ? "callJob.resume" : "callJob.pause")}
       </Button>
-      <Button disabled={isBusy} onClick={() => setIsConfirming(true)}>
+      <Button isBusy={isBusy} onClick={() => setIsConfirming(true)}>
         <Icon name="stop" className="size-4" />
         {t("callJob.cancel")}
       </Button>

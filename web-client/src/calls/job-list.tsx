@@ -1,5 +1,5 @@
 /** The organization's call jobs, newest first, each with its current progress. */
-import { type CallsPlace, hrefOf } from "../app/router";
+import { type CallsRoute, hrefOf } from "../app/router";
 import { FeedList } from "../home/feed-list";
 import { dateOf, relativeTime } from "../i18n/times";
 import { Badge } from "../ui/badge";
@@ -8,21 +8,21 @@ import { useTranslation } from "../ui/preferences";
 import { EmptyState } from "../ui/states";
 import { useCallStore } from "./call-store";
 import type { CallJob } from "./operations";
-import { ProgressBar } from "./progress-bar";
+import { CallJobProgressBar } from "./progress-bar";
 import { finishedCount, JOB_TONES } from "./state-styles";
 
-export function JobList({ place }: { place: CallsPlace }) {
+export function JobList({ route }: { route: CallsRoute }) {
   const { t } = useTranslation();
   const { jobs } = useCallStore();
-  const openJobId = place.name === "callJob" ? place.id : null;
-  const Heading = place.name === "calls" ? "h1" : "h2";
+  const openJobId = route.name === "callJob" ? route.id : null;
+  const Heading = route.name === "calls" ? "h1" : "h2";
   return (
     <nav aria-label={t("calls")} className="flex h-full flex-col">
       <div className="flex min-h-14 items-center justify-between border-b border-line px-4">
         <Heading className="text-lg font-semibold">{t("calls")}</Heading>
         <div className="flex">
-          <HeaderLink to={{ name: "callRules" }} icon="sliders" label={t("calls.rules")} place={place} />
-          <HeaderLink to={{ name: "newCallJob" }} icon="plus" label={t("calls.new")} place={place} />
+          <HeaderLink to={{ name: "callRules" }} icon="sliders" label={t("calls.rules")} route={route} />
+          <HeaderLink to={{ name: "newCallJob" }} icon="plus" label={t("calls.new")} route={route} />
         </div>
       </div>
       <div className="min-h-0 grow">
@@ -45,19 +45,19 @@ export function JobList({ place }: { place: CallsPlace }) {
 }
 
 interface HeaderLinkProps {
-  to: CallsPlace;
+  to: CallsRoute;
   icon: IconName;
   label: string;
-  place: CallsPlace;
+  route: CallsRoute;
 }
 
-function HeaderLink({ to, icon, label, place }: HeaderLinkProps) {
+function HeaderLink({ to, icon, label, route }: HeaderLinkProps) {
   return (
     <a
       href={hrefOf(to)}
       aria-label={label}
       title={label}
-      aria-current={to.name === place.name ? "page" : undefined}
+      aria-current={to.name === route.name ? "page" : undefined}
       className="inline-flex size-9 items-center justify-center rounded-full text-quiet hover:bg-hover aria-[current]:bg-glow aria-[current]:text-accent"
     >
       <Icon name={icon} />
@@ -79,7 +79,7 @@ function JobLink({ job, isSelected }: { job: CallJob; isSelected: boolean }) {
         <span className="min-w-0 grow truncate font-medium">{job.name}</span>
         <Badge tone={JOB_TONES[job.state]}>{t(`callState.${job.state}`)}</Badge>
       </span>
-      {progress.total > 0 && <ProgressBar progress={progress} className="h-1.5" />}
+      {progress.total > 0 && <CallJobProgressBar progress={progress} className="h-1.5" />}
       <span className="flex justify-between gap-2 text-sm text-quiet tabular-nums">
         <span>
           {progress.total > 0

@@ -1,20 +1,22 @@
 /** One job: its actions, progress, chart, call results and numbers. */
+
 import { useState } from "react";
 import { hrefOf } from "../app/router";
 import { dateAndTime, timeOrDate } from "../i18n/times";
 import { Badge } from "../ui/badge";
 import { Icon } from "../ui/icons";
+import { PageTitle } from "../ui/page-title";
 import { useTranslation } from "../ui/preferences";
 import { ErrorState, LoadingState } from "../ui/states";
 import { useValue } from "../ui/value";
 import { useCallStore } from "./call-store";
 import { CurveChart } from "./curve-chart";
-import { type JobView, useJob } from "./job";
+import { type CallJobView, useJob } from "./job";
 import { JobActions } from "./job-actions";
+import { RejectedRows } from "./lists/rejected-rows";
 import type { CallJob } from "./operations";
-import { Outcomes } from "./outcomes";
-import { ProgressBar } from "./progress-bar";
-import { RejectedRows } from "./rejected-rows";
+import { CallOutcomes } from "./outcomes";
+import { CallJobProgressBar } from "./progress-bar";
 import {
   finishedCount,
   isUnfinished,
@@ -59,6 +61,7 @@ function JobHeader({ job }: { job: CallJob }) {
       >
         <Icon name="back" />
       </a>
+      <PageTitle name={job.name} />
       <h1 id="job-name" className="min-w-0 truncate text-lg font-semibold">
         {job.name}
       </h1>
@@ -92,13 +95,13 @@ function JobFacts({ job }: { job: CallJob }) {
   );
 }
 
-interface JobResultsProps {
-  view: JobView;
+interface CallJobResultsProps {
+  view: CallJobView;
   job: CallJob;
   scroller: HTMLElement | null;
 }
 
-function JobResults({ view, job, scroller }: JobResultsProps) {
+function JobResults({ view, job, scroller }: CallJobResultsProps) {
   const { t } = useTranslation();
   const limits = useValue(useCallStore().limits);
   const [part, setPart] = useState<ProgressPart | null>(null);
@@ -110,13 +113,15 @@ function JobResults({ view, job, scroller }: JobResultsProps) {
           <h2 id="curve" className="mb-2 font-semibold">
             {t("callJob.curve")}
           </h2>
-          {view.points.length > 0 ? (
+          {view.isTooLongForCurve && <p className="mb-2 text-quiet">{t("callJob.curveTooLong")}</p>}
+          {view.points.length > 0 && (
             <CurveChart
               points={view.points}
               limit={limits?.concurrentCalls ?? null}
               isLive={job.progress.active > 0}
             />
-          ) : (
+          )}
+          {view.points.length === 0 && !view.isTooLongForCurve && (
             <p className="text-quiet">{t("callJob.curveNone")}</p>
           )}
         </section>
@@ -124,21 +129,21 @@ function JobResults({ view, job, scroller }: JobResultsProps) {
           <h2 id="outcomes" className="mb-2 font-semibold">
             {t("callJob.outcomes")}
           </h2>
-          <Outcomes progress={job.progress} />
+          <CallOutcomes progress={job.progress} />
         </section>
       </div>
-      <TaskList key={part} job={job} part={part} scroller={scroller} clear={() => setPart(null)} />
+      <TaskList key={part} job={job} part={part} scroller={scroller} onShowAll={() => setPart(null)} />
     </>
   );
 }
 
-interface ProgressProps {
+interface JobProgressProps {
   job: CallJob;
   chosen: ProgressPart | null;
   choose: (part: ProgressPart) => void;
 }
 
-function JobProgress({ job, chosen, choose }: ProgressProps) {
+function JobProgress({ job, chosen, choose }: JobProgressProps) {
   const { t, language } = useTranslation();
   const { progress, estimatedEndAt } = job;
   const formatNumber = (value: number) => value.toLocaleString(language);
@@ -163,7 +168,7 @@ function JobProgress({ job, chosen, choose }: ProgressProps) {
           </span>
         )}
       </p>
-      <ProgressBar progress={progress} className="h-3" />
+      <CallJobProgressBar progress={progress} className="h-3" />
       <ul className="mt-3 flex flex-wrap gap-1.5">
         {PROGRESS_PARTS.filter(({ part }) => progress[part] > 0 || part === chosen).map(
           ({ part, colour }) => (

@@ -1,7 +1,7 @@
 /** One open job: the job, its chart and its numbers, updated by events. */
 import { useCallback, useEffect, useState } from "react";
 import { type Api, request, useApi } from "../api/api";
-import { createFeed, type Feed } from "../timeline/feed";
+import { createFeed, type TimelineFeed } from "../timeline/feed";
 import { withChangedItem } from "../timeline/window";
 import { useValue } from "../ui/value";
 import { type CallTimes, type CurvePoint, callCurve, withPoint } from "./call-curve";
@@ -15,20 +15,23 @@ import {
   CallTimesPage,
 } from "./operations";
 
-export interface JobView {
+export interface CallJobView {
   job: CallJob | null;
   error: unknown;
   points: readonly CurvePoint[];
+  /** Whether the list is too long to load its past calls. `points` then begin when the job was opened. */
+  isTooLongForCurve: boolean;
   retry(): void;
 }
 
-export function useJob(id: string): JobView {
+export function useJob(id: string): CallJobView {
   const api = useApi();
   const store = useCallStore();
   const streamStarts = useValue(store.streamStarts);
   const [job, setJob] = useState<CallJob | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [points, setPoints] = useState<readonly CurvePoint[]>([]);
+  const [isTooLongForCurve, setIsTooLongForCurve] = useState(false);
   const [attempt, setAttempt] = useState(0);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: each attempt and each stream start loads the job again.
@@ -52,8 +55,11 @@ export function useJob(id: string): JobView {
       (failure) => isCurrent && setError(failure),
     );
     loadCallTimes(api, id).then(
-      (times) =>
-        isCurrent && setPoints(livePoints.reduce<readonly CurvePoint[]>(withPoint, callCurve(times))),
+      (times) => {
+        if (!isCurrent) return;
+        setIsTooLongForCurve(times === null);
+        setPoints(livePoints.reduce<readonly CurvePoint[]>(withPoint, callCurve(times ?? [])));
+      },
       () => {}, // Without the past calls, the chart starts at the current time.
     );
     return () => {
@@ -63,14 +69,15 @@ export function useJob(id: string): JobView {
   }, [api, store, id, streamStarts, attempt]);
 
   const retry = useCallback(() => setAttempt((current) => current + 1), []);
-  return { job, error, points, retry };
+  return { job, error, points, isTooLongForCurve, retry };
 }
 
 const TIMES_PAGE_SIZE = 999;
 /** For lists with more numbers than these pages hold, the chart starts when the job is opened. */
 const TIMES_PAGES_MAX = 5;
 
-async function loadCallTimes({ direct }: Api, id: string): Promise<CallTimes[]> {
+/** Returns the times of the job's past calls; null if the list is too long. */
+async function loadCallTimes({ direct }: Api, id: string): Promise<CallTimes[] | null> {
   const times: CallTimes[] = [];
   let afterRow = 0;
   for (let page = 0; page < TIMES_PAGES_MAX; page++) {
@@ -79,7 +86,7 @@ async function loadCallTimes({ direct }: Api, id: string): Promise<CallTimes[]> 
     afterRow = tasks.at(-1)?.row ?? 0;
     if (tasks.length < TIMES_PAGE_SIZE) return times;
   }
-  return [];
+  return null;
 }
 
 const TASKS_PAGE_SIZE = 100;
@@ -89,7 +96,7 @@ export type TaskEntry = CallTask & { timestamp: string };
 const toTaskEntry = (task: CallTask): TaskEntry => ({ ...task, timestamp: String(task.row) });
 
 /** Returns the job's phone numbers in list order, optionally only those in some states. Pages load while scrolling. */
-export function useTasks(id: string, states: readonly CallTaskState[] | null): Feed<TaskEntry> {
+export function useTasks(id: string, states: readonly CallTaskState[] | null): TimelineFeed<TaskEntry> {
   const { direct } = useApi();
   const store = useCallStore();
   const streamStarts = useValue(store.streamStarts);
@@ -120,7 +127,7 @@ export function useTasks(id: string, states: readonly CallTaskState[] | null): F
 
 function applyTaskEvents(
   store: CallStore,
-  feed: Feed<TaskEntry>,
+  feed: TimelineFeed<TaskEntry>,
   id: string,
   states: readonly CallTaskState[] | null,
 ) {

@@ -28,8 +28,8 @@ export const JobParts = graphql(`
 `);
 export type CallJob = ResultOf<typeof JobParts>;
 export type CallJobState = CallJob["state"];
-export type Progress = CallJob["progress"];
-export type Outcome = Progress["outcomes"][number]["outcome"];
+export type CallJobProgress = CallJob["progress"];
+export type CallOutcome = CallJobProgress["outcomes"][number]["outcome"];
 
 export const TaskParts = graphql(`
   fragment TaskParts on CallTask {
@@ -67,6 +67,9 @@ export const CurrentCallLimits = graphql(`query CurrentCallLimits { callLimits {
   LimitParts,
 ]);
 
+export const TelephonyLines = graphql(`query TelephonyLines { telephonyLines { id provider callerNumber } }`);
+export type TelephonyLine = ResultOf<typeof TelephonyLines>["telephonyLines"][number];
+
 export const CallTasks = graphql(
   `query CallTasks($id: ID!, $states: [CallTaskState!], $afterRow: Int!, $limit: Int!) {
     callJob(id: $id) { id tasks(states: $states, afterRow: $afterRow, limit: $limit) { ...TaskParts } }
@@ -92,8 +95,8 @@ export const RowErrors = graphql(`
 `);
 
 export const CallEvents = graphql(
-  `subscription CallEvents {
-    jobEvents {
+  `subscription CallEvents($since: Cursor) {
+    jobEvents(since: $since) {
       __typename
       ... on Event { cursor at }
       ... on StreamReady { resumed }

@@ -1,16 +1,16 @@
 /** Results of finished calls, the most frequent first. */
 import { useTranslation } from "../ui/preferences";
-import type { Outcome, Progress } from "./operations";
+import type { CallJobProgress, CallOutcome } from "./operations";
 
-const REACHED: readonly Outcome[] = ["ANSWERED", "VOICEMAIL"];
-const NOT_CALLED: readonly Outcome[] = ["DO_NOT_CALL", "EXPIRED"];
+const REACHED: readonly CallOutcome[] = ["ANSWERED", "VOICEMAIL"];
+const NOT_CALLED: readonly CallOutcome[] = ["DO_NOT_CALL", "EXPIRED"];
 
-function colourOf(outcome: Outcome): string {
+function colourOf(outcome: CallOutcome): string {
   if (REACHED.includes(outcome)) return "bg-good";
   return NOT_CALLED.includes(outcome) ? "bg-quiet" : "bg-bad";
 }
 
-export function Outcomes({ progress }: { progress: Progress }) {
+export function CallOutcomes({ progress }: { progress: CallJobProgress }) {
   const { t, language } = useTranslation();
   const outcomes = [...progress.outcomes].sort((a, b) => b.count - a.count);
   const maxCount = outcomes[0]?.count ?? 0;

@@ -1,9 +1,15 @@
 /** A job's progress as one bar. */
 import { useTranslation } from "../ui/preferences";
-import type { Progress } from "./operations";
+import type { CallJobProgress } from "./operations";
 import { finishedCount, PROGRESS_PARTS } from "./state-styles";
 
-export function ProgressBar({ progress, className = "h-2" }: { progress: Progress; className?: string }) {
+export function CallJobProgressBar({
+  progress,
+  className = "h-2",
+}: {
+  progress: CallJobProgress;
+  className?: string;
+}) {
   const { t } = useTranslation();
   const label = t("callProgress.of", { done: finishedCount(progress), total: progress.total });
   return (

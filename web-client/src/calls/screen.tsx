@@ -1,7 +1,7 @@
-/** The calls screens: the job list beside one job, a new list, or the limits. */
+/** The calls screens: the job list beside one job, a new list, or the limits and the do-not-call list. */
 import { useEffect, useState } from "react";
 import { useApi } from "../api/api";
-import type { CallsPlace } from "../app/router";
+import type { CallsRoute } from "../app/router";
 import { mayOperate } from "../session/permissions";
 import { useViewer } from "../session/viewer";
 import { useTranslation } from "../ui/preferences";
@@ -10,10 +10,10 @@ import { useValue } from "../ui/value";
 import { type CallStore, CallStoreProvider, openCallStore } from "./call-store";
 import { JobList } from "./job-list";
 import { JobPane } from "./job-pane";
-import { NewList } from "./new-list";
-import { Rules } from "./rules";
+import { NewCallListForm } from "./lists/new-list";
+import { CallRules } from "./rules";
 
-export function CallsScreen({ place }: { place: CallsPlace }) {
+export function CallsScreen({ route }: { route: CallsRoute }) {
   const { t } = useTranslation();
   const { roles } = useViewer();
   if (!mayOperate(roles))
@@ -23,10 +23,10 @@ export function CallsScreen({ place }: { place: CallsPlace }) {
         <EmptyState icon="phone" title={t("calls.forbidden")} hint={t("calls.forbiddenHint")} />
       </div>
     );
-  return <CallsWorkspace place={place} />;
+  return <CallsWorkspace route={route} />;
 }
 
-function CallsWorkspace({ place }: { place: CallsPlace }) {
+function CallsWorkspace({ route }: { route: CallsRoute }) {
   const api = useApi();
   const [store, setStore] = useState<CallStore | null>(null);
   useEffect(() => {
@@ -37,38 +37,38 @@ function CallsWorkspace({ place }: { place: CallsPlace }) {
   if (!store) return <LoadingState />;
   return (
     <CallStoreProvider value={store}>
-      <Panes store={store} place={place} />
+      <CallsPanes store={store} route={route} />
     </CallStoreProvider>
   );
 }
 
-function Panes({ store, place }: { store: CallStore; place: CallsPlace }) {
+function CallsPanes({ store, route }: { store: CallStore; route: CallsRoute }) {
   const subscriptionError = useValue(store.subscriptionError);
   if (subscriptionError) return <ErrorState error={subscriptionError} />;
-  const isListOnly = place.name === "calls";
+  const isListOnly = route.name === "calls";
   return (
     <div className="flex h-full min-h-0">
       <div
         className={`w-full shrink-0 border-r border-line bg-well md:w-72 xl:w-80 ${isListOnly ? "" : "max-md:hidden"}`}
       >
-        <JobList place={place} />
+        <JobList route={route} />
       </div>
       <div className={`min-w-0 grow ${isListOnly ? "max-md:hidden" : ""}`}>
-        <Contents place={place} />
+        <CallsContents route={route} />
       </div>
     </div>
   );
 }
 
-function Contents({ place }: { place: CallsPlace }) {
+function CallsContents({ route }: { route: CallsRoute }) {
   const { t } = useTranslation();
-  switch (place.name) {
+  switch (route.name) {
     case "callJob":
-      return <JobPane key={place.id} id={place.id} />;
+      return <JobPane key={route.id} id={route.id} />;
     case "newCallJob":
-      return <NewList />;
+      return <NewCallListForm />;
     case "callRules":
-      return <Rules />;
+      return <CallRules />;
     default:
       return <EmptyState icon="phone" title={t("calls.choose")} hint={t("calls.chooseHint")} />;
   }

@@ -1,10 +1,10 @@
 /** Colours of the states of jobs and numbers, and the parts of the progress bar. */
 import type { Language } from "../i18n/texts";
-import type { Tone } from "../ui/badge";
+import type { BadgeTone } from "../ui/badge";
 import type { Translate } from "../ui/preferences";
-import type { CallJob, CallJobState, CallTaskState, Progress } from "./operations";
+import type { CallJob, CallJobProgress, CallJobState, CallTaskState } from "./operations";
 
-export const JOB_TONES: Record<CallJobState, Tone> = {
+export const JOB_TONES: Record<CallJobState, BadgeTone> = {
   SCHEDULED: "quiet",
   RUNNING: "live",
   WAITING_FOR_WINDOW: "wait",
@@ -14,7 +14,7 @@ export const JOB_TONES: Record<CallJobState, Tone> = {
   REJECTED: "bad",
 };
 
-export const TASK_TONES: Record<CallTaskState, Tone> = {
+export const TASK_TONES: Record<CallTaskState, BadgeTone> = {
   QUEUED: "quiet",
   DIALLING: "live",
   IN_CALL: "live",
@@ -34,11 +34,15 @@ export const PROGRESS_PARTS = [
   { part: "cancelled", states: ["CANCELLED"], colour: "bg-quiet" },
   { part: "active", states: ["DIALLING", "IN_CALL"], colour: "bg-fire" },
   { part: "queued", states: ["QUEUED"], colour: "bg-line" },
-] as const satisfies readonly { part: keyof Progress; states: readonly CallTaskState[]; colour: string }[];
+] as const satisfies readonly {
+  part: keyof CallJobProgress;
+  states: readonly CallTaskState[];
+  colour: string;
+}[];
 
 export type ProgressPart = (typeof PROGRESS_PARTS)[number]["part"];
 
-export function finishedCount({ total, queued, active }: Progress): number {
+export function finishedCount({ total, queued, active }: CallJobProgress): number {
   return total - queued - active;
 }
 

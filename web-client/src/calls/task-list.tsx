@@ -14,13 +14,13 @@ const LOAD_WITHIN_PX = 900;
 
 interface Props {
   job: CallJob;
-  /** Shows only numbers in this part of the progress. */
+  /** The part of the progress whose numbers are shown; null for all numbers. */
   part: ProgressPart | null;
   scroller: HTMLElement | null;
-  clear: () => void;
+  onShowAll: () => void;
 }
 
-export function TaskList({ job, part, scroller, clear }: Props) {
+export function TaskList({ job, part, scroller, onShowAll }: Props) {
   const { t } = useTranslation();
   const states = PROGRESS_PARTS.find((each) => each.part === part)?.states ?? null;
   const feed = useTasks(job.id, states);
@@ -47,7 +47,7 @@ export function TaskList({ job, part, scroller, clear }: Props) {
           {t("callJob.numbers")}
         </h2>
         {part && (
-          <Button kind="quiet" onClick={clear} className="text-sm">
+          <Button kind="quiet" onClick={onShowAll} className="text-sm">
             {t(`callProgress.${part}`)} · {t("callJob.all")}
           </Button>
         )}

@@ -1,47 +1,65 @@
 /** API operations of the chat. */
 import { graphql, type ResultOf } from "../api/graphql";
+import { AttachmentParts } from "../files/operations";
+import type { CommunityRole } from "../moderation/operations";
 
-export const MessageParts = graphql(`
+export const MessageParts = graphql(
+  `
   fragment MessageParts on Message {
     id
     timestamp
     topicId
-    author { id handle name }
+    author { id handle name avatarUrl }
     text
     stamp { id name imageUrl }
     mentions { id handle name }
     reactions { emoji count reacted }
-    linkPreview { url title description imageUrl siteName }
+    thread { id replyCount lastReplyAt lastRepliers { id handle name avatarUrl } }
+    linkPreview { url title description imageUrl image { width height blurhash } siteName }
+    attachments { ...AttachmentParts }
+    quote {
+      message { id topicId timestamp text deletedAt author { id name } stamp { id name } attachments { name } }
+    }
     editedAt
     deletedAt
   }
-`);
-export type Message = ResultOf<typeof MessageParts>;
+`,
+  [AttachmentParts],
+);
+/** A message. Moderators also load the role of its author, which says whether they may act on the author. */
+export type Message = ResultOf<typeof MessageParts> & { authorRole?: CommunityRole | null };
+export type QuotedMessage = NonNullable<NonNullable<Message["quote"]>["message"]>;
 export type Reaction = Message["reactions"][number];
 
 const TopicParts = graphql(`
   fragment TopicParts on Topic {
     id
     title
+    archivedAt
     lastActivity
     unreadCount
-    lastMessage { id text author { id name } stamp { id name } }
+    lastMessage { id text author { id name } stamp { id name } attachments { name } }
   }
 `);
 export type TopicRow = ResultOf<typeof TopicParts>;
 
 export const JOINED_PAGE_SIZE = 50;
-/** Requests 31 topics per community, one more than is shown: a 31st topic means that there are more. */
+/**
+ * Requests 31 topics per community, one more than is shown: a 31st topic means that there are more. Archived communities
+ * are loaded too, because they appear again when they are reopened.
+ */
 export const Communities = graphql(
   `query Communities($after: ID, $limit: Int!) {
-    communities(joined: true, after: $after, limit: $limit) { id name description joined topics(limit: 31) { ...TopicParts } }
+    communities(joined: true, includeArchived: true, after: $after, limit: $limit) {
+      id name description joined archivedAt topics(limit: 31) { ...TopicParts }
+    }
   }`,
   [TopicParts],
 );
 export type JoinedCommunity = ResultOf<typeof Communities>["communities"][number];
 
 export const MostActiveTopics = graphql(
-  `query MostActiveTopics($id: ID!) { community(id: $id) { id topics(limit: 31) { ...TopicParts } } }`,
+  `query MostActiveTopics($id: ID!) { community(id: $id) { id name archivedAt topics(limit: 31) { ...TopicParts } } }`,
   [TopicParts],
 );
 /**
@@ -64,6 +82,12 @@ export const OtherCommunities = graphql(`
   }
 `);
 
+export const ArchivedCommunities = graphql(`
+  query ArchivedCommunities($after: ID, $limit: Int!) {
+    communities(joined: true, includeArchived: true, after: $after, limit: $limit) { id name archivedAt }
+  }
+`);
+
 export const Trending = graphql(`
   query Trending {
     trendingTopics(limit: 5) { people topic { id title community { id name joined } } }
@@ -71,13 +95,15 @@ export const Trending = graphql(`
 `);
 
 export const CommunityEvents = graphql(
-  `subscription CommunityEvents($communityId: ID!) {
-    communityEvents(communityId: $communityId) {
+  `subscription CommunityEvents($communityId: ID!, $since: Cursor) {
+    communityEvents(communityId: $communityId, since: $since) {
       __typename
       ... on Event { cursor }
       ... on StreamReady { resumed }
       ... on TopicCreated { topic { ...TopicParts } }
       ... on TopicActivity { topic { ...TopicParts } }
+      ... on TopicChanged { topic { ...TopicParts } }
+      ... on CommunityChanged { community { id name description visibility archivedAt } }
     }
   }`,
   [TopicParts],
@@ -86,45 +112,89 @@ export const CommunityEvents = graphql(
 export const TopicHeader = graphql(`
   query TopicHeader($id: ID!) {
     topic(id: $id) {
-      id title readUpTo unreadCount
-      community { id name joined memberCount description viewerRole viewerMutedUntil }
+      id title parentMessageId archivedAt muted readUpTo unreadCount slowModeSeconds
+      community { id name joined visibility memberCount description viewerRole viewerMutedUntil archivedAt }
     }
   }
 `);
 
 export const MessagesBefore = graphql(
-  `query MessagesBefore($topicId: ID!, $latest: Timestamp!, $inclusive: Boolean!) {
-    messages(topicId: $topicId, latest: $latest, inclusive: $inclusive, limit: 50) { hasOlder hasNewer items { ...MessageParts } }
+  `query MessagesBefore($topicId: ID!, $latest: Timestamp!, $inclusive: Boolean!, $withRoles: Boolean!) {
+    messages(topicId: $topicId, latest: $latest, inclusive: $inclusive, limit: 50) {
+      hasOlder hasNewer items { ...MessageParts authorRole @include(if: $withRoles) }
+    }
   }`,
   [MessageParts],
 );
 export const MessagesAfter = graphql(
-  `query MessagesAfter($topicId: ID!, $oldest: Timestamp!) {
-    messages(topicId: $topicId, oldest: $oldest, inclusive: false, limit: 50) { hasOlder hasNewer items { ...MessageParts } }
+  `query MessagesAfter($topicId: ID!, $oldest: Timestamp!, $withRoles: Boolean!) {
+    messages(topicId: $topicId, oldest: $oldest, inclusive: false, limit: 50) {
+      hasOlder hasNewer items { ...MessageParts authorRole @include(if: $withRoles) }
+    }
   }`,
   [MessageParts],
 );
 export const MessagesAround = graphql(
-  `query MessagesAround($topicId: ID!, $timestamp: Timestamp!) {
-    messagesAround(topicId: $topicId, timestamp: $timestamp, limit: 60) { hasOlder hasNewer items { ...MessageParts } }
+  `query MessagesAround($topicId: ID!, $timestamp: Timestamp!, $withRoles: Boolean!) {
+    messagesAround(topicId: $topicId, timestamp: $timestamp, limit: 60) {
+      hasOlder hasNewer items { ...MessageParts authorRole @include(if: $withRoles) }
+    }
   }`,
   [MessageParts],
 );
 
 export const TopicEvents = graphql(
-  `subscription TopicEvents($topicId: ID!) {
-    topicEvents(topicId: $topicId) {
+  `subscription TopicEvents($topicId: ID!, $withRoles: Boolean!, $since: Cursor) {
+    topicEvents(topicId: $topicId, since: $since) {
       __typename
       ... on Event { cursor }
       ... on StreamReady { resumed }
-      ... on MessagePosted { message { ...MessageParts } }
+      ... on MessagePosted { message { ...MessageParts authorRole @include(if: $withRoles) } }
       ... on MessageEdited { message { ...MessageParts } }
       ... on MessageDeleted { message { ...MessageParts } }
       ... on ReactionsChanged { message { ...MessageParts } }
+      ... on ThreadChanged { message { ...MessageParts } }
+      ... on MessagePinned { message { ...MessageParts } }
+      ... on MessageUnpinned { message { ...MessageParts } }
+      ... on TopicChanged { topic { id } }
     }
   }`,
   [MessageParts],
 );
+
+export const PinnedMessages = graphql(
+  `query PinnedMessages($topicId: ID!) { topic(id: $topicId) { id pinnedMessages { ...MessageParts } } }`,
+  [MessageParts],
+);
+export const PinMessage = graphql(
+  `mutation PinMessage($id: ID!) { pinMessage(messageId: $id) { ...MessageParts } }`,
+  [MessageParts],
+);
+export const UnpinMessage = graphql(
+  `mutation UnpinMessage($id: ID!) { unpinMessage(messageId: $id) { ...MessageParts } }`,
+  [MessageParts],
+);
+export const SetSlowMode = graphql(
+  `mutation SetSlowMode($id: ID!, $seconds: Int!) { setSlowMode(topicId: $id, seconds: $seconds) { id slowModeSeconds } }`,
+);
+
+export const RenameTopic = graphql(
+  `mutation RenameTopic($id: ID!, $title: String!) { renameTopic(topicId: $id, title: $title) { id title } }`,
+);
+export const ArchiveTopic = graphql(
+  `mutation ArchiveTopic($id: ID!) { archiveTopic(topicId: $id) { id archivedAt } }`,
+);
+export const UnarchiveTopic = graphql(
+  `mutation UnarchiveTopic($id: ID!) { unarchiveTopic(topicId: $id) { ...TopicParts } }`,
+  [TopicParts],
+);
+export const ArchivedTopics = graphql(`
+  query ArchivedTopics($communityId: ID!, $latest: Timestamp!, $limit: Int!) {
+    communityTopics(communityId: $communityId, latest: $latest, limit: $limit, inclusive: false, archived: true) {
+      items { id title lastActivity }
+    }
+  }
+`);
 
 export const PostMessage = graphql(
   `mutation PostMessage($input: PostMessageInput!) { postMessage(input: $input) { ...MessageParts } }`,
@@ -153,7 +223,7 @@ export const MarkRead = graphql(`
 `);
 export const WhoReacted = graphql(`
   query WhoReacted($id: ID!) {
-    message(id: $id) { id reactions { emoji count users(limit: 50) { id handle name } } }
+    message(id: $id) { id reactions { emoji count users(limit: 50) { id handle name avatarUrl } } }
   }
 `);
 export const Stamps = graphql(`query Stamps { stamps { id name imageUrl } }`);

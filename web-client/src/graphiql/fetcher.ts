@@ -26,7 +26,8 @@ export const fetcher: Fetcher = (params, options) => {
 
 /**
  * Returns the chosen operation; undefined for a document with a syntax error, which the server reports. For 100 ms
- * after a change of the document, GraphiQL may still name an operation of the old document.
+ * after a change of the document, GraphiQL may still name an operation of the old document. Then the document's only
+ * operation is chosen.
  */
 function chosenOperation({ query, operationName }: FetcherParams): OperationDefinitionNode | undefined {
   try {
@@ -44,7 +45,7 @@ async function post(request: FetcherParams, headers: RequestHeaders): Promise<Ex
       headers: {
         "content-type": "application/json",
         accept: "application/graphql-response+json, application/json;q=0.9",
-        // With this header, the browser's session counts. A token in the header editor wins over it.
+        // With this header, the server accepts the cookie of a session. A token in the header editor takes precedence.
         "noroshi-client": "graphiql",
         ...headers,
       },
@@ -65,7 +66,7 @@ async function parseResult(response: Response): Promise<ExecutionResult> {
   }
 }
 
-/** One connection per subscription, because the headers may differ and a socket signs in once. */
+/** Opens a connection for each subscription, because the headers may differ and a socket signs in once. */
 function subscribe(request: FetcherParams, headers: RequestHeaders): Observable<ExecutionResult> {
   const authorization = new Headers(headers).get("authorization");
   const client = createClient({

@@ -15,10 +15,10 @@ const HEADERS_KEY = "graphiql:headers";
 const TABS_KEY = "graphiql:tabState";
 const KEEP_HEADERS_KEY = "graphiql:shouldPersistHeaders";
 
-/** Returns whether the user chose to keep headers in this browser. Without this, GraphiQL keeps them by default. */
+/** Returns whether the user chose to keep headers in this browser. By its own default, GraphiQL would keep them. */
 export const headersAreKept = (): boolean => localStorage.getItem(KEEP_HEADERS_KEY) === "true";
 
-/** Returns the headers with the sign-in link's token as JSON; undefined if no link was opened in this tab. */
+/** Returns headers with the token of the sign-in link as JSON; undefined if this tab has no such token. */
 export function headersFromLink(): string | undefined {
   const linkToken = takeTokenFromFragment();
   if (linkToken !== null && mayReplaceUser(linkToken)) {
@@ -31,7 +31,7 @@ export function headersFromLink(): string | undefined {
   return token === null ? undefined : JSON.stringify({ Authorization: `Bearer ${token}` }, null, 2);
 }
 
-/** Asks before a link replaces another user. Anybody can make a page that opens such a link. */
+/** Returns whether a link may be used. Asks before it replaces another user: any page can open such a link. */
 function mayReplaceUser(linkToken: string): boolean {
   const ownToken =
     sessionStorage.getItem(LINK_TOKEN_KEY) ??

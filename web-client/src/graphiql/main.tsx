@@ -6,8 +6,10 @@ import "./graphiql.css";
 import { explorerPlugin } from "@graphiql/plugin-explorer";
 import { GraphiQL } from "graphiql";
 import { createRoot } from "react-dom/client";
+import { loadTexts } from "../i18n/texts";
 import { watchSignOut } from "../session/sign-out-marks";
 import { tokenInFragment } from "../token";
+import { language } from "../ui/preferences";
 import { fetcher } from "./fetcher";
 import { headersAreKept, headersFromLink, removeTokenAfterSignOut } from "./headers";
 import { OPERATIONS } from "./operations";
@@ -22,21 +24,23 @@ addEventListener("hashchange", () => {
 
 watchSignOut(() => removeTokenAfterSignOut() && location.reload());
 
-createRoot(document.getElementById("graphiql") as HTMLElement).render(
-  <GraphiQL
-    fetcher={fetcher}
-    plugins={plugins}
-    defaultTabs={OPERATIONS}
-    defaultHeaders={headersFromLink()}
-    defaultEditorToolsVisibility="variables"
-    shouldPersistHeaders={headersAreKept()}
-    showPersistHeadersSettings
-  >
-    <GraphiQL.Logo>
-      <a className="noroshi-logo" href="/">
-        <img src="/favicon.svg" alt="" width="24" height="24" />
-        Noroshi
-      </a>
-    </GraphiQL.Logo>
-  </GraphiQL>,
+loadTexts(language.get()).then(() =>
+  createRoot(document.getElementById("graphiql") as HTMLElement).render(
+    <GraphiQL
+      fetcher={fetcher}
+      plugins={plugins}
+      defaultTabs={OPERATIONS}
+      defaultHeaders={headersFromLink()}
+      defaultEditorToolsVisibility="variables"
+      shouldPersistHeaders={headersAreKept()}
+      showPersistHeadersSettings
+    >
+      <GraphiQL.Logo>
+        <a className="noroshi-logo" href="/">
+          <img src="/favicon.svg" alt="" width="24" height="24" />
+          Noroshi
+        </a>
+      </GraphiQL.Logo>
+    </GraphiQL>,
+  ),
 );

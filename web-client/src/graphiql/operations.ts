@@ -1,4 +1,4 @@
-/** The operations of GraphiQL's prepared tabs, in order. tests/e2e/test_graphiql.py runs each against the schema. */
+/** The operations of GraphiQL's prepared tabs, in order. tests/e2e/test_graphiql.py validates them with the schema. */
 import addressBook from "./operations/address-book.graphql?raw";
 import launchCalls from "./operations/launch-calls.graphql?raw";
 import liveTopic from "./operations/live-topic.graphql?raw";

@@ -1,90 +1,183 @@
 /** The pages with the viewer's notifications and with reactions to the viewer's messages. */
 import type { ReactNode } from "react";
-import { useEffect } from "react";
+import { useEffect, useState } from "react";
 import { request, useApi } from "../api/api";
-import { hrefOf, type Place } from "../app/router";
+import { hrefOf, type Route } from "../app/router";
+import type { TextKey } from "../i18n/texts";
 import { dateOf, relativeTime } from "../i18n/times";
+import { ReactionPicture } from "../stamps/reaction-picture";
 import { Avatar } from "../ui/avatar";
 import { Icon } from "../ui/icons";
-import { useTranslation } from "../ui/preferences";
+import { type Translate, useTranslation } from "../ui/preferences";
 import { EmptyState } from "../ui/states";
+import { plainText } from "../ui/text/formatting";
+import { Sentence } from "../ui/text/sentence";
 import { useValue } from "../ui/value";
-import { FeedList } from "./feed-list";
+import { FeedList, GroupedFeedList } from "./feed-list";
 import { FeedTabs } from "./feed-tabs";
+import {
+  type Actor,
+  actorsOf,
+  emojisOf,
+  groupNotifications,
+  hasUnread,
+  type NotificationGroup,
+} from "./notification-groups";
 import { MarkNotificationsRead, type Notification, Notifications, ReactionsReceived } from "./operations";
 import { newestNotification, unreadCount } from "./unread";
 import { useFeed } from "./use-feed";
 
-function Tabs() {
-  return <FeedTabs title="notifications" names={["notifications", "reactions"]} />;
+function NotificationTabs() {
+  return <FeedTabs title="notifications" names={["notifications", "reactions", "notificationSettings"]} />;
 }
 
 export function NotificationsPage() {
   const { t } = useTranslation();
   const { direct } = useApi();
-  const feed = useFeed<Notification>(
-    async (latest, inclusive) => (await request(direct, Notifications, { latest, inclusive })).page,
-  );
+  // The read mark when the page was opened. It stays, so that the new notifications stay marked on this page.
+  const [readUpTo, setReadUpTo] = useState<string | null | undefined>(undefined);
+  const feed = useFeed<Notification>(async (latest, inclusive) => {
+    const { page } = await request(direct, Notifications, { latest, inclusive });
+    setReadUpTo((current) => (current === undefined ? page.readUpTo : current));
+    return page;
+  });
+  const isMarkKnown = readUpTo !== undefined;
   const newNotification = useValue(newestNotification);
   const newestTimestamp = useValue(feed.state).window.items.at(-1)?.timestamp;
   useEffect(() => {
     if (newNotification) feed.put(newNotification);
   }, [newNotification, feed]);
   useEffect(() => {
-    if (!newestTimestamp) return;
+    // An event may be in the list before the first page, which has the mark that must be known before it moves.
+    if (!newestTimestamp || !isMarkKnown) return;
     request(direct, MarkNotificationsRead, { timestamp: newestTimestamp }).then(
       ({ markNotificationsRead: unreadLeft }) => unreadCount.set(unreadLeft),
       () => {}, // The next request moves the read mark.
     );
-  }, [direct, newestTimestamp]);
+  }, [direct, newestTimestamp, isMarkKnown]);
   return (
-    <FeedList
+    <GroupedFeedList
       feed={feed}
-      head={<Tabs />}
+      rowsOf={groupNotifications}
+      head={<NotificationTabs />}
       empty={<EmptyState icon="bell" title={t("notifications.none")} hint={t("notifications.noneHint")} />}
     >
-      {(item) => <NotificationRow key={item.id} item={item} />}
-    </FeedList>
+      {(group) => (
+        <NotificationRow key={group.key} group={group} isUnread={isMarkKnown && hasUnread(group, readUpTo)} />
+      )}
+    </GroupedFeedList>
   );
 }
 
-function NotificationRow({ item }: { item: Notification }) {
+function NotificationRow({ group, isUnread }: { group: NotificationGroup; isUnread: boolean }) {
   const { t } = useTranslation();
-  const { actor, message, post, kind, warning } = item;
-  const text = t(`notification.${kind}`, { name: actor?.name ?? "" });
+  const { message, post, warning, reportOutcome, timestamp } = group.newest;
   return (
-    <LinkRow
-      to={notificationPlace(item)}
-      at={item.timestamp}
-      title={text}
-      preview={warning ?? message?.text ?? post?.text}
+    <NotificationLinkRow
+      to={notificationRoute(group.newest)}
+      at={timestamp}
+      title={<NotificationText group={group} />}
+      preview={
+        warning ??
+        (reportOutcome && t(`report.decided.${reportOutcome}`)) ??
+        (plainText(message?.text ?? post?.text ?? "") || message?.stamp?.name)
+      }
+      isUnread={isUnread}
     >
-      {actor ? <Avatar user={actor} /> : <Icon name="bell" className="size-9 text-quiet" />}
-    </LinkRow>
+      <GroupPicture actors={actorsOf(group)} />
+    </NotificationLinkRow>
   );
 }
 
-function notificationPlace({ message, actor, publication }: Notification): Place {
+/** The pictures of the two people who acted last, in a square of the same size for every row. */
+function GroupPicture({ actors: [first, second] }: { actors: readonly Actor[] }) {
+  if (!first) return <Icon name="bell" className="mx-1 size-9 shrink-0 text-quiet" />;
+  return (
+    <span className="relative flex size-11 shrink-0 items-start justify-center">
+      {second && (
+        <span className="absolute bottom-0 right-0">
+          <Avatar user={second} size="small" />
+        </span>
+      )}
+      <span className={second ? "absolute left-0 top-0 z-10 rounded-full border-2 border-paper" : ""}>
+        <Avatar user={first} size={second ? "small" : "middle"} />
+      </span>
+    </span>
+  );
+}
+
+const MAX_EMOJIS = 5;
+
+/** Who did what, with the emojis of reactions. */
+function NotificationText({ group }: { group: NotificationGroup }) {
+  const { t } = useTranslation();
+  const emojis = emojisOf(group);
+  const { community, stampPack } = group.newest;
+  const parts = {
+    name: namesText(actorsOf(group), t),
+    community: community?.name ?? t("notification.noCommunity"),
+    pack: stampPack?.name,
+    emoji: (
+      <span className="text-lg leading-none">
+        {emojis.slice(0, MAX_EMOJIS).map((emoji) => (
+          <ReactionPicture key={emoji} emoji={emoji} />
+        ))}
+        {emojis.length > MAX_EMOJIS && "…"}
+      </span>
+    ),
+  };
+  return <Sentence text={t(textKey(group.newest, emojis.length > 0))} parts={parts} />;
+}
+
+function textKey({ kind, actor, post, stampPack }: Notification, hasEmoji: boolean): TextKey {
+  if (stampPack) return actor ? "notification.packGiven" : "notification.packEarned";
+  if (kind === "ADDED_TO_COMMUNITY") return actor ? "notification.added" : "notification.joined";
+  if (kind !== "REACTION") return `notification.${kind}`;
+  if (post) return hasEmoji ? "notification.postEmojiReaction" : "notification.postReaction";
+  return hasEmoji ? "notification.emojiReaction" : "notification.REACTION";
+}
+
+/** Returns the names of at most two people, and how many others there are. */
+function namesText([first, second, ...others]: readonly Actor[], t: Translate): string {
+  if (!first) return "";
+  if (!second) return t("notification.names.one", { first: first.name });
+  const names = { first: first.name, second: second.name };
+  if (others.length === 0) return t("notification.names.two", names);
+  return t("notification.names.more", { ...names, count: others.length });
+}
+
+function notificationRoute({ message, post, actor, publication, community }: Notification): Route {
+  if (community) return { name: "community", id: community.id, tab: "members", person: null };
   if (publication) return { name: "publishing", view: null, day: null, post: publication.scheduledPostId };
   if (message) return { name: "topic", id: message.topicId, at: message.timestamp };
+  if (post) return { name: "post", id: post.id };
   return actor ? { name: "person", id: actor.id } : { name: "home" };
 }
 
-interface LinkRowProps {
-  to: Place;
+interface NotificationLinkRowProps {
+  to: Route;
   at: string;
   title: ReactNode;
   preview?: string | undefined;
+  isUnread?: boolean;
   children: ReactNode;
 }
 
-function LinkRow({ to, at, title, preview, children }: LinkRowProps) {
-  const { language } = useTranslation();
+function NotificationLinkRow({ to, at, title, preview, isUnread, children }: NotificationLinkRowProps) {
+  const { t, language } = useTranslation();
+  const ground = isUnread ? "border-l-4 border-l-accent bg-glow" : "border-l-4 border-l-transparent";
   return (
-    <a href={hrefOf(to)} className="flex gap-3 border-b border-line px-2 py-3 hover:bg-hover">
+    <a
+      href={hrefOf(to)}
+      data-unread={isUnread || undefined}
+      className={`flex gap-3 border-b border-line px-2 py-3 hover:bg-hover ${ground}`}
+    >
       {children}
       <span className="min-w-0 grow">
-        <span className="block">{title}</span>
+        <span className={`block ${isUnread ? "font-semibold" : ""}`}>
+          {isUnread && <span className="sr-only">{t("notification.unread")}: </span>}
+          {title}
+        </span>
         {preview && <span className="line-clamp-2 text-sm text-quiet">{preview}</span>}
       </span>
       <time className="shrink-0 text-sm text-quiet" dateTime={dateOf(at).toISOString()}>
@@ -104,23 +197,26 @@ export function ReactionsPage() {
   return (
     <FeedList
       feed={feed}
-      head={<Tabs />}
+      head={<NotificationTabs />}
       empty={<EmptyState icon="smile" title={t("reactions.none")} hint={t("reactions.noneHint")} />}
     >
       {({ id, timestamp, emoji, user, message }) => (
-        <LinkRow
+        <NotificationLinkRow
           key={id}
           to={{ name: "topic", id: message.topicId, at: message.timestamp }}
           at={timestamp}
           title={
             <>
-              <span className="mr-1 text-lg">{emoji}</span> {t("reaction.by", { name: user.name })}
+              <span className="mr-1 text-lg">
+                <ReactionPicture emoji={emoji} />
+              </span>{" "}
+              {t("reaction.by", { name: user.name })}
             </>
           }
-          preview={message.text || message.stamp?.name}
+          preview={plainText(message.text) || message.stamp?.name}
         >
           <Avatar user={user} />
-        </LinkRow>
+        </NotificationLinkRow>
       )}
     </FeedList>
   );

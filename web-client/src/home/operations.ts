@@ -1,18 +1,43 @@
 /** API operations of the home screens. */
 import { graphql, type ResultOf } from "../api/graphql";
+import { AttachmentParts } from "../files/operations";
 
-export const PostParts = graphql(`
-  fragment PostParts on Post {
+const QuotedPostParts = graphql(`
+  fragment QuotedPostParts on Post {
+    id timestamp author { id handle name avatarUrl } text mediaUrls mentions { id handle name }
+  }
+`);
+export type QuotedPost = ResultOf<typeof QuotedPostParts>;
+const PostContent = graphql(
+  `
+  fragment PostContent on Post {
     id
     timestamp
-    author { id handle name }
+    author { id handle name avatarUrl }
     text
     mediaUrls
     mentions { id handle name }
-    linkPreview { url title description imageUrl siteName }
+    linkPreview { url title description imageUrl image { width height blurhash } siteName }
+    attachments { ...AttachmentParts }
     fanOut { id postId state total delivered failed }
+    editedAt
+    inReplyTo { id author { id name } }
+    replyCount
+    repostCount
+    reposted
+    isQuote
+    quoteOf { ...QuotedPostParts }
+    quoteCount
+    reactions { emoji count reacted }
   }
-`);
+`,
+  [AttachmentParts, QuotedPostParts],
+);
+export const PostParts = graphql(
+  `fragment PostParts on Post { ...PostContent isRepost repostOf { ...PostContent } }`,
+  [PostContent],
+);
+export type PostBody = ResultOf<typeof PostContent>;
 export type Post = ResultOf<typeof PostParts>;
 export type FanOut = NonNullable<Post["fanOut"]>;
 
@@ -41,8 +66,33 @@ export const PostsOf = graphql(
   [PostParts],
 );
 export const HomeFeedEvents = graphql(
-  `subscription HomeFeedEvents {
-    homeFeedEvents {
+  `subscription HomeFeedEvents($since: Cursor) {
+    homeFeedEvents(since: $since) {
+      __typename
+      ... on Event { cursor }
+      ... on StreamReady { resumed }
+      ... on PostArrived { post { ...PostParts } }
+      ... on PostRemoved { postId }
+    }
+  }`,
+  [PostParts],
+);
+export type PostListEvent = ResultOf<typeof HomeFeedEvents>["homeFeedEvents"];
+export const LocalEvents = graphql(
+  `subscription LocalEvents($since: Cursor) {
+    localEvents(since: $since) {
+      __typename
+      ... on Event { cursor }
+      ... on StreamReady { resumed }
+      ... on PostArrived { post { ...PostParts } }
+      ... on PostRemoved { postId }
+    }
+  }`,
+  [PostParts],
+);
+export const HashtagEvents = graphql(
+  `subscription HashtagEvents($tag: String!, $since: Cursor) {
+    hashtagEvents(tag: $tag, since: $since) {
       __typename
       ... on Event { cursor }
       ... on StreamReady { resumed }
@@ -53,8 +103,8 @@ export const HomeFeedEvents = graphql(
   [PostParts],
 );
 export const FanOutEvents = graphql(`
-  subscription FanOutEvents($postId: ID!) {
-    jobEvents(jobId: $postId) {
+  subscription FanOutEvents($postId: ID!, $since: Cursor) {
+    jobEvents(jobId: $postId, since: $since) {
       __typename
       ... on Event { cursor }
       ... on StreamReady { resumed }
@@ -69,11 +119,48 @@ export const CreatePost = graphql(
   `mutation CreatePost($input: CreatePostInput!) { createPost(input: $input) { ...PostParts } }`,
   [PostParts],
 );
+export const PostWithReplies = graphql(
+  `query PostWithReplies($id: ID!, $latest: Timestamp!, $inclusive: Boolean!) {
+    post(id: $id) {
+      ...PostParts
+      parent: inReplyTo { ...PostContent }
+      replies(latest: $latest, inclusive: $inclusive, limit: 30) { hasOlder hasNewer items { ...PostParts } }
+    }
+  }`,
+  [PostParts, PostContent],
+);
+export type OpenPost = NonNullable<ResultOf<typeof PostWithReplies>["post"]>;
+export const AddPostReaction = graphql(
+  `mutation AddPostReaction($id: ID!, $emoji: String!) { addPostReaction(postId: $id, emoji: $emoji) { id } }`,
+);
+export const RemovePostReaction = graphql(
+  `mutation RemovePostReaction($id: ID!, $emoji: String!) { removePostReaction(postId: $id, emoji: $emoji) { id } }`,
+);
+export const WhoReactedToPost = graphql(`
+  query WhoReactedToPost($id: ID!) {
+    post(id: $id) { id reactions { emoji count users(limit: 50) { id handle name avatarUrl } } }
+  }
+`);
+export const Repost = graphql(`mutation Repost($id: ID!) { repost(postId: $id) { id } }`);
+export const UndoRepost = graphql(`mutation UndoRepost($id: ID!) { undoRepost(postId: $id) { id } }`);
+export const EditPost = graphql(`
+  mutation EditPost($id: ID!, $text: String!) {
+    editPost(id: $id, text: $text) {
+      text
+      editedAt
+      mentions { id handle name }
+      linkPreview { url title description imageUrl image { width height blurhash } siteName }
+    }
+  }
+`);
+export const PostVersions = graphql(
+  `query PostVersions($id: ID!) { post(id: $id) { id versions { text writtenAt } } }`,
+);
 export const DeletePost = graphql(`mutation DeletePost($id: ID!) { deletePost(id: $id) { id } }`);
 
 export const Profile = graphql(`
   query Profile($id: ID!) {
-    user(id: $id) { id handle name roles followerCount followingCount following blocked }
+    user(id: $id) { id handle name avatarUrl bio roles followerCount followingCount following blocked muted }
   }
 `);
 export const Follow = graphql(
@@ -94,23 +181,29 @@ export const NotificationParts = graphql(`
     id
     timestamp
     kind
-    actor { id handle name }
-    message { id topicId timestamp text }
+    emoji
+    actor { id handle name avatarUrl }
+    message { id topicId timestamp text stamp { id name } }
     post { id text }
     warning
     publication { id scheduledPostId }
+    reportOutcome
+    community { id name joined }
+    stampPack { id name }
   }
 `);
 export type Notification = ResultOf<typeof NotificationParts>;
 export const Notifications = graphql(
   `query Notifications($latest: Timestamp!, $inclusive: Boolean!) {
-    page: notifications(latest: $latest, inclusive: $inclusive, limit: 30) { hasOlder hasNewer items { ...NotificationParts } }
+    page: notifications(latest: $latest, inclusive: $inclusive, limit: 30) {
+      hasOlder hasNewer readUpTo items { ...NotificationParts }
+    }
   }`,
   [NotificationParts],
 );
 export const NotificationEvents = graphql(
-  `subscription NotificationEvents {
-    notificationEvents {
+  `subscription NotificationEvents($since: Cursor) {
+    notificationEvents(since: $since) {
       __typename
       ... on Event { cursor }
       ... on StreamReady { resumed }
@@ -128,7 +221,7 @@ export const ReactionsReceived = graphql(`
     page: reactionsReceived(latest: $latest, inclusive: $inclusive, limit: 30) {
       hasOlder
       hasNewer
-      items { timestamp emoji user { id handle name } message { id topicId timestamp text stamp { id name } } }
+      items { timestamp emoji user { id handle name avatarUrl } message { id topicId timestamp text stamp { id name } } }
     }
   }
 `);

@@ -1,14 +1,20 @@
-/** The post field: text with mentions and hashtags, and image URLs. */
-import { useState } from "react";
+/** The post field: text with mentions and hashtags, files, and image URLs. */
+import { useRef, useState } from "react";
 import { request, useApi } from "../api/api";
 import { isRetryable } from "../api/failure";
 import { LIMITS } from "../api/limits";
+import { EmojiButton } from "../emoji/emoji-button";
+import { ComposedFileList } from "../files/composed-list";
+import { FilePicker } from "../files/file-picker";
+import { useComposedFiles } from "../files/use-composed-files";
 import { useDraft } from "../session/drafts";
 import { useViewer } from "../session/viewer";
 import { Avatar } from "../ui/avatar";
 import { Button, IconButton } from "../ui/button";
-import { useLength } from "../ui/length";
-import { MentionField } from "../ui/mentions";
+import { FormattingHelp } from "../ui/fields/formatting-help";
+import { insertText } from "../ui/fields/insert-text";
+import { useLength } from "../ui/fields/length";
+import { MentionField } from "../ui/fields/mentions";
 import { useTranslation } from "../ui/preferences";
 import { notify, notifyFailure } from "../ui/toasts";
 import { CreatePost, type Post } from "./operations";
@@ -29,18 +35,36 @@ function isPostDraft(value: unknown): value is PostDraft {
   return typeof text === "string" && isMediaText && typeof idempotencyKey === "string";
 }
 
-export function PostComposer({ onPosted }: { onPosted: (post: Post) => void }) {
+interface Props {
+  onPosted: (post: Post) => void;
+  /** The kind of the post. A reply and a quote refer to another post. */
+  kind?: keyof typeof TEXTS;
+  /** Id of the post to reply to or to quote. */
+  otherId?: string;
+}
+
+const TEXTS = {
+  post: { label: "post.label", send: "post.send" },
+  reply: { label: "post.replyLabel", send: "post.reply" },
+  quote: { label: "post.quoteLabel", send: "post.send" },
+} as const;
+
+export function PostComposer({ onPosted, kind = "post", otherId }: Props) {
   const { t } = useTranslation();
   const { direct } = useApi();
   const viewer = useViewer();
   const [initialDraft] = useState(emptyDraft);
-  const { draft, setDraft, discardDraft } = useDraft("post", initialDraft, isPostDraft);
+  const draftName = otherId === undefined ? "post" : `${kind} ${otherId}`;
+  const { draft, setDraft, discardDraft } = useDraft(draftName, initialDraft, isPostDraft);
   const { text, mediaText, idempotencyKey } = draft;
   const [isPosting, setIsPosting] = useState(false);
+  const { label, send } = TEXTS[kind];
   const length = useLength(text, LIMITS.post);
   const mediaUrls = mediaText?.split(/\s+/).filter(Boolean) ?? [];
-  const hasContent = text.trim() !== "" || mediaUrls.length > 0;
-  const canPost = hasContent && !length.isTooLong && !isPosting;
+  const composed = useComposedFiles(draftName);
+  const field = useRef<HTMLTextAreaElement>(null);
+  const hasContent = text.trim() !== "" || mediaUrls.length > 0 || composed.files.length > 0;
+  const canPost = hasContent && composed.ready !== null && !length.isTooLong && !isPosting;
 
   function change(part: Partial<PostDraft>) {
     const next = { ...draft, ...part, idempotencyKey: crypto.randomUUID() };
@@ -52,9 +76,18 @@ export function PostComposer({ onPosted }: { onPosted: (post: Post) => void }) {
     if (!canPost) return;
     setIsPosting(true);
     try {
-      const input = { text: text.trim(), mediaUrls, idempotencyKey };
+      const attachments = (composed.ready ?? []).map(({ uploadId, altText }) => ({ uploadId, altText }));
+      const input = {
+        text: text.trim(),
+        mediaUrls,
+        attachments,
+        idempotencyKey: composed.idempotencyKey(idempotencyKey),
+        inReplyTo: kind === "reply" ? otherId : null,
+        quoteOf: kind === "quote" ? otherId : null,
+      };
       onPosted((await request(direct, CreatePost, { input })).createPost);
       discardDraft();
+      composed.clear();
     } catch (error) {
       notifyFailure(error);
       if (isRetryable(error)) notify(t("post.kept"));
@@ -69,14 +102,16 @@ export function PostComposer({ onPosted }: { onPosted: (post: Post) => void }) {
         event.preventDefault();
         void post();
       }}
+      {...composed.dropProps}
     >
       <Avatar user={viewer} />
       <div className="flex min-w-0 grow flex-col gap-2">
         <MentionField
+          ref={field}
           rows={2}
           className="block field-sizing-content max-h-80 min-h-14 w-full resize-none rounded-lg bg-transparent p-1 text-lg outline-offset-0"
-          aria-label={t("post.label")}
-          placeholder={t("post.label")}
+          aria-label={t(label)}
+          placeholder={t(label)}
           value={text}
           onText={(text) => change({ text })}
           onKeyDown={(event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && void post()}
@@ -92,16 +127,20 @@ export function PostComposer({ onPosted }: { onPosted: (post: Post) => void }) {
             onChange={(event) => change({ mediaText: event.target.value })}
           />
         )}
+        <ComposedFileList composed={composed} />
         <div className="flex items-center gap-2">
+          <EmojiButton label={t("emoji.insert")} onPick={(emoji) => insertText(field.current, emoji)} />
+          <FilePicker onPick={composed.add} />
           <IconButton
             icon="image"
             label={t("post.media")}
             aria-pressed={mediaText !== null}
             onClick={() => change({ mediaText: mediaText === null ? "" : null })}
           />
+          <FormattingHelp />
           <span className="grow">{length.note}</span>
           <Button type="submit" kind="main" disabled={!canPost}>
-            {t("post.send")}
+            {t(send)}
           </Button>
         </div>
       </div>

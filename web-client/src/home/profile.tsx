@@ -1,19 +1,29 @@
-/** The profile of a user: the name, the buttons to follow and block, and the posts. */
+/** The profile of a user: the name, the buttons to follow, block, mute and report, and the posts. */
+
 import { useState } from "react";
 import { useMutation, useQuery } from "urql";
 import { request, useApi } from "../api/api";
 import type { ResultOf } from "../api/graphql";
-import { ConfirmDialog } from "../chat/confirm";
+import { navigate } from "../app/router";
+import { StartConversation } from "../chat/conversations/operations";
+import { AvatarActions } from "../files/avatar-actions";
+import { MuteButton } from "../mutes/mute-button";
+import { PresenceProvider } from "../presence/presence";
+import { ReportDialog } from "../reports/report-dialog";
 import { useViewer } from "../session/viewer";
 import { withoutItem } from "../timeline/window";
 import { Avatar } from "../ui/avatar";
-import { Button } from "../ui/button";
+import { Button, IconButton } from "../ui/button";
+import { ConfirmDialog } from "../ui/dialogs/confirm";
+import { PageTitle } from "../ui/page-title";
 import { useTranslation } from "../ui/preferences";
 import { EmptyState, ErrorState, LoadingState } from "../ui/states";
 import { notifyFailure } from "../ui/toasts";
+import { Bio, BioButton } from "./bio";
 import { FeedList } from "./feed-list";
 import { Block, Follow, type Post, PostsOf, Profile, Unblock, Unfollow } from "./operations";
 import { PostCard } from "./post-card";
+import { withChangedPosts } from "./post-changes";
 import { useFeed } from "./use-feed";
 
 type Person = NonNullable<ResultOf<typeof Profile>["user"]>;
@@ -48,6 +58,7 @@ export function ProfilePage({ id }: { id: string }) {
         <PostCard
           key={post.id}
           post={post}
+          onChanged={(id, change) => feed.apply((window) => withChangedPosts(window, id, change))}
           onDeleted={(deletedId) => feed.apply((window) => withoutItem(window, deletedId))}
         />
       )}
@@ -60,8 +71,11 @@ function ProfileHeader({ user, onChanged }: { user: Person; onChanged: () => voi
   const viewer = useViewer();
   return (
     <header className="flex flex-wrap items-center gap-4 border-b border-line py-6">
-      <Avatar user={user} size="large" />
+      <PresenceProvider communityId={null}>
+        <Avatar user={user} size="large" />
+      </PresenceProvider>
       <div className="min-w-40 grow">
+        <PageTitle name={user.name} />
         <h1 className="text-xl font-semibold">{user.name}</h1>
         <p className="text-quiet">@{user.handle}</p>
         <p className="mt-1 flex gap-4 text-sm tabular-nums">
@@ -69,14 +83,39 @@ function ProfileHeader({ user, onChanged }: { user: Person; onChanged: () => voi
           <span>{t("profile.following", { count: user.followingCount })}</span>
         </p>
       </div>
-      {user.id !== viewer.id && <FollowAndBlock user={user} onChanged={onChanged} />}
+      {user.id === viewer.id ? (
+        <div className="flex flex-wrap gap-2">
+          <BioButton bio={user.bio} />
+          <AvatarActions hasAvatar={user.avatarUrl !== null} />
+        </div>
+      ) : (
+        <ProfileActions user={user} onChanged={onChanged} />
+      )}
+      {user.bio !== null && <Bio text={user.bio} />}
     </header>
   );
 }
 
-function FollowAndBlock({ user, onChanged }: { user: Person; onChanged: () => void }) {
+/** Opens the conversation with a person. */
+function MessageButton({ user: { id, name } }: { user: Person }) {
+  const { t } = useTranslation();
+  const { cached } = useApi();
+  async function open() {
+    try {
+      const input = { userIds: [id] };
+      const { startConversation } = await request(cached, StartConversation, { input });
+      navigate({ name: "topic", id: startConversation.id, at: null });
+    } catch (error) {
+      notifyFailure(error);
+    }
+  }
+  return <IconButton icon="chat" label={t("conversation.with", { name })} onClick={open} />;
+}
+
+function ProfileActions({ user, onChanged }: { user: Person; onChanged: () => void }) {
   const { t } = useTranslation();
   const [isConfirming, setIsConfirming] = useState(false);
+  const [isReporting, setIsReporting] = useState(false);
   const [, follow] = useMutation(Follow);
   const [, unfollow] = useMutation(Unfollow);
   const [, block] = useMutation(Block);
@@ -101,6 +140,16 @@ function FollowAndBlock({ user, onChanged }: { user: Person; onChanged: () => vo
       <Button onClick={() => (user.blocked ? unblock({ id }).then(handleResult) : setIsConfirming(true))}>
         {t(user.blocked ? "unblock" : "block")}
       </Button>
+      {!user.blocked && <MessageButton user={user} />}
+      <MuteButton subject="USER" id={id} name={user.name} isMuted={user.muted} />
+      <IconButton
+        icon="flag"
+        label={t("report.title.USER", { name: user.name })}
+        onClick={() => setIsReporting(true)}
+      />
+      {isReporting && (
+        <ReportDialog subject="USER" id={id} name={user.name} onClose={() => setIsReporting(false)} />
+      )}
       {isConfirming && (
         <ConfirmDialog
           title={t("profile.block", { name: user.name })}

@@ -11,17 +11,18 @@ export const newestNotification = createValue<Notification | null>(null);
 export const unreadCount = createValue<number | null>(null);
 
 export function useUnreadNotifications(): number {
-  const { direct } = useApi();
+  const { cached } = useApi();
   const [{ data }, refetch] = useQuery({ query: UnreadNotifications, requestPolicy: "cache-and-network" });
   const serverCount = useValue(unreadCount);
   useEffect(() => {
     newestNotification.set(null);
     unreadCount.set(null);
-    return subscribe(direct, NotificationEvents, {}, ({ notificationEvents: event }) => {
+    // Through the cache, which loads the communities again when the viewer was added to one.
+    return subscribe(cached, NotificationEvents, {}, ({ notificationEvents: event }) => {
       if (event.__typename === "NotificationArrived") newestNotification.set(event.notification);
       unreadCount.set(null);
       refetch({ requestPolicy: "network-only" });
     });
-  }, [direct, refetch]);
+  }, [cached, refetch]);
   return serverCount ?? data?.unreadNotificationCount ?? 0;
 }

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { CATALOGUES, type Text, type TextKey, translate } from "./texts";
+import { loadTexts, type Text, type TextKey, translate } from "./texts";
 import { relativeTime } from "./times";
 
 const forms = (text: Text) => (typeof text === "string" ? [text] : Object.values(text));
 const placeholders = (text: Text) =>
   forms(text).flatMap((form) => [...form.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
 
-test("both languages have all texts, and the Japanese text has only placeholders of the English text", () => {
-  const { en, ja } = CATALOGUES;
+test("both languages have all texts, and the Japanese text has only placeholders of the English text", async () => {
+  const [en, ja] = [await loadTexts("en"), await loadTexts("ja")];
   for (const key of Object.keys(en) as TextKey[]) {
     for (const form of [...forms(en[key]), ...forms(ja[key])]) expect(form, key).not.toBe("");
     expect(

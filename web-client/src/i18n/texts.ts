@@ -1,15 +1,34 @@
-/** The catalogues of texts, one per language. tsc checks that both have the same keys. */
-import { en } from "./en";
-import { ja } from "./ja";
+/** The texts of the loaded languages. The texts of a language are loaded when somebody first uses it. */
+import type { en } from "./en";
 
 export type Language = "en" | "ja";
 /** A text, or a text for each plural form, selected by the value `count`. */
 export type Text = string | { one: string; other: string };
 export type TextKey = keyof typeof en;
+/** All texts of a language. tsc checks that each language has the keys of English. */
+export type Catalogue = Record<TextKey, Text>;
 
-export const CATALOGUES: Record<Language, Record<TextKey, Text>> = { en, ja };
+const IMPORTS: Record<Language, () => Promise<Catalogue>> = {
+  en: () => import("./en").then((module) => module.en),
+  ja: () => import("./ja").then((module) => module.ja),
+};
+
+const catalogues = new Map<Language, Catalogue>();
 
 const PLURAL_RULES = { en: new Intl.PluralRules("en"), ja: new Intl.PluralRules("ja") };
+
+/** Loads the texts of a language, which `translate` needs. */
+export async function loadTexts(language: Language): Promise<Catalogue> {
+  const catalogue = catalogues.get(language) ?? (await IMPORTS[language]());
+  catalogues.set(language, catalogue);
+  return catalogue;
+}
+
+/** Returns the keys of all texts; none before a language is loaded. */
+export function textKeys(): TextKey[] {
+  const [catalogue] = catalogues.values();
+  return Object.keys(catalogue ?? {}) as TextKey[];
+}
 
 /**
  * Returns the text of a key. `{name}` is replaced by the value of that name; numbers are formatted for the language.
@@ -19,7 +38,8 @@ export function translate(
   key: TextKey,
   values: Record<string, string | number> = {},
 ): string {
-  const text = CATALOGUES[language][key];
+  const text = catalogues.get(language)?.[key];
+  if (text === undefined) throw new Error(`The text ${key} is not loaded in the language ${language}.`);
   const form = typeof text === "string" ? text : text[pluralForm(language, values.count)];
   return form.replace(/\{(\w+)\}/g, (placeholder, name) => {
     const value = values[name];

@@ -4,8 +4,8 @@ import { request, useApi } from "../api/api";
 import { failureTextKey, rejectionText } from "../api/failure";
 import type { TextKey } from "../i18n/texts";
 import { Button } from "../ui/button";
+import { LabelledField } from "../ui/fields/labelled-field";
 import { Icon } from "../ui/icons";
-import { LabelledField } from "../ui/labelled-field";
 import { useTranslation } from "../ui/preferences";
 import { EmptyState } from "../ui/states";
 import { notify } from "../ui/toasts";
@@ -82,7 +82,7 @@ export function AddressLookup() {
         )}
       </form>
       {standings ? (
-        <Standings standings={standings} replace={replace} />
+        <AddressStandings standings={standings} replace={replace} />
       ) : (
         <EmptyState icon="mail" title={t("mail.none")} hint={t("mail.noneHint")} />
       )}
@@ -100,12 +100,12 @@ const FILTERS: {
   { name: "sendable", textKey: "mail.sendable", includes: ({ blocked }) => !blocked },
 ];
 
-interface StandingsProps {
+interface AddressStandingsProps {
   standings: readonly AddressStanding[];
   replace: (updated: readonly AddressStanding[]) => void;
 }
 
-function Standings({ standings, replace }: StandingsProps) {
+function AddressStandings({ standings, replace }: AddressStandingsProps) {
   const { t, language } = useTranslation();
   const [filter, setFilter] = useState(FILTERS[0]?.name);
   const isShown = FILTERS.find(({ name }) => name === filter)?.includes ?? (() => true);

@@ -1,16 +1,21 @@
 /** One address: its verdict, counters, and the unblock action. */
 import { useState } from "react";
 import { request, useApi } from "../api/api";
-import { rejectionText } from "../api/failure";
 import { relativeTime } from "../i18n/times";
 import { mayOperate } from "../session/permissions";
 import { useViewer } from "../session/viewer";
 import { Button } from "../ui/button";
+import { ReasonDialog } from "../ui/dialogs/reason-dialog";
 import { useTranslation } from "../ui/preferences";
-import { ReasonDialog } from "../ui/reason-dialog";
-import { notify, notifyFailure } from "../ui/toasts";
-import { AddressBook, type AddressStanding, type Rule, SetDomainBlocked, UnblockAddress } from "./operations";
-import { Counters, VerdictBadge, VerdictDetail } from "./verdict";
+import { notify, notifyError } from "../ui/toasts";
+import {
+  AddressBook,
+  type AddressStanding,
+  SetDomainBlocked,
+  UnblockAddress,
+  type VerdictRule,
+} from "./operations";
+import { DeliveryCounters, VerdictBadge, VerdictDetail } from "./verdict";
 
 interface Props {
   standing: AddressStanding;
@@ -22,7 +27,7 @@ interface Props {
 
 const LOOKUPS_MAX = 8;
 const LOOKUP_INTERVAL_MS = 1_000;
-const DOMAIN_RULES: readonly Rule[] = ["DOMAIN_DEAD", "BY_HAND"];
+const DOMAIN_RULES: readonly VerdictRule[] = ["DOMAIN_DEAD", "BY_HAND"];
 
 export function AddressRow(props: Props) {
   const { standing } = props;
@@ -49,7 +54,7 @@ export function AddressRow(props: Props) {
       />
       {standing.normalized !== null && (
         <div className="flex flex-wrap items-center gap-x-4 text-sm text-quiet sm:col-span-2">
-          <Counters {...standing} />
+          <DeliveryCounters {...standing} />
           {lastEventAt && (
             <time dateTime={lastEventAt}>{relativeTime(language, new Date(lastEventAt), new Date())}</time>
           )}
@@ -59,7 +64,7 @@ export function AddressRow(props: Props) {
   );
 }
 
-/** Unblocks the domain if the domain causes the block, otherwise the address. */
+/** Unblocks the domain if the domain causes the block, and otherwise the address. Asks for a reason first. */
 function UnblockButton({ standing, replace, addressesOfDomain }: Props) {
   const { t } = useTranslation();
   const { direct } = useApi();
@@ -82,9 +87,7 @@ function UnblockButton({ standing, replace, addressesOfDomain }: Props) {
       }
       notify(t("mail.unblocked", { name: blockingDomain ?? address }));
     } catch (error) {
-      const rejection = rejectionText(error);
-      if (rejection) notify(rejection);
-      else notifyFailure(error);
+      notifyError(error);
     }
   }
 

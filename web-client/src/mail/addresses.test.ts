@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { addressesIn, domainsIn } from "./addresses";
 
-test("addresses are found in a column, in a header and among names, each once", () => {
+test("addresses are found between all separators and in angle brackets, each once", () => {
   const text =
     "ann@example.org\r\nBen Lee <ben@example.org>, cat@example.com; ann@example.org dan@example.com\n\n";
   expect(addressesIn(text)).toEqual([
@@ -9,6 +9,13 @@ test("addresses are found in a column, in a header and among names, each once", 
     "ben@example.org",
     "cat@example.com",
     "dan@example.com",
+  ]);
+});
+
+test("each of several addresses with names on one line is found", () => {
+  expect(addressesIn("Ann <ann@example.org> Ben Lee <ben@example.org>")).toEqual([
+    "ann@example.org",
+    "ben@example.org",
   ]);
 });
 

@@ -7,9 +7,12 @@ export const LOOKUP_MAX = 1000;
  * and written with names, such as `Ann <ann@example.org>`.
  */
 export function addressesIn(text: string): string[] {
-  const entries = text.split(/[\n\r,;]+/).map((part) => /<([^<>\s]+)>/.exec(part)?.[1] ?? part.trim());
-  // Separate words are separate addresses; display names before "<" are already removed.
-  return [...new Set(entries.flatMap((part) => part.split(/\s+/)).filter(Boolean))];
+  const entries = text.split(/[\n\r,;]+/).flatMap((part) => {
+    // Words beside an address in angle brackets are the person's name.
+    const inBrackets = [...part.matchAll(/<([^<>\s]+)>/g)].map(([, address = ""]) => address);
+    return inBrackets.length > 0 ? inBrackets : part.split(/\s+/);
+  });
+  return [...new Set(entries.filter(Boolean))];
 }
 
 /** Returns the distinct domains in a text. An address counts as its domain. */

@@ -6,16 +6,16 @@ import { hrefOf } from "../app/router";
 import { mayOperate } from "../session/permissions";
 import { useViewer } from "../session/viewer";
 import { Button } from "../ui/button";
+import { ReasonDialog } from "../ui/dialogs/reason-dialog";
+import { LabelledField } from "../ui/fields/labelled-field";
 import { Icon } from "../ui/icons";
-import { LabelledField } from "../ui/labelled-field";
 import { useTranslation } from "../ui/preferences";
-import { ReasonDialog } from "../ui/reason-dialog";
 import { EmptyState } from "../ui/states";
 import { notify, notifyFailure } from "../ui/toasts";
 import { domainsIn, LOOKUP_MAX } from "./addresses";
 import { type DomainStanding, DomainStandings, SetDomainBlocked } from "./operations";
 import { selectedDomain } from "./rates";
-import { Counters, VerdictBadge, VerdictDetail } from "./verdict";
+import { DeliveryCounters, VerdictBadge, VerdictDetail } from "./verdict";
 
 export function DomainLookup() {
   const { t } = useTranslation();
@@ -105,7 +105,7 @@ function DomainRow({ standing, put }: { standing: DomainStanding; put: (now: Dom
         bounceCount={standing.softBounce + standing.hardBounce}
       />
       <div className="flex flex-wrap items-center gap-x-4 text-sm sm:col-span-2">
-        <Counters {...standing} />
+        <DeliveryCounters {...standing} />
         {mayChange && (
           <a
             href={hrefOf({ name: "bounceRates" })}
@@ -122,6 +122,7 @@ function DomainRow({ standing, put }: { standing: DomainStanding; put: (now: Dom
 
 /**
  * The buttons for a domain's manual setting. True blocks the domain, false allows it, null restores the automatic rule.
+ * The chosen setting is undefined while no dialog is open.
  */
 function ManualSettingButtons({
   standing,

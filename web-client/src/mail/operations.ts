@@ -13,7 +13,7 @@ export const DomainParts = graphql(`
   }
 `);
 export type DomainStanding = ResultOf<typeof DomainParts>;
-export type Rule = DomainStanding["verdict"]["rule"];
+export type VerdictRule = DomainStanding["verdict"]["rule"];
 
 export const AddressParts = graphql(
   `fragment AddressParts on AddressStanding {
@@ -44,7 +44,7 @@ export const BounceRates = graphql(`
     bounceRates(domain: $domain, from: $from, to: $to) { day sent bounced rate }
   }
 `);
-export type DayRate = ResultOf<typeof BounceRates>["bounceRates"][number];
+export type DailyBounceRate = ResultOf<typeof BounceRates>["bounceRates"][number];
 
 export const UnblockAddress = graphql(
   `mutation UnblockAddress($address: String!, $reason: String!) {

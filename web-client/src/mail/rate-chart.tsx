@@ -2,7 +2,7 @@
 import { useRef } from "react";
 import { useWidth, valueTicks } from "../ui/chart";
 import { useTranslation } from "../ui/preferences";
-import type { DayRate } from "./operations";
+import type { DailyBounceRate } from "./operations";
 
 export const ALARM_RATE = 0.02;
 
@@ -12,15 +12,15 @@ const BOTTOM_PX = 24;
 const TOP_PX = 14;
 const DAY_LABEL_WIDTH_PX = 64;
 
-export function RateChart({ days }: { days: readonly DayRate[] }) {
+export function RateChart({ days }: { days: readonly DailyBounceRate[] }) {
   const { t, language } = useTranslation();
   const box = useRef<HTMLDivElement>(null);
   const width_px = useWidth(box);
   const percent = new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 1 });
   const date = new Intl.DateTimeFormat(language, { month: "short", day: "numeric", timeZone: "UTC" });
   const peak = Math.max(...days.map(({ rate }) => rate));
-  const valueLabels = valueTicks(Math.max(peak, ALARM_RATE * 1.5));
-  const axisMax = valueLabels.at(-1) ?? 1;
+  const ticks = valueTicks(Math.max(peak, ALARM_RATE * 1.5));
+  const axisMax = ticks.at(-1) ?? 1;
   const slot_px = (width_px - LEFT_PX) / days.length;
   const bar_px = Math.max(2, Math.min(28, slot_px * 0.7));
   const y = (rate: number) => TOP_PX + (1 - rate / axisMax) * (HEIGHT_PX - TOP_PX - BOTTOM_PX);
@@ -35,11 +35,11 @@ export function RateChart({ days }: { days: readonly DayRate[] }) {
         height={HEIGHT_PX}
         className="block text-xs"
       >
-        {valueLabels.map((step) => (
-          <g key={step}>
-            <line x1={LEFT_PX} x2={width_px} y1={y(step)} y2={y(step)} className="stroke-line" />
-            <text x={LEFT_PX - 8} y={y(step) + 4} textAnchor="end" className="fill-quiet tabular-nums">
-              {percent.format(step)}
+        {ticks.map((tick) => (
+          <g key={tick}>
+            <line x1={LEFT_PX} x2={width_px} y1={y(tick)} y2={y(tick)} className="stroke-line" />
+            <text x={LEFT_PX - 8} y={y(tick) + 4} textAnchor="end" className="fill-quiet tabular-nums">
+              {percent.format(tick)}
             </text>
           </g>
         ))}

@@ -2,11 +2,11 @@
 import { useEffect, useState } from "react";
 import { request, useApi } from "../api/api";
 import { failureTextKey, rejectionText } from "../api/failure";
-import { LabelledField } from "../ui/labelled-field";
+import { LabelledField } from "../ui/fields/labelled-field";
 import { useTranslation } from "../ui/preferences";
 import { EmptyState, LoadingState } from "../ui/states";
 import { createValue, useValue } from "../ui/value";
-import { BounceRates, type DayRate } from "./operations";
+import { BounceRates, type DailyBounceRate } from "./operations";
 import { ALARM_RATE, RateChart } from "./rate-chart";
 
 const DAY_MS = 86_400_000;
@@ -76,7 +76,7 @@ export function BounceRateReport() {
             <span className="text-quiet">{t("mail.ratesSum", { bounced, sent })}</span>
           </p>
           <RateChart days={days} />
-          <DayTable days={days.filter((day) => day.sent > 0)} percent={percent} />
+          <BounceRateTable days={days.filter((day) => day.sent > 0)} percent={percent} />
         </section>
       )}
     </>
@@ -86,10 +86,10 @@ export function BounceRateReport() {
 function useRates(
   domain: string,
   span_days: number,
-): { days: readonly DayRate[] | null; rejection: string | null } {
+): { days: readonly DailyBounceRate[] | null; rejection: string | null } {
   const { t } = useTranslation();
   const { direct } = useApi();
-  const [days, setDays] = useState<readonly DayRate[] | null>(null);
+  const [days, setDays] = useState<readonly DailyBounceRate[] | null>(null);
   const [rejection, setRejection] = useState<string | null>(null);
   useEffect(() => {
     let isCurrent = true;
@@ -117,7 +117,13 @@ function useRates(
   return { days, rejection };
 }
 
-function DayTable({ days, percent }: { days: readonly DayRate[]; percent: Intl.NumberFormat }) {
+function BounceRateTable({
+  days,
+  percent,
+}: {
+  days: readonly DailyBounceRate[];
+  percent: Intl.NumberFormat;
+}) {
   const { t, language } = useTranslation();
   const cell = "px-3 py-1.5 text-right tabular-nums";
   const date = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeZone: "UTC" });

@@ -1,5 +1,5 @@
 /** The mail screens: addresses, domains and bounce rates. */
-import { hrefOf, type MailPlace } from "../app/router";
+import { hrefOf, type MailRoute } from "../app/router";
 import { mayReadMail } from "../session/permissions";
 import { useViewer } from "../session/viewer";
 import { useTranslation } from "../ui/preferences";
@@ -15,7 +15,7 @@ const TABS = [
   { name: "bounceRates", textKey: "mail.rates" },
 ] as const;
 
-export function MailScreen({ place }: { place: MailPlace }) {
+export function MailScreen({ route }: { route: MailRoute }) {
   const { t } = useTranslation();
   const { roles } = useViewer();
   const mayRead = mayReadMail(roles);
@@ -24,8 +24,8 @@ export function MailScreen({ place }: { place: MailPlace }) {
       <h1 className="sr-only">{t("mail")}</h1>
       {mayRead ? (
         <div className="mx-auto max-w-5xl px-3 pb-16 sm:px-6">
-          <Tabs current={place.name} />
-          <Contents name={place.name} />
+          <MailTabs current={route.name} />
+          <MailContents name={route.name} />
         </div>
       ) : (
         <EmptyState icon="mail" title={t("mail.forbidden")} hint={t("mail.forbiddenHint")} />
@@ -34,7 +34,7 @@ export function MailScreen({ place }: { place: MailPlace }) {
   );
 }
 
-function Tabs({ current }: { current: MailPlace["name"] }) {
+function MailTabs({ current }: { current: MailRoute["name"] }) {
   const { t } = useTranslation();
   return (
     <nav aria-label={t("mail")} className="flex flex-wrap items-center gap-1 py-4">
@@ -47,7 +47,7 @@ function Tabs({ current }: { current: MailPlace["name"] }) {
   );
 }
 
-function Contents({ name }: { name: MailPlace["name"] }) {
+function MailContents({ name }: { name: MailRoute["name"] }) {
   if (name === "mailDomains") return <DomainLookup />;
   return name === "bounceRates" ? <BounceRateReport /> : <AddressLookup />;
 }

@@ -1,17 +1,17 @@
 /** A verdict: its rule, reason and counters. */
-import { Badge, type Tone } from "../ui/badge";
+import { Badge, type BadgeTone } from "../ui/badge";
 import { Icon } from "../ui/icons";
 import { useTranslation } from "../ui/preferences";
-import type { Rule } from "./operations";
+import type { VerdictRule } from "./operations";
 
 interface VerdictProps {
   blocked: boolean;
-  verdict: { rule: Rule; detail: string };
+  verdict: { rule: VerdictRule; detail: string };
 }
 
 export function VerdictBadge({ blocked, verdict: { rule } }: VerdictProps) {
   const { t } = useTranslation();
-  const tone: Tone = blocked ? "bad" : rule === "UNKNOWN_ADDRESS" ? "quiet" : "good";
+  const tone: BadgeTone = blocked ? "bad" : rule === "UNKNOWN_ADDRESS" ? "quiet" : "good";
   return (
     <Badge tone={tone}>
       <Icon name={blocked ? "close" : "check"} className="size-3" />
@@ -21,8 +21,8 @@ export function VerdictBadge({ blocked, verdict: { rule } }: VerdictProps) {
 }
 
 /**
- * The reason of a verdict: the server's text, in English. For a deliverable address without bounces, a text in the
- * viewer's language.
+ * The reason of a verdict: the server's text, in English. For a deliverable address or domain without bounces, a text
+ * in the viewer's language.
  */
 export function VerdictDetail({ verdict, cleanTextKey, bounceCount }: VerdictDetailProps) {
   const { t } = useTranslation();
@@ -38,8 +38,8 @@ export function VerdictDetail({ verdict, cleanTextKey, bounceCount }: VerdictDet
 interface VerdictDetailProps {
   verdict: VerdictProps["verdict"];
   /**
-   * The text when there is no bounce. The text for a domain does not mention complaints, which are not counted by
-   * domain.
+   * The text when there is no bounce. The text for a domain does not mention complaints, because complaints are not
+   * counted by domain.
    */
   cleanTextKey: "mail.noBounces" | "mail.noProblems";
   bounceCount: number;
@@ -51,7 +51,7 @@ interface DeliveryCounts {
   hardBounce: number;
 }
 
-export function Counters({ success, softBounce, hardBounce }: DeliveryCounts) {
+export function DeliveryCounters({ success, softBounce, hardBounce }: DeliveryCounts) {
   const { t, language } = useTranslation();
   const counts = [
     { word: "mail.success", count: success, colour: "text-good" },

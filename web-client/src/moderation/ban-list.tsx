@@ -10,15 +10,15 @@ import { PagedRows } from "../ui/paged-rows";
 import { useTranslation } from "../ui/preferences";
 import { EmptyState } from "../ui/states";
 import { notify, notifyFailure } from "../ui/toasts";
-import { type Ban, type Community, CommunityBans, UnbanMember } from "./operations";
+import { type Community, type CommunityBan, CommunityBans, UnbanMember } from "./operations";
 
-const keyOf = (ban: Ban) => ban.user.id;
+const keyOf = (ban: CommunityBan) => ban.user.id;
 
 export function BanList({ community }: { community: Community }) {
   const { t } = useTranslation();
   const { direct } = useApi();
   const loadPage = useCallback(
-    async (after: Ban | null) => {
+    async (after: CommunityBan | null) => {
       const variables = { id: community.id, after: after?.user.id ?? null, limit: PAGE_SIZE };
       return (await request(direct, CommunityBans, variables)).communityBans;
     },
@@ -26,7 +26,7 @@ export function BanList({ community }: { community: Community }) {
   );
   const bans = usePagedList(loadPage, keyOf);
 
-  async function lift({ user }: Ban) {
+  async function lift({ user }: CommunityBan) {
     try {
       await request(direct, UnbanMember, { id: community.id, userId: user.id });
       bans.change((each) => (each.user.id === user.id ? null : each));
@@ -47,7 +47,7 @@ export function BanList({ community }: { community: Community }) {
   );
 }
 
-function BanRow({ ban, onLift }: { ban: Ban; onLift: () => void }) {
+function BanRow({ ban, onLift }: { ban: CommunityBan; onLift: () => void }) {
   const { t, language } = useTranslation();
   const { user, bannedBy, reason, until } = ban;
   const bannedAt = dayLabel(language, new Date(ban.bannedAt), new Date());

@@ -9,35 +9,35 @@ import { PAGE_SIZE } from "../timeline/paged-list";
 import { usePagedList } from "../timeline/use-paged-list";
 import { Avatar } from "../ui/avatar";
 import { Badge } from "../ui/badge";
-import { LabelledField } from "../ui/labelled-field";
+import { PersonField } from "../ui/fields/person-field";
+import { SelectField } from "../ui/fields/select-field";
 import { PagedRows } from "../ui/paged-rows";
-import { PersonField } from "../ui/person-field";
 import { useTranslation } from "../ui/preferences";
 import { EmptyState } from "../ui/states";
 import {
   type Community,
+  type CommunityMember,
   CommunityMembers,
   type CommunityRole,
   FindPeople,
-  type Member,
   type Person,
   PersonById,
 } from "./operations";
 import { PersonActions } from "./person-actions";
-import { COMMUNITY_ROLES, type Powers } from "./powers";
+import { COMMUNITY_ROLES, type CommunityRights } from "./rights";
 
 interface Props {
   community: Community;
-  powers: Powers;
+  rights: CommunityRights;
   /** Id of the only person to show; null for all members. */
   personId: string | null;
-  /** Called after the community has changed, such as its number of members. */
+  /** Called after an action on a person, which may have changed the number of members. */
   onChanged: () => void;
 }
 
-const keyOf = (member: Member) => member.user.id;
+const keyOf = (member: CommunityMember) => member.user.id;
 
-export function MemberList({ community, powers, personId, onChanged }: Props) {
+export function MemberList({ community, rights, personId, onChanged }: Props) {
   const { t } = useTranslation();
   const { direct } = useApi();
   const [role, setRole] = useState<CommunityRole | null>(null);
@@ -47,13 +47,15 @@ export function MemberList({ community, powers, personId, onChanged }: Props) {
     pause: personId === null,
   });
   const chosen =
-    personId === null ? null : (data?.user ?? { id: personId, name: personId, handle: personId });
+    personId === null
+      ? null
+      : (data?.user ?? { id: personId, name: personId, handle: personId, avatarUrl: null });
   const find = useCallback(
     async (query: string) => (await request(direct, FindPeople, { query, communityId: community.id })).users,
     [direct, community.id],
   );
   const loadPage = useCallback(
-    async (after: Member | null) => {
+    async (after: CommunityMember | null) => {
       const variables = { id: community.id, role, userId: personId, after: after?.user.id ?? null };
       return (await request(direct, CommunityMembers, { ...variables, limit: PAGE_SIZE })).communityMembers;
     },
@@ -61,7 +63,7 @@ export function MemberList({ community, powers, personId, onChanged }: Props) {
   );
   const members = usePagedList(loadPage, keyOf);
 
-  function replace(person: Person, changed: Member | null) {
+  function replace(person: Person, changed: CommunityMember | null) {
     if (changed && members.items?.length === 0) members.reload();
     members.change((member) => (member.user.id === person.id ? changed : member));
     onChanged();
@@ -78,23 +80,14 @@ export function MemberList({ community, powers, personId, onChanged }: Props) {
           }
           find={find}
         />
-        <LabelledField label={t("members.role")}>
-          {(props) => (
-            <select
-              {...props}
-              className="field"
-              value={role ?? ""}
-              onChange={(event) => setRole((event.target.value || null) as CommunityRole | null)}
-            >
-              <option value="">{t("admin.all")}</option>
-              {COMMUNITY_ROLES.map((each) => (
-                <option key={each} value={each}>
-                  {t(`role.${each}`)}
-                </option>
-              ))}
-            </select>
-          )}
-        </LabelledField>
+        <SelectField
+          label={t("members.role")}
+          value={role}
+          values={COMMUNITY_ROLES}
+          textOf={(each) => t(`role.${each}`)}
+          emptyText={t("admin.all")}
+          onChange={setRole}
+        />
       </search>
       <PagedRows
         list={members}
@@ -106,7 +99,7 @@ export function MemberList({ community, powers, personId, onChanged }: Props) {
                 person={chosen}
                 member={null}
                 community={community}
-                powers={powers}
+                rights={rights}
                 onChanged={(changed) => replace(chosen, changed)}
               />
             </ul>
@@ -121,7 +114,7 @@ export function MemberList({ community, powers, personId, onChanged }: Props) {
             person={member.user}
             member={member}
             community={community}
-            powers={powers}
+            rights={rights}
             onChanged={(changed) => replace(member.user, changed)}
           />
         )}
@@ -130,15 +123,15 @@ export function MemberList({ community, powers, personId, onChanged }: Props) {
   );
 }
 
-interface RowProps {
+interface MemberRowProps {
   person: Person;
-  member: Member | null;
+  member: CommunityMember | null;
   community: Community;
-  powers: Powers;
-  onChanged: (changed: Member | null) => void;
+  rights: CommunityRights;
+  onChanged: (changed: CommunityMember | null) => void;
 }
 
-function MemberRow({ person, member, community, powers, onChanged }: RowProps) {
+function MemberRow({ person, member, community, rights, onChanged }: MemberRowProps) {
   const { t, language } = useTranslation();
   const isViewer = useViewer().id === person.id;
   return (
@@ -168,7 +161,7 @@ function MemberRow({ person, member, community, powers, onChanged }: RowProps) {
       </div>
       <PersonActions
         community={community}
-        powers={powers}
+        rights={rights}
         person={person}
         member={member}
         onChanged={onChanged}

@@ -1,9 +1,9 @@
-/** API operations of owners and moderators of a community. */
+/** API operations on a community and its members, most of them for owners and moderators. */
 import { graphql, type ResultOf } from "../api/graphql";
 
 const CommunityParts = graphql(`
   fragment CommunityParts on Community {
-    id name description memberCount visibility joined viewerRole viewerMutedUntil
+    id name description memberCount visibility joined muted viewerRole viewerMutedUntil archivedAt
   }
 `);
 export const CommunityDetails = graphql(
@@ -12,13 +12,13 @@ export const CommunityDetails = graphql(
 );
 export type Community = NonNullable<ResultOf<typeof CommunityDetails>["community"]>;
 export type CommunityRole = NonNullable<Community["viewerRole"]>;
-export type Visibility = Community["visibility"];
+export type CommunityVisibility = Community["visibility"];
 
 const MemberParts = graphql(`
-  fragment MemberParts on CommunityMember { user { id handle name } role joinedAt mutedUntil }
+  fragment MemberParts on CommunityMember { user { id handle name avatarUrl } role joinedAt mutedUntil }
 `);
-export type Member = ResultOf<typeof MemberParts>;
-export type Person = Member["user"];
+export type CommunityMember = ResultOf<typeof MemberParts>;
+export type Person = CommunityMember["user"];
 
 export const CommunityMembers = graphql(
   `query CommunityMembers($id: ID!, $role: CommunityRole, $userId: ID, $after: ID, $limit: Int!) {
@@ -30,10 +30,12 @@ export const CommunityMembers = graphql(
 );
 export const FindPeople = graphql(`
   query FindPeople($query: String!, $communityId: ID!) {
-    users(query: $query, communityId: $communityId, limit: 6) { id handle name }
+    users(query: $query, communityId: $communityId, limit: 6) { id handle name avatarUrl }
   }
 `);
-export const PersonById = graphql(`query PersonById($id: ID!) { user(id: $id) { id handle name } }`);
+export const PersonById = graphql(
+  `query PersonById($id: ID!) { user(id: $id) { id handle name avatarUrl } }`,
+);
 
 export const SetCommunityRole = graphql(
   `mutation SetCommunityRole($id: ID!, $userId: ID!, $role: CommunityRole!) {
@@ -60,14 +62,14 @@ export const AddMember = graphql(
 
 const BanParts = graphql(`
   fragment BanParts on CommunityBan {
-    user { id handle name }
-    bannedBy { id handle name }
+    user { id handle name avatarUrl }
+    bannedBy { id handle name avatarUrl }
     reason
     bannedAt
     until
   }
 `);
-export type Ban = ResultOf<typeof BanParts>;
+export type CommunityBan = ResultOf<typeof BanParts>;
 export const CommunityBans = graphql(
   `query CommunityBans($id: ID!, $after: ID, $limit: Int!) {
     communityBans(communityId: $id, afterUserId: $after, limit: $limit) { ...BanParts }
@@ -85,7 +87,7 @@ export const UnbanMember = graphql(`
 `);
 
 const RequestParts = graphql(`
-  fragment RequestParts on JoinRequest { user { id handle name } message requestedAt }
+  fragment RequestParts on JoinRequest { user { id handle name avatarUrl } message requestedAt }
 `);
 export type JoinRequest = ResultOf<typeof RequestParts>;
 export const JoinRequests = graphql(
@@ -104,5 +106,13 @@ export const UpdateCommunity = graphql(
   `mutation UpdateCommunity($id: ID!, $name: String, $description: String, $visibility: CommunityVisibility) {
     updateCommunity(id: $id, name: $name, description: $description, visibility: $visibility) { ...CommunityParts }
   }`,
+  [CommunityParts],
+);
+export const ArchiveCommunity = graphql(
+  `mutation ArchiveCommunity($id: ID!) { archiveCommunity(communityId: $id) { ...CommunityParts } }`,
+  [CommunityParts],
+);
+export const UnarchiveCommunity = graphql(
+  `mutation UnarchiveCommunity($id: ID!) { unarchiveCommunity(communityId: $id) { ...CommunityParts } }`,
   [CommunityParts],
 );

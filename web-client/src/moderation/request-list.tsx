@@ -1,7 +1,6 @@
 /** The requests to join a community. */
 import { useCallback } from "react";
 import { request, useApi } from "../api/api";
-import { rejectionText } from "../api/failure";
 import { relativeTime } from "../i18n/times";
 import { PAGE_SIZE } from "../timeline/paged-list";
 import { usePagedList } from "../timeline/use-paged-list";
@@ -10,12 +9,12 @@ import { Button } from "../ui/button";
 import { PagedRows } from "../ui/paged-rows";
 import { useTranslation } from "../ui/preferences";
 import { EmptyState } from "../ui/states";
-import { notify, notifyFailure } from "../ui/toasts";
+import { notify, notifyError } from "../ui/toasts";
 import { type Community, DecideJoinRequest, type JoinRequest, JoinRequests } from "./operations";
 
 const keyOf = ({ user }: JoinRequest) => user.id;
 
-export function RequestList({ community, onChanged }: { community: Community; onChanged: () => void }) {
+export function JoinRequestList({ community, onChanged }: { community: Community; onChanged: () => void }) {
   const { t } = useTranslation();
   const { direct, cached } = useApi();
   const loadPage = useCallback(
@@ -34,9 +33,7 @@ export function RequestList({ community, onChanged }: { community: Community; on
       notify(t(approve ? "requests.approved" : "requests.refused", { name: user.name }));
       onChanged();
     } catch (error) {
-      const rejection = rejectionText(error);
-      if (rejection) notify(rejection);
-      else notifyFailure(error);
+      notifyError(error);
     }
   }
 
@@ -47,18 +44,18 @@ export function RequestList({ community, onChanged }: { community: Community; on
       empty={<EmptyState icon="door" title={t("requests.none")} hint={t("requests.noneHint")} />}
     >
       {(each) => (
-        <RequestRow key={each.user.id} joinRequest={each} decide={(approve) => decide(each, approve)} />
+        <JoinRequestRow key={each.user.id} joinRequest={each} decide={(approve) => decide(each, approve)} />
       )}
     </PagedRows>
   );
 }
 
-interface RowProps {
+interface RequestRowProps {
   joinRequest: JoinRequest;
   decide: (approve: boolean) => void;
 }
 
-function RequestRow({ joinRequest: { user, message, requestedAt }, decide }: RowProps) {
+function JoinRequestRow({ joinRequest: { user, message, requestedAt }, decide }: RequestRowProps) {
   const { t, language } = useTranslation();
   return (
     <li

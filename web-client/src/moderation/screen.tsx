@@ -1,9 +1,15 @@
-/** One community: its members, and for moderators its bans, requests to join and settings. */
+/** One community: its members, for moderators its reports, bans and requests to join, and for members its settings. */
+
 import { useQuery } from "urql";
-import { type CommunityPlace, hrefOf } from "../app/router";
+import { type CommunityRoute, hrefOf } from "../app/router";
+import { MuteButton } from "../mutes/mute-button";
+import { PresenceProvider } from "../presence/presence";
+import { ReportList } from "../reports/report-list";
 import { mayAdminister } from "../session/permissions";
 import { useViewer } from "../session/viewer";
+import { Badge } from "../ui/badge";
 import { Icon } from "../ui/icons";
+import { PageTitle } from "../ui/page-title";
 import { useTranslation } from "../ui/preferences";
 import { ErrorState, LoadingState } from "../ui/states";
 import { Tab } from "../ui/tabs";
@@ -11,42 +17,42 @@ import { BanList } from "./ban-list";
 import { CommunitySettings } from "./community-settings";
 import { MemberList } from "./member-list";
 import { type Community, CommunityDetails } from "./operations";
-import { mayModerate, type Powers } from "./powers";
-import { RequestList } from "./request-list";
+import { JoinRequestList } from "./request-list";
+import { type CommunityRights, mayModerate } from "./rights";
 
-type TabName = CommunityPlace["tab"];
+type CommunityTabName = CommunityRoute["tab"];
 
-export function CommunityScreen({ place }: { place: CommunityPlace }) {
+export function CommunityScreen({ route }: { route: CommunityRoute }) {
   const { roles } = useViewer();
   const [{ data, error }, load] = useQuery({
     query: CommunityDetails,
-    variables: { id: place.id },
+    variables: { id: route.id },
     requestPolicy: "cache-and-network",
   });
   const reload = () => load({ requestPolicy: "network-only" });
   const community = data?.community;
   if (!community) return error ? <ErrorState error={error} retry={reload} /> : <LoadingState />;
-  const powers = { role: community.viewerRole, isAdmin: mayAdminister(roles) };
+  const rights = { role: community.viewerRole, isAdmin: mayAdminister(roles) };
   return (
     <div className="thin-scroll h-full overflow-y-auto">
       <div className="mx-auto max-w-3xl px-3 pb-16 sm:px-6">
-        <Header community={community} />
-        <Tabs place={place} tabs={tabsOf(community, powers)} />
-        <Contents place={place} community={community} powers={powers} reload={reload} />
+        <CommunityHeader community={community} />
+        <CommunityTabs route={route} tabs={tabsOf(community, rights)} />
+        <CommunityTabContents route={route} community={community} rights={rights} reload={reload} />
       </div>
     </div>
   );
 }
 
-function tabsOf(community: Community, powers: Powers): TabName[] {
-  const tabs: TabName[] = ["members"];
-  if (mayModerate(powers)) tabs.push("bans");
-  if (mayModerate(powers) && community.visibility === "LISTED") tabs.push("requests");
+function tabsOf(community: Community, rights: CommunityRights): CommunityTabName[] {
+  const tabs: CommunityTabName[] = ["members"];
+  if (mayModerate(rights)) tabs.push("reports", "bans");
+  if (mayModerate(rights) && community.visibility === "LISTED") tabs.push("requests");
   if (community.joined) tabs.push("settings");
   return tabs;
 }
 
-function Header({ community }: { community: Community }) {
+function CommunityHeader({ community }: { community: Community }) {
   const { t } = useTranslation();
   return (
     <header className="flex items-start gap-2 pt-4">
@@ -57,18 +63,25 @@ function Header({ community }: { community: Community }) {
       >
         <Icon name="back" />
       </a>
-      <div className="min-w-0">
-        <h1 className="text-xl font-semibold">{community.name}</h1>
+      <div className="min-w-0 grow">
+        <PageTitle name={community.name} />
+        <h1 className="flex flex-wrap items-center gap-2 text-xl font-semibold">
+          {community.name}
+          {community.archivedAt && <Badge tone="wait">{t("archive.badge")}</Badge>}
+        </h1>
         {community.description && <p>{community.description}</p>}
         <p className="text-sm text-quiet">
           {t(`visibility.${community.visibility}`)} · {t("members", { count: community.memberCount })}
         </p>
       </div>
+      {community.joined && (
+        <MuteButton subject="COMMUNITY" id={community.id} name={community.name} isMuted={community.muted} />
+      )}
     </header>
   );
 }
 
-function Tabs({ place, tabs }: { place: CommunityPlace; tabs: readonly TabName[] }) {
+function CommunityTabs({ route, tabs }: { route: CommunityRoute; tabs: readonly CommunityTabName[] }) {
   const { t } = useTranslation();
   return (
     <nav
@@ -78,8 +91,8 @@ function Tabs({ place, tabs }: { place: CommunityPlace; tabs: readonly TabName[]
       {tabs.map((tab) => (
         <Tab
           key={tab}
-          href={hrefOf({ name: "community", id: place.id, tab, person: null })}
-          isCurrent={place.tab === tab}
+          href={hrefOf({ name: "community", id: route.id, tab, person: null })}
+          isCurrent={route.tab === tab}
         >
           {t(`community.tab.${tab}`)}
         </Tab>
@@ -88,22 +101,28 @@ function Tabs({ place, tabs }: { place: CommunityPlace; tabs: readonly TabName[]
   );
 }
 
-interface ContentsProps {
-  place: CommunityPlace;
+interface CommunityTabContentsProps {
+  route: CommunityRoute;
   community: Community;
-  powers: Powers;
+  rights: CommunityRights;
   reload: () => void;
 }
 
-function Contents({ place, community, powers, reload }: ContentsProps) {
-  switch (place.tab) {
+function CommunityTabContents({ route, community, rights, reload }: CommunityTabContentsProps) {
+  switch (route.tab) {
     case "bans":
       return <BanList community={community} />;
     case "requests":
-      return <RequestList community={community} onChanged={reload} />;
+      return <JoinRequestList community={community} onChanged={reload} />;
+    case "reports":
+      return <ReportList communityId={community.id} />;
     case "settings":
-      return <CommunitySettings community={community} powers={powers} />;
+      return <CommunitySettings community={community} rights={rights} />;
     default:
-      return <MemberList community={community} powers={powers} personId={place.person} onChanged={reload} />;
+      return (
+        <PresenceProvider communityId={community.id}>
+          <MemberList community={community} rights={rights} personId={route.person} onChanged={reload} />
+        </PresenceProvider>
+      );
   }
 }

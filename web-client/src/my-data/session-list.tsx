@@ -2,17 +2,17 @@
 import { useCallback, useState } from "react";
 import { request, useApi } from "../api/api";
 import { errorCode } from "../api/failure";
-import { ConfirmDialog } from "../chat/confirm";
-import { relativeTime, timeOrDate } from "../i18n/times";
+import type { Session } from "../session/browsers/session-parts";
+import { sessionTexts } from "../session/browsers/session-texts";
 import { usePagedList } from "../timeline/use-paged-list";
 import { Badge } from "../ui/badge";
 import { Button } from "../ui/button";
+import { ConfirmDialog } from "../ui/dialogs/confirm";
 import { PagedRows } from "../ui/paged-rows";
 import { useTranslation } from "../ui/preferences";
 import { EmptyState } from "../ui/states";
 import { notify, notifyFailure } from "../ui/toasts";
-import { browserName } from "./browser-name";
-import { EndOtherSessions, EndSession, MySessions, type Session } from "./operations";
+import { EndOtherSessions, EndSession, MySessions } from "./operations";
 
 const keyOf = ({ id }: Session) => id;
 
@@ -52,14 +52,18 @@ export function SessionList() {
 
   return (
     <section aria-labelledby="sessions">
-      <div className="flex flex-wrap items-center justify-between gap-2 border-b border-line pb-3">
+      <div className="flex flex-wrap items-center justify-between gap-2 border-b border-line pb-3 sm:flex-nowrap">
         <div className="min-w-0">
           <h2 id="sessions" className="text-lg font-semibold">
             {t("sessions.title")}
           </h2>
           <p className="text-sm text-quiet">{t("sessions.hint")}</p>
         </div>
-        {others > 0 && <Button onClick={() => setIsConfirming(true)}>{t("sessions.endOthers")}</Button>}
+        {others > 0 && (
+          <Button className="shrink-0" onClick={() => setIsConfirming(true)}>
+            {t("sessions.endOthers")}
+          </Button>
+        )}
       </div>
       <PagedRows
         list={sessions}
@@ -81,14 +85,9 @@ export function SessionList() {
 }
 
 function SessionRow({ session, onEnd }: { session: Session; onEnd: () => void }) {
-  const { t, language } = useTranslation();
-  const { method, startedAt, lastUsedAt, address, userAgent, current } = session;
-  const name = browserName(userAgent) ?? t("sessions.unknownBrowser");
-  const texts = [
-    t(`sessions.method.${method}`),
-    t("sessions.started", { time: timeOrDate(language, new Date(startedAt), new Date()) }),
-    address,
-  ];
+  const translation = useTranslation();
+  const { t } = translation;
+  const { name, lastUse, signIn } = sessionTexts(translation, session);
   return (
     <li
       data-session={session.id}
@@ -96,20 +95,18 @@ function SessionRow({ session, onEnd }: { session: Session; onEnd: () => void })
     >
       <div className="min-w-0 grow">
         <p className="flex flex-wrap items-center gap-x-2 gap-y-1">
-          <span className="font-semibold" title={userAgent ?? undefined}>
+          <span className="font-semibold" title={session.userAgent ?? undefined}>
             {name}
           </span>
-          {current ? (
+          {session.current ? (
             <Badge tone="good">{t("sessions.current")}</Badge>
           ) : (
-            <span className="text-sm text-quiet">
-              {t("sessions.used", { time: relativeTime(language, new Date(lastUsedAt), new Date()) })}
-            </span>
+            <span className="text-sm text-quiet">{lastUse}</span>
           )}
         </p>
-        <p className="text-sm text-quiet">{texts.filter(Boolean).join(" · ")}</p>
+        <p className="text-sm text-quiet">{signIn}</p>
       </div>
-      {!current && (
+      {!session.current && (
         <Button className="shrink-0" onClick={onEnd} aria-label={t("sessions.endNamed", { name })}>
           {t("signOut")}
         </Button>

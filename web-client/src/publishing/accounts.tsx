@@ -2,27 +2,55 @@
 import { type ReactNode, useState } from "react";
 import { useMutation, useQuery } from "urql";
 import { LIMITS } from "../api/limits";
-import { ConfirmDialog } from "../chat/confirm";
 import { dayLabel } from "../i18n/times";
 import { Button, IconButton } from "../ui/button";
-import { Dialog } from "../ui/dialog";
-import { useLength } from "../ui/length";
+import { ConfirmDialog } from "../ui/dialogs/confirm";
+import { Dialog } from "../ui/dialogs/dialog";
+import { useLength } from "../ui/fields/length";
 import { useTranslation } from "../ui/preferences";
 import { ErrorState, LoadingState } from "../ui/states";
 import { notify, notifyFailure } from "../ui/toasts";
-import { FormError, useSubmission } from "./form-error";
-import { type Account, Accounts, ConnectAccount, DisconnectAccount, type Network } from "./operations";
+import {
+  Accounts,
+  ConnectAccount,
+  type ConnectedAccount,
+  DisconnectAccount,
+  type Network,
+} from "./operations";
+import { FormError, useSubmission } from "./posts/form-error";
 
 const NETWORKS: readonly Network[] = ["SANDBOX", "MASTODON", "BLUESKY", "X", "INSTAGRAM", "WEBHOOK"];
 const SANDBOX_BEHAVIOURS = ["ok", "fail", "lose", "slow"] as const;
 
 export function AccountsDialog({ onClose }: { onClose: () => void }) {
   const { t } = useTranslation();
+  return (
+    <Dialog title={t("publishing.accounts")} onClose={onClose}>
+      <AccountList />
+    </Dialog>
+  );
+}
+
+/** The same list, for the settings of the organization. */
+export function AccountsSection() {
+  const { t } = useTranslation();
+  return (
+    <section aria-labelledby="accounts" className="mt-10">
+      <h2 id="accounts" className="mb-3 border-b border-line pb-3 text-lg font-semibold">
+        {t("publishing.accounts")}
+      </h2>
+      <AccountList />
+    </section>
+  );
+}
+
+function AccountList() {
+  const { t } = useTranslation();
   const [{ data, error }, load] = useQuery({ query: Accounts, requestPolicy: "cache-and-network" });
   const reload = () => load({ requestPolicy: "network-only" });
   const connected = data?.connectedAccounts.filter(({ disconnectedAt }) => disconnectedAt === null);
   return (
-    <Dialog title={t("publishing.accounts")} onClose={onClose}>
+    <>
       {error && !data && <ErrorState error={error} retry={reload} />}
       {!error && !data && <LoadingState rows={2} />}
       {connected && (
@@ -36,11 +64,11 @@ export function AccountsDialog({ onClose }: { onClose: () => void }) {
           <ConnectForm reload={reload} />
         </div>
       )}
-    </Dialog>
+    </>
   );
 }
 
-function AccountRow({ account, reload }: { account: Account; reload: () => void }) {
+function AccountRow({ account, reload }: { account: ConnectedAccount; reload: () => void }) {
   const { t, language } = useTranslation();
   const [isConfirming, setIsConfirming] = useState(false);
   const [, disconnect] = useMutation(DisconnectAccount);
@@ -88,7 +116,7 @@ function ConnectForm({ reload }: { reload: () => void }) {
   const [idempotencyKey, setIdempotencyKey] = useState(() => crypto.randomUUID());
   const isSandbox = network === "SANDBOX";
   const length = useLength(name, LIMITS.accountName);
-  const canConnect = name.trim() !== "" && !length.isTooLong && !submission.busy;
+  const canConnect = name.trim() !== "" && !length.isTooLong && !submission.isBusy;
 
   function choose(next: Network) {
     setNetwork(next);
@@ -143,7 +171,7 @@ function ConnectForm({ reload }: { reload: () => void }) {
         {length.note}
       </FormField>
       {isSandbox ? (
-        <FormField text={t("publishing.mood")}>
+        <FormField text={t("publishing.behaviour")}>
           <select
             className="field"
             value={credentials}
@@ -151,7 +179,7 @@ function ConnectForm({ reload }: { reload: () => void }) {
           >
             {SANDBOX_BEHAVIOURS.map((behaviour) => (
               <option key={behaviour} value={behaviour}>
-                {t(`publishing.mood.${behaviour}`)}
+                {t(`publishing.behaviour.${behaviour}`)}
               </option>
             ))}
           </select>

@@ -1,13 +1,14 @@
 import { expect, test } from "vitest";
 import { coalesceRuns } from "./live-query";
 
-test("a call during a run causes exactly one more run", async () => {
+test("several calls during a run cause exactly one more run", async () => {
   let serverValue = 0;
   const results: number[] = [];
   const refresh = coalesceRuns(async () => {
     const value = serverValue;
     await Promise.resolve();
     results.push(value);
+    return null;
   }, 0);
   refresh();
   serverValue = 1;
@@ -18,4 +19,12 @@ test("a call during a run causes exactly one more run", async () => {
   serverValue = 3;
   refresh();
   await expect.poll(() => results).toEqual([0, 2, 3]);
+});
+
+test("a run that failed is repeated", async () => {
+  const results: (number | null)[] = [5, 5, null];
+  let runs = 0;
+  const refresh = coalesceRuns(async () => results[runs++] ?? null, 0);
+  refresh();
+  await expect.poll(() => runs).toBe(3);
 });

@@ -1,9 +1,11 @@
 /** A query that is repeated when an event reports a changed publication. */
 import { useEffect, useState } from "react";
 import { subscribe, useApi } from "../api/api";
+import { isRetryable, retryAfterMs } from "../api/failure";
 import { PublicationEvents } from "./operations";
 
 const REFRESH_INTERVAL_MIN_MS = 300;
+const RETRY_WAIT_MS = 2_000;
 
 export interface LiveQuery<T> {
   /** Null until the first response. */
@@ -16,17 +18,17 @@ export interface LiveQuery<T> {
   patch: (change: (data: T) => T) => void;
 }
 
-interface State<T> {
+interface LiveQueryState<T> {
   data: T | null;
   error: unknown;
   /** The function that returned the data. */
   load: unknown;
 }
 
-/** Calls `load` at once and after each event. With `jobId`, only after events of that scheduled post. */
+/** Calls `load` at once, after each event, and again while the server can't be reached. With `jobId`, only after events of that scheduled post. */
 export function useLiveQuery<T>(load: () => Promise<T>, jobId: string | null): LiveQuery<T> {
   const { direct } = useApi();
-  const [state, setState] = useState<State<T>>({ data: null, error: null, load: null });
+  const [state, setState] = useState<LiveQueryState<T>>({ data: null, error: null, load: null });
   const [refreshNow, setRefreshNow] = useState<() => void>(() => () => {});
 
   useEffect(() => {
@@ -36,8 +38,11 @@ export function useLiveQuery<T>(load: () => Promise<T>, jobId: string | null): L
         const data = await load();
         if (isCurrent) setState({ data, error: null, load });
       } catch (error) {
-        if (isCurrent) setState((current) => ({ ...current, error }));
+        if (!isCurrent) return null;
+        setState((current) => ({ ...current, error }));
+        if (isRetryable(error)) return retryAfterMs(error) ?? RETRY_WAIT_MS;
       }
+      return null;
     }, REFRESH_INTERVAL_MIN_MS);
     setRefreshNow(() => refresh);
     refresh();
@@ -57,16 +62,20 @@ export function useLiveQuery<T>(load: () => Promise<T>, jobId: string | null): L
   return { data, error, isCurrent: state.load === load, refresh: refreshNow, patch };
 }
 
-/** Returns a function that starts a run. Calls during a run or the pause after it cause exactly one more run. */
-export function coalesceRuns(run: () => Promise<void>, pause_ms: number): () => void {
+/**
+ * Returns a function that starts a run. Calls during a run or the pause after it cause exactly one more run. A run that
+ * returns a number of milliseconds is repeated after it.
+ */
+export function coalesceRuns(run: () => Promise<number | null>, pause_ms: number): () => void {
   let isRunning = false;
   let isRequested = false;
   async function runWhileRequested(): Promise<void> {
     isRunning = true;
     while (isRequested) {
       isRequested = false;
-      await run();
-      await new Promise((resolve) => setTimeout(resolve, pause_ms));
+      const repeatAfter_ms = await run();
+      if (repeatAfter_ms !== null) isRequested = true;
+      await new Promise((resolve) => setTimeout(resolve, repeatAfter_ms ?? pause_ms));
     }
     isRunning = false;
   }

@@ -47,7 +47,7 @@ export function weekdayText(language: Language, day: string, size: "short" | "lo
   return formatFor(language, { timeZone: "UTC", weekday: size }).format(utcDateOf(day));
 }
 
-/** Returns an instant in a zone, with the zone's name: "Mon, November 23, 2026 at 9:30 AM GMT+9". */
+/** Returns an instant as a text in a zone, with the zone's name: "Mon, November 23, 2026 at 9:30 AM GMT+9". */
 export function instantText(language: Language, zone: string, at: Date): string {
   const options = {
     timeZone: zone,

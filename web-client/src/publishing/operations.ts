@@ -1,20 +1,21 @@
 /** API operations of the publishing screen. */
 import { graphql, type ResultOf } from "../api/graphql";
+import { AttachmentParts } from "../files/operations";
 
-const TargetParts = graphql(`
+export const TargetParts = graphql(`
   fragment TargetParts on PublicationTarget {
     __typename
     ... on TopicTarget { topic { id title } }
     ... on AccountTarget { account { id name network } }
   }
 `);
-export type Target = ResultOf<typeof TargetParts>;
+export type PublicationTarget = ResultOf<typeof TargetParts>;
 
 /** The fields of a post that the calendar shows. */
 export const ScheduledParts = graphql(
   `fragment ScheduledParts on ScheduledPost {
     id
-    author { id handle name }
+    author { id handle name avatarUrl }
     text
     media { url altText kind }
     dueAt
@@ -55,18 +56,23 @@ export const PublicationParts = graphql(
 );
 export type Publication = ResultOf<typeof PublicationParts>;
 
-/** One post with all fields of its publications. */
+/** One post with its files and all fields of its publications. */
 export const ScheduledPostById = graphql(
   `query ScheduledPostById($id: ID!) {
-    scheduledPost(id: $id) { ...ScheduledParts createdAt detailedPublications: publications { ...PublicationParts } }
+    scheduledPost(id: $id) {
+      ...ScheduledParts
+      createdAt
+      attachments { ...AttachmentParts }
+      detailedPublications: publications { ...PublicationParts }
+    }
   }`,
-  [ScheduledParts, PublicationParts],
+  [ScheduledParts, PublicationParts, AttachmentParts],
 );
 export type DetailedPost = NonNullable<ResultOf<typeof ScheduledPostById>["scheduledPost"]>;
 
 export const PublicationEvents = graphql(`
-  subscription PublicationEvents($jobId: ID) {
-    jobEvents(jobId: $jobId) {
+  subscription PublicationEvents($jobId: ID, $since: Cursor) {
+    jobEvents(jobId: $jobId, since: $since) {
       __typename
       ... on Event { cursor }
       ... on StreamReady { resumed }
@@ -98,8 +104,8 @@ export const ResolvePublication = graphql(`
 export const Accounts = graphql(
   `query Accounts { connectedAccounts { id network name connectedAt disconnectedAt } }`,
 );
-export type Account = ResultOf<typeof Accounts>["connectedAccounts"][number];
-export type Network = Account["network"];
+export type ConnectedAccount = ResultOf<typeof Accounts>["connectedAccounts"][number];
+export type Network = ConnectedAccount["network"];
 
 export const ConnectAccount = graphql(
   `mutation ConnectAccount($input: ConnectAccountInput!) { connectAccount(input: $input) { id name network } }`,

@@ -1,48 +1,53 @@
 /** The calendar of scheduled posts: by month, by week, or as a list. Posts are written, moved and opened from it. */
 import { useMemo, useState } from "react";
-import { navigate, type PublishingPlace } from "../app/router";
+import { navigate, type PublishingRoute } from "../app/router";
 import { mayOperate } from "../session/permissions";
 import { useViewer } from "../session/viewer";
 import { Button } from "../ui/button";
 import { useTranslation } from "../ui/preferences";
 import { EmptyState, ErrorState, LoadingState } from "../ui/states";
 import { AccountsDialog } from "./accounts";
-import { Agenda } from "./agenda";
-import { CalendarHeader } from "./calendar-header";
-import { type ChipContext, DraggedChip } from "./chip";
-import { emptyDraft } from "./composer";
-import { daysOf, firstWeekday, type View } from "./days";
-import { Dialogs, NEW_POST, type OpenDialog } from "./dialogs";
-import { useDrag } from "./drag";
-import { type DueTime, dueTimeOf } from "./due-time";
+import { Agenda } from "./calendar/agenda";
+import { CalendarHeader } from "./calendar/calendar-header";
+import { DraggedPostChip, type PostChipContext } from "./calendar/chip";
+import { type CalendarView, daysOf, firstWeekday } from "./calendar/days";
+import { useDrag } from "./calendar/drag";
+import { MonthGrid } from "./calendar/month";
+import { useLocalNow } from "./calendar/now";
+import { WeekGrid } from "./calendar/week";
 import type { LiveQuery } from "./live-query";
-import { Month } from "./month";
-import { useLocalNow } from "./now";
 import type { ScheduledPost } from "./operations";
-import { type Calendar, notifyRejection, useCalendar, useMovePost, usePostsBySlot } from "./posts";
-import { readingsOf, rejectionOf } from "./rejections";
-import { Week } from "./week";
+import { emptyDraft } from "./posts/composer";
+import { NEW_POST, type OpenDialog, PublishingDialogs } from "./posts/dialogs";
+import { type DueTime, dueTimeOf, nextFullHour } from "./posts/due-time";
+import {
+  type CalendarPosts,
+  notifyRejection,
+  useCalendarPosts,
+  useMovePost,
+  usePostsBySlot,
+} from "./posts/posts";
+import { readingsOf, rejectionOf } from "./posts/rejections";
 import { useZone } from "./zone";
 import { localOf, localTimeInSlot, withOffset } from "./zones";
 
-const HOUR_MS = 3_600_000;
-const LEAD_TIME_MS = HOUR_MS / 6;
+const LEAD_TIME_MS = 600_000;
 const WIDE_SCREEN = "(min-width: 48rem)";
 
-export function PublishingPage({ place }: { place: PublishingPlace }) {
+export function PublishingPage({ route }: { route: PublishingRoute }) {
   const isOperator = mayOperate(useViewer().roles);
   const zone = useZone();
   const now = useLocalNow(zone);
   const today = now.slice(0, 10);
-  const view: View = place.view ?? (matchMedia(WIDE_SCREEN).matches ? "month" : "list");
-  const day = place.day ?? today;
+  const view: CalendarView = route.view ?? (matchMedia(WIDE_SCREEN).matches ? "month" : "list");
+  const day = route.day ?? today;
   const days = useMemo(() => daysOf(view, day, firstWeekday()), [view, day]);
-  const calendar = useCalendar(days, zone);
+  const calendar = useCalendarPosts(days, zone);
   const posts = calendar.data?.posts ?? [];
   const postsByDay = usePostsBySlot(posts, zone, "day");
   const postsByHour = usePostsBySlot(posts, zone, "hour");
   const [areAccountsOpen, setAreAccountsOpen] = useState(false);
-  const { openDialog, showDialog, chipContext, movePost } = usePostDialogs(place, view, calendar, now);
+  const { openDialog, showDialog, chipContext, movePost } = usePostDialogs(route, view, calendar, now);
 
   const suggestTime = (slot: string) => suggestedTime(slot, now, zone);
   const createPost = (slot: string) =>
@@ -79,14 +84,14 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
           <ErrorState error={calendar.error} retry={calendar.refresh} />
         )}
         {!calendar.data && calendar.error === null && <LoadingState />}
-        {calendar.data && view === "month" && <Month {...gridProps} />}
-        {calendar.data && view === "week" && <Week {...gridProps} now={now} />}
+        {calendar.data && view === "month" && <MonthGrid {...gridProps} />}
+        {calendar.data && view === "week" && <WeekGrid {...gridProps} now={now} />}
         {calendar.data && view === "list" && !hasNoPosts && <Agenda {...gridProps} />}
         {calendar.data && view === "list" && hasNoPosts && <NoPosts createPost={() => createPost(day)} />}
       </div>
-      <DraggedChip drag={chipContext.drag} zone={zone} />
-      <Dialogs
-        place={place}
+      <DraggedPostChip drag={chipContext.drag} zone={zone} />
+      <PublishingDialogs
+        route={route}
         openDialog={openDialog}
         showDialog={showDialog}
         today={today}
@@ -102,8 +107,13 @@ export function PublishingPage({ place }: { place: PublishingPlace }) {
   );
 }
 
-/** Returns the open dialog and the functions that open dialogs and move posts. Posts in the calendar are chips. */
-function usePostDialogs(place: PublishingPlace, view: View, calendar: LiveQuery<Calendar>, now: string) {
+/** Returns the open dialog, the functions that open dialogs and move posts, and the context of the calendar's chips. */
+function usePostDialogs(
+  route: PublishingRoute,
+  view: CalendarView,
+  calendar: LiveQuery<CalendarPosts>,
+  now: string,
+) {
   const { t } = useTranslation();
   const viewer = useViewer();
   const zone = useZone();
@@ -112,12 +122,12 @@ function usePostDialogs(place: PublishingPlace, view: View, calendar: LiveQuery<
   const drag = useDrag(moveToDropSlot);
 
   const navigateToPost = (post: string | null) =>
-    navigate({ name: "publishing", view, day: place.day, post });
+    navigate({ name: "publishing", view, day: route.day, post });
   function showDialog(next: OpenDialog | null) {
     setOpenDialog(next);
-    if (place.post !== null) navigateToPost(null);
+    if (route.post !== null) navigateToPost(null);
   }
-  const chipContext: ChipContext = {
+  const chipContext: PostChipContext = {
     zone,
     drag,
     openPost: ({ id }) => {
@@ -149,16 +159,16 @@ function usePostDialogs(place: PublishingPlace, view: View, calendar: LiveQuery<
 }
 
 /**
- * Suggests a time for a new post in a slot of the calendar: nine o'clock if the slot is a day, and its beginning if it
- * is an hour. If that time has passed, suggests the next full hour that is at least ten minutes away.
+ * Suggests a time for a new post in a slot of the calendar: nine o'clock of a day, or the beginning of an hour. If that
+ * time has passed, suggests the next full hour that is at least ten minutes away.
  */
 function suggestedTime(slot: string, now: string, zone: string): DueTime {
   const local = slot.length === 10 ? `${slot}T09:00` : `${slot}:00`;
   if (local > now) return { local, zone, reading: null };
-  return dueTimeOf(new Date(Math.ceil((Date.now() + LEAD_TIME_MS) / HOUR_MS) * HOUR_MS), zone);
+  return nextFullHour(new Date(Date.now() + LEAD_TIME_MS), zone);
 }
 
-function CalendarNotices({ calendar, isEmpty }: { calendar: LiveQuery<Calendar>; isEmpty: boolean }) {
+function CalendarNotices({ calendar, isEmpty }: { calendar: LiveQuery<CalendarPosts>; isEmpty: boolean }) {
   const { t } = useTranslation();
   if (!calendar.data) return null;
   return (

@@ -39,7 +39,7 @@ export function offset_min(zone: string, at: Date): number {
 
 /**
  * Returns a local time in RFC 3339 with the zone's offset. A local time that is skipped or occurs twice gets one of the
- * zone's offsets around it, never +00:00: the server accepts +00:00 as an unambiguous instant and could not reject it.
+ * zone's offsets around it. It never gets +00:00, which the server accepts as an unambiguous instant.
  */
 export function withOffset(zone: string, local: string): string {
   const utc_ms = Date.parse(`${local}Z`);

@@ -1,10 +1,8 @@
 /** Requests about the browser's session, whose cookie scripts can't read. */
-import { sessionCredential } from "./identity";
+import { JSON_HEADERS, sessionCredential } from "./identity";
 
-const HEADERS = { "content-type": "application/json", "noroshi-client": "web" };
-
-/** REGISTRATION: everybody may make an account with a password. */
-const KNOWN_METHODS = ["OIDC", "PASSWORD", "REGISTRATION"];
+/** REGISTRATION means that everybody may create an account with a password. */
+const KNOWN_METHODS = ["OIDC", "PASSKEY", "PASSWORD", "REGISTRATION"];
 
 export interface SignInMethod {
   method: string;
@@ -23,12 +21,12 @@ export async function fetchSignInMethods(): Promise<SignInMethod[]> {
   }
 }
 
-/** Returns the credential of the browser's session; null if there is none. Throws: Error if the server is silent. */
+/** Returns the credential of the browser's session; null if there is none. Throws: Error if the server fails. */
 export async function fetchSession(): Promise<string | null> {
   const query = "{ viewer { id organizationId } }";
   const response = await fetch("/graphql", {
     method: "POST",
-    headers: HEADERS,
+    headers: JSON_HEADERS,
     body: JSON.stringify({ query }),
   });
   if (response.status >= 500) throw new Error(`The server answered with status ${response.status}.`);
@@ -36,9 +34,12 @@ export async function fetchSession(): Promise<string | null> {
   return viewer ? sessionCredential(viewer.organizationId, viewer.id) : null;
 }
 
-/** Ends the browser's session. Returns the address that ends it at the identity provider too, or null. Throws: Error. */
+/**
+ * Ends the browser's session. Returns the URL that ends the session at the identity provider as well; null if there is
+ * none. Throws: Error.
+ */
 export async function endBrowserSession(): Promise<string | null> {
-  const response = await fetch("/sign-out", { method: "POST", headers: HEADERS });
+  const response = await fetch("/sign-out", { method: "POST", headers: JSON_HEADERS });
   if (!response.ok) throw new Error(`The server answered with status ${response.status}.`);
   return (await response.json()).signOutUrl;
 }

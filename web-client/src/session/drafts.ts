@@ -4,7 +4,7 @@ import { DRAFT, useUserStorage } from "./user-storage";
 
 interface DraftState<T> {
   draft: T;
-  /** Whether the draft is kept, which it is from the first change on. */
+  /** Whether the draft is kept: from the first change on, until it is discarded or is an empty text. */
   isKept: boolean;
   /** Whether the draft was kept before the field appeared. */
   isRestored: boolean;
@@ -13,8 +13,10 @@ interface DraftState<T> {
   discardDraft(): void;
 }
 
-/** Returns the viewer's draft of a field. `isDraft` checks the kept value, which an earlier version of
- * the client may have stored. */
+/**
+ * Returns the viewer's draft of a field. `isDraft` checks the kept value, because an earlier version of the client may
+ * have stored it in another form.
+ */
 export function useDraft<T>(
   field: string,
   initial: T,

@@ -30,7 +30,7 @@ test("a user is shown by name, in any script", () => {
   expect(userTextOf(tokenWith({ sub: "ann", org: "acme" }))).toBe("ann · acme");
 });
 
-test("a session is the same user as a token, and its requests carry no secret", () => {
+test("a session and a token of one user have one identity, and requests of a session carry no secret", () => {
   const session = sessionCredential("acme", "a/ö");
   expect(isSession(session)).toBe(true);
   expect(identityOf(session)).toBe(identityOf(tokenWith({ sub: "a/ö", org: "acme" })));

@@ -5,6 +5,12 @@
 
 const SESSION_PREFIX = "session:";
 
+/** Shows the server that this client sent a request. Pages of other origins can't send the header without CORS. */
+const CLIENT_HEADERS = { "noroshi-client": "web" };
+
+/** Headers of requests with a JSON body and the cookie of a session. */
+export const JSON_HEADERS = { "content-type": "application/json", ...CLIENT_HEADERS };
+
 /** Returns the credential of the browser's session. It contains no secret. */
 export function sessionCredential(organizationId: string, userId: string): string {
   return SESSION_PREFIX + identityText(organizationId, userId);
@@ -14,13 +20,13 @@ export const isSession = (credential: string): boolean => credential.startsWith(
 
 /** Returns the headers of requests with the credential. The browser adds the cookie of a session. */
 export function requestHeaders(credential: string): Record<string, string> {
-  return isSession(credential) ? { "noroshi-client": "web" } : { authorization: `Bearer ${credential}` };
+  return isSession(credential) ? CLIENT_HEADERS : { authorization: `Bearer ${credential}` };
 }
 
 const identityText = (organizationId: string, userId: string) =>
   `${encodeURIComponent(organizationId)}/${encodeURIComponent(userId)}`;
 
-interface Claims {
+interface TokenClaims {
   sub?: unknown;
   org?: unknown;
   name?: unknown;
@@ -41,7 +47,7 @@ export function userTextOf(token: string): string {
   return [name ?? sub, org].filter((part) => typeof part === "string").join(" · ") || "?";
 }
 
-function claimsOf(token: string): Claims {
+function claimsOf(token: string): TokenClaims {
   try {
     const payload = (token.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/");
     const bytes = Uint8Array.from(atob(payload), (character) => character.charCodeAt(0));

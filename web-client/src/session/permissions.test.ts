@@ -8,7 +8,7 @@ test("an administrator may do all that other roles may do", () => {
   expect(visibleScreens([...SCREENS, ...OPERATOR_SCREENS], ["ADMIN"])).toHaveLength(7);
 });
 
-test("other roles may do what the table of roles says", () => {
+test("operators may not administer or limit calls, services may only read mail, members may do none of this", () => {
   expect(mayAdminister(["MEMBER", "OPERATOR", "SERVICE"])).toBe(false);
   expect([mayOperate(["OPERATOR"]), mayReadMail(["OPERATOR"]), mayLimitCalls(["OPERATOR"])]).toEqual([
     true,

@@ -15,8 +15,8 @@ export const STATUS_TEXTS: Record<ServerStatus, { en: string; ja: string }> = {
 const TIMEOUT_MS = 4_000;
 
 /**
- * Sends one request. A status other than 2xx means "unready", no response within 4 s means "unreachable". "late" means
- * that the server runs without Redis, so that live updates are delayed. Never throws.
+ * Sends one request. A status other than 2xx means "unready". No response within 4 s means "unreachable". "late" means
+ * that the server runs without Redis, and live updates are delayed. Never throws.
  */
 export async function fetchServerStatus(): Promise<ServerStatus> {
   try {

@@ -46,7 +46,7 @@ export async function signOut(): Promise<void> {
   if (providerUrl !== null) location.assign(providerUrl);
 }
 
-/** Signs in with the browser's session. Returns whether there is one. Throws: Error if the server is silent. */
+/** Signs in with the browser's session. Returns whether there is a session. Throws: Error if the server fails. */
 export async function resumeSession(): Promise<boolean> {
   const session = await fetchSession();
   if (session !== null) signIn(session);
@@ -61,7 +61,7 @@ export async function handleRejection(): Promise<void> {
     endSession("refused");
     return;
   }
-  // Of a silent server nothing is known. The connection reports later whether the session has ended.
+  // If the server does not answer, the session may be valid. The connection reports later whether it has ended.
   const hasSession = await resumeSession().catch(() => true);
   if (!hasSession && token.get() === ownToken) endSession("refused");
 }
@@ -71,14 +71,17 @@ export function endSession(reason: SignOutReason): void {
   const ownToken = token.get();
   if (reason === "nobody") sessionStorage.setItem(TOKEN_KEY, "");
   else sessionStorage.removeItem(TOKEN_KEY);
-  if (ownToken !== null && isOfSameUser(localStorage.getItem(TOKEN_KEY), ownToken, reason))
+  if (ownToken !== null && isStoredTokenEnded(localStorage.getItem(TOKEN_KEY), ownToken, reason))
     localStorage.removeItem(TOKEN_KEY);
   signOutReason.set(reason);
   token.set(null);
 }
 
-/** A rejected token says nothing about another token of the same user. */
-function isOfSameUser(stored: string | null, ownToken: string, reason: SignOutReason): boolean {
+/**
+ * Returns whether the end of this tab's token also removes the stored token. A sign-out removes any token of the user.
+ * A rejection removes only the rejected token, because it says nothing about another token of the user.
+ */
+function isStoredTokenEnded(stored: string | null, ownToken: string, reason: SignOutReason): boolean {
   if (reason === "refused" || stored === null) return stored === ownToken;
   return identityOf(stored) === identityOf(ownToken);
 }
@@ -94,7 +97,8 @@ watchSignOut(() => {
   userStorageOf(ownToken).clear();
 });
 
-// The browser's session is now another user's. This tab must not send requests as that user while it shows the first.
+// Another tab has stored a session: the browser's session is now that of another user. This tab changes to that user,
+// because its requests would be sent as the new user while it shows the old one.
 addEventListener("storage", ({ key, newValue }) => {
   const ownToken = token.get();
   if (key !== TOKEN_KEY || !newValue || ownToken === null || newValue === ownToken) return;

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "react";
 import { createApi, request } from "../api/api";
 import { errorCode } from "../api/failure";
-import { ConfirmDialog } from "../chat/confirm";
+import { ConfirmDialog } from "../ui/dialogs/confirm";
 import { useTranslation } from "../ui/preferences";
 import { notify, notifyFailure } from "../ui/toasts";
 import { useValue } from "../ui/value";
@@ -13,17 +13,17 @@ export function SignInLink() {
   const ownToken = useValue(token);
   const linkToken = useValue(offeredToken);
   if (linkToken === null) return null;
-  return <SignInOffer key={linkToken} ownToken={ownToken} linkToken={linkToken} />;
+  return <SignInLinkOffer key={linkToken} ownToken={ownToken} linkToken={linkToken} />;
 }
 
-interface Users {
+interface OfferedUsers {
   own: ViewerUser;
   linked: ViewerUser;
 }
 
-function SignInOffer({ ownToken, linkToken }: { ownToken: string | null; linkToken: string }) {
+function SignInLinkOffer({ ownToken, linkToken }: { ownToken: string | null; linkToken: string }) {
   const { t } = useTranslation();
-  const [users, setUsers] = useState<Users | null>(null);
+  const [users, setUsers] = useState<OfferedUsers | null>(null);
 
   useEffect(() => {
     let isCurrent = true;
@@ -68,7 +68,7 @@ const isSameUser = (one: ViewerUser, other: ViewerUser) =>
   one.id === other.id && one.organizationId === other.organizationId;
 const userText = ({ name, handle, organizationId }: ViewerUser) => `${name} (@${handle}, ${organizationId})`;
 
-/** Returns the user whom the server knows by the token; null if it rejects the token. Throws: CombinedError. */
+/** Returns the user of a token; null if the server rejects the token. Throws: CombinedError. */
 async function fetchUser(userToken: string): Promise<ViewerUser | null> {
   const { direct } = createApi(userToken, () => {});
   try {

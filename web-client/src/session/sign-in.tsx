@@ -5,10 +5,11 @@ import { Avatar } from "../ui/avatar";
 import { Button } from "../ui/button";
 import { chooseLanguage, type Translate, useTranslation } from "../ui/preferences";
 import { createValue, useValue } from "../ui/value";
+import { PasskeySignIn } from "./accounts/passkey-sign-in";
+import { PasswordSignIn } from "./accounts/password-sign-in";
 import { fetchSignInMethods, type SignInMethod, takeSignInFailure } from "./browser-session";
 import { createDemoToken, type DemoUser, fetchDemoUsers } from "./demo";
 import { Hills } from "./hills";
-import { PasswordSignIn } from "./password-sign-in";
 import { ServerStatusLine } from "./server-status-line";
 import { signIn, signOutReason } from "./session";
 
@@ -90,6 +91,8 @@ const FAILURE_TEXT_KEYS: Record<string, TextKey> = {
   DEACTIVATED: "signInFailure.DEACTIVATED",
   DOMAIN: "signInFailure.DOMAIN",
   EXPIRED: "signInFailure.EXPIRED",
+  INVITATION: "signInFailure.INVITATION",
+  LOCAL_ACCOUNT: "signInFailure.LOCAL_ACCOUNT",
   REFUSED: "signInFailure.REFUSED",
   UNAVAILABLE: "signInFailure.UNAVAILABLE",
 };
@@ -106,22 +109,29 @@ function SignInFailure() {
   );
 }
 
-function SignInMethods() {
-  const [methods, setMethods] = useState<SignInMethod[]>([]);
+/** Returns how people may sign in here; null until it is known. */
+export function useSignInMethods(): SignInMethod[] | null {
+  const [methods, setMethods] = useState<SignInMethod[] | null>(null);
   useEffect(() => {
     fetchSignInMethods().then(setMethods);
   }, []);
+  return methods;
+}
+
+function SignInMethods() {
+  const methods = useSignInMethods() ?? [];
   const has = (name: string) => methods.some(({ method }) => method === name);
   const providers = methods.filter(({ method }) => method === "OIDC");
   return (
     <>
-      {providers.length > 0 && <Providers providers={providers} />}
+      {providers.length > 0 && <IdentityProviderLinks providers={providers} />}
+      {has("PASSKEY") && <PasskeySignIn />}
       {has("PASSWORD") && <PasswordSignIn canRegister={has("REGISTRATION")} />}
     </>
   );
 }
 
-function Providers({ providers }: { providers: SignInMethod[] }) {
+function IdentityProviderLinks({ providers }: { providers: SignInMethod[] }) {
   const { t } = useTranslation();
   return (
     <ul className="flex flex-col items-start gap-3">

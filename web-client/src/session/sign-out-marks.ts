@@ -1,6 +1,6 @@
 /**
- * Marks of users who signed out, in the browser's local storage. The browser's `storage` event reports them to other tabs
- * at once. A tab that was suspended meanwhile finds the mark when it resumes or is loaded again.
+ * Marks of users who signed out, in the browser's local storage. The browser's `storage` event reports a mark to other
+ * tabs at once. A tab that was suspended meanwhile finds the mark when it resumes or is loaded again.
  */
 import { identityOf } from "./identity";
 

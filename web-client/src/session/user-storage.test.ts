@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createUserStorage, DRAFT } from "./user-storage";
 
-/** The part of the browser's Storage that is used here, in memory. */
+/** Returns a Storage in memory. */
 function memory(): Storage {
   const items = new Map<string, string>();
   return {
@@ -37,7 +37,7 @@ test("a sign-out removes all that the user typed, and nothing else", () => {
   expect(browser.getItem("noroshi.theme")).toBe("dark");
 });
 
-test("entries end after 14 days, also when another user opens the browser", () => {
+test("entries end after 14 days, also when only another user opens the client", () => {
   const browser = memory();
   let time = 1_000;
   createUserStorage(browser, "acme/ann", () => time).set(`${DRAFT}topic`, "old");
@@ -46,7 +46,7 @@ test("entries end after 14 days, also when another user opens the browser", () =
   expect(browser.length).toBe(0);
 });
 
-test("the oldest drafts make room; messages are not limited", () => {
+test("above the limit, the oldest drafts are removed, and an older message stays", () => {
   let time = 0;
   const ann = createUserStorage(memory(), "acme/ann", () => ++time);
   ann.set("message 1", "waits");

@@ -20,13 +20,13 @@ export interface UserStorage {
   clear(): void;
 }
 
-interface Entry {
+interface StorageEntry {
   name: string;
   at: number;
   value: unknown;
 }
 
-/** Returns the entries of the user with this identity. Values are stored as JSON. */
+/** Opens the entries of the user with this identity, and removes expired entries of all users. Values are JSON. */
 export function createUserStorage(storage: Storage, identity: string, now = Date.now): UserStorage {
   const prefix = `${PREFIX}${identity} `;
   const keys = (start: string) =>
@@ -34,7 +34,7 @@ export function createUserStorage(storage: Storage, identity: string, now = Date
       key.startsWith(start),
     );
 
-  function read(key: string): Entry | null {
+  function read(key: string): StorageEntry | null {
     const { at, value } = parseObject(storage.getItem(key));
     const isKept = typeof at === "number" && now() - at < KEPT_MS;
     return isKept ? { name: key.slice(prefix.length), at, value } : null;

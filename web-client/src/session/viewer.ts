@@ -4,7 +4,7 @@ import { graphql, type ResultOf } from "../api/graphql";
 
 export const ViewerQuery = graphql(`
   query Viewer {
-    viewer { id handle name organizationId roles }
+    viewer { id handle name avatarUrl organizationId roles }
   }
 `);
 

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { createFeed, type Page } from "./feed";
+import { createFeed, type TimelinePage } from "./feed";
 import { withChangedItem } from "./window";
 
-interface Item {
+interface TestItem {
   id: string;
   timestamp: string;
   text: string;
 }
-const item = (n: number, text = ""): Item => ({
+const item = (n: number, text = ""): TestItem => ({
   id: `m${n}`,
   timestamp: `1.${String(n).padStart(6, "0")}`,
   text,
@@ -15,18 +15,24 @@ const item = (n: number, text = ""): Item => ({
 
 /** Returns a source whose requests wait until the test answers them with a page. */
 function controlledSource() {
-  const pendingPages: ((page: Page<Item>) => void)[] = [];
-  const loadPage = () => new Promise<Page<Item>>((resolve) => pendingPages.push(resolve));
+  const pendingPages: { resolve: (page: TimelinePage<TestItem>) => void; reject: (error: Error) => void }[] =
+    [];
+  const loadPage = () =>
+    new Promise<TimelinePage<TestItem>>((resolve, reject) => pendingPages.push({ resolve, reject }));
+  const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
   return {
     source: { newest: loadPage, around: loadPage, older: loadPage, newer: loadPage },
-    answer: async (page: Page<Item>) => {
-      pendingPages.shift()?.(page);
-      await Promise.resolve();
-      await new Promise((resolve) => setTimeout(resolve, 0));
+    answer: async (page: TimelinePage<TestItem>) => {
+      pendingPages.shift()?.resolve(page);
+      await settle();
+    },
+    fail: async (error: Error) => {
+      pendingPages.shift()?.reject(error);
+      await settle();
     },
   };
 }
-const ids = (feed: ReturnType<typeof createFeed<Item>>) =>
+const ids = (feed: ReturnType<typeof createFeed<TestItem>>) =>
   feed.state
     .get()
     .window.items.map(({ id }) => id)
@@ -72,7 +78,20 @@ test("a page of a replaced window is discarded", async () => {
   expect(ids(feed)).toBe("m9");
 });
 
-test("one end loads one page at a time, and distant items are dropped", async () => {
+test("a failed page of a replaced window does not fail the new window", async () => {
+  const { source, answer, fail } = controlledSource();
+  const feed = createFeed(source);
+  void feed.open("1.000001");
+  await answer({ items: [item(1)], hasOlder: false, hasNewer: true });
+  void feed.loadNewer();
+  void feed.open(null);
+  await fail(new Error("offline"));
+  expect(feed.state.get().edgeError).toBeNull();
+  await answer({ items: [item(9)], hasOlder: true, hasNewer: false });
+  expect(ids(feed)).toBe("m9");
+});
+
+test("an end loads one page at a time, and excess items at the other end are dropped", async () => {
   const { source, answer } = controlledSource();
   const feed = createFeed(source, 3);
   void feed.open(null);

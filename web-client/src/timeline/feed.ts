@@ -2,10 +2,10 @@
  * Keeps one window of a timeline up to date, by pages at both ends and by events. Events that arrive while a page is
  * loading are applied again after the page, so that an older page never undoes a newer event.
  */
-import { createValue, type Value } from "../ui/value";
+import { createValue, type ObservableValue } from "../ui/value";
 import {
   type TimelineItem,
-  type Window,
+  type TimelineWindow,
   windowOfPage,
   withItem,
   withNewerPage,
@@ -15,17 +15,17 @@ import {
 } from "./window";
 
 /** One page from the server, in any order. */
-export type Page<Item extends TimelineItem> = Window<Item>;
+export type TimelinePage<Item extends TimelineItem> = TimelineWindow<Item>;
 
 export interface PageLoader<Item extends TimelineItem> {
-  newest(): Promise<Page<Item>>;
-  around(timestamp: string): Promise<Page<Item>>;
-  older(timestamp: string): Promise<Page<Item>>;
-  newer(timestamp: string): Promise<Page<Item>>;
+  newest(): Promise<TimelinePage<Item>>;
+  around(timestamp: string): Promise<TimelinePage<Item>>;
+  older(timestamp: string): Promise<TimelinePage<Item>>;
+  newer(timestamp: string): Promise<TimelinePage<Item>>;
 }
 
-export interface FeedState<Item extends TimelineItem> {
-  window: Window<Item>;
+export interface TimelineFeedState<Item extends TimelineItem> {
+  window: TimelineWindow<Item>;
   phase: "loading" | "ready" | "failed";
   error: unknown;
   /** The end at which a page is loading; null if none. */
@@ -39,15 +39,15 @@ export interface FeedState<Item extends TimelineItem> {
   at: string | null;
 }
 
-type Change<Item extends TimelineItem> = (window: Window<Item>) => Window<Item>;
+type WindowChange<Item extends TimelineItem> = (window: TimelineWindow<Item>) => TimelineWindow<Item>;
 
-export interface Feed<Item extends TimelineItem> {
-  state: Value<FeedState<Item>>;
+export interface TimelineFeed<Item extends TimelineItem> {
+  state: ObservableValue<TimelineFeedState<Item>>;
   /** Opens the window at a timestamp, or at the newest item. */
   open(at: string | null): Promise<void>;
   loadOlder(): Promise<void>;
   loadNewer(): Promise<void>;
-  apply(change: Change<Item>): void;
+  apply(change: WindowChange<Item>): void;
   /** Adds or replaces the item of an event. */
   put(item: Item): void;
 }
@@ -56,10 +56,10 @@ const ITEMS_MAX = 600;
 
 export function createFeed<Item extends TimelineItem>(
   source: PageLoader<Item>,
-  items_max = ITEMS_MAX,
-): Feed<Item> {
-  const empty: Window<Item> = { items: [], hasOlder: false, hasNewer: false };
-  const state = createValue<FeedState<Item>>({
+  itemsMax = ITEMS_MAX,
+): TimelineFeed<Item> {
+  const empty: TimelineWindow<Item> = { items: [], hasOlder: false, hasNewer: false };
+  const state = createValue<TimelineFeedState<Item>>({
     window: empty,
     phase: "loading",
     error: null,
@@ -69,20 +69,30 @@ export function createFeed<Item extends TimelineItem>(
     openCount: 0,
     at: null,
   });
-  const update = (part: Partial<FeedState<Item>>) => state.set({ ...state.get(), isShifted: false, ...part });
-  let pendingChanges: Change<Item>[] = [];
+  const update = (part: Partial<TimelineFeedState<Item>>) =>
+    state.set({ ...state.get(), isShifted: false, ...part });
+  /** Changes since a page began to load, which are applied again after the page; null while no page is loading. */
+  let pendingChanges: WindowChange<Item>[] | null = null;
   let generation = 0;
   // While another window is loading, no page may extend the current window.
   let isOpening = false;
 
   /** Returns the page; null when another window was opened while it was loading. */
-  async function load(page: Promise<Page<Item>>, ownGeneration: number): Promise<Page<Item> | null> {
+  async function load(
+    page: Promise<TimelinePage<Item>>,
+    ownGeneration: number,
+  ): Promise<TimelinePage<Item> | null> {
     pendingChanges = [];
     const loaded = await page;
     return ownGeneration === generation ? loaded : null;
   }
-  const withPendingChanges = (window: Window<Item>) =>
-    pendingChanges.reduce((current, change) => change(current), window);
+
+  /** Returns the window of a loaded page with the pending changes, which are then no longer collected. */
+  function withPendingChanges(window: TimelineWindow<Item>): TimelineWindow<Item> {
+    const changes = pendingChanges ?? [];
+    pendingChanges = null;
+    return changes.reduce((current, change) => change(current), window);
+  }
 
   async function open(at: string | null): Promise<void> {
     const ownGeneration = ++generation;
@@ -102,6 +112,7 @@ export function createFeed<Item extends TimelineItem>(
     } catch (error) {
       if (ownGeneration !== generation) return;
       isOpening = false;
+      pendingChanges = null;
       update({ phase: "failed", error });
     }
   }
@@ -111,16 +122,19 @@ export function createFeed<Item extends TimelineItem>(
     const end = edge === "older" ? window.items[0] : window.items.at(-1);
     const hasMore = edge === "older" ? window.hasOlder : window.hasNewer;
     if (isOpening || loadingEdge !== null || phase !== "ready" || !hasMore || end === undefined) return;
+    const ownGeneration = generation;
     update({ edge, edgeError: null });
     try {
-      const page = await load(source[edge](end.timestamp), generation);
+      const page = await load(source[edge](end.timestamp), ownGeneration);
       if (page !== null) edge === "older" ? prepend(page) : append(page);
     } catch (edgeError) {
+      if (ownGeneration !== generation) return;
+      pendingChanges = null;
       update({ edge: null, edgeError });
     }
   }
 
-  function prepend(page: Page<Item>): void {
+  function prepend(page: TimelinePage<Item>): void {
     update({
       window: withPendingChanges(withOlderPage(state.get().window, page)),
       edge: null,
@@ -129,21 +143,24 @@ export function createFeed<Item extends TimelineItem>(
     queueMicrotask(() => trim(withOldestItems, false));
   }
 
-  function append(page: Page<Item>): void {
+  function append(page: TimelinePage<Item>): void {
     update({ window: withPendingChanges(withNewerPage(state.get().window, page)), edge: null });
     queueMicrotask(() => trim(withNewestItems, true));
   }
 
-  // Trims in a separate task, because a list can keep its position only for a change at one end.
-  function trim(keep: (window: Window<Item>, maxCount: number) => Window<Item>, shift: boolean): void {
+  // Trims in a separate task. If one update changed both ends, the list would lose its scroll position.
+  function trim(
+    keep: (window: TimelineWindow<Item>, maxCount: number) => TimelineWindow<Item>,
+    shift: boolean,
+  ): void {
     setTimeout(() => {
-      const window = keep(state.get().window, items_max);
+      const window = keep(state.get().window, itemsMax);
       if (window !== state.get().window && state.get().edge === null) update({ window, isShifted: shift });
     }, 0);
   }
 
-  function apply(change: Change<Item>): void {
-    pendingChanges.push(change);
+  function apply(change: WindowChange<Item>): void {
+    pendingChanges?.push(change);
     const window = change(state.get().window);
     if (window !== state.get().window) update({ window });
   }

@@ -23,7 +23,7 @@ function watchedList() {
   return { watched: callbacksByAfter, emit, stop, ids: () => ids };
 }
 
-test("a full page is followed by the next, up to one that is not full", () => {
+test("the next page is loaded after each full page", () => {
   const list = watchedList();
   list.emit(null, true, "a", "b");
   expect(list.ids()).toEqual(["a", "b"]);
@@ -33,7 +33,7 @@ test("a full page is followed by the next, up to one that is not full", () => {
   expect([...list.watched.keys()]).toEqual([null, "b", "d"]);
 });
 
-test("an item inserted into a page shifts the next page without duplicates or losses", () => {
+test("after an insertion into a page, the next page is loaded again, and no item is there twice", () => {
   const list = watchedList();
   list.emit(null, true, "a", "c");
   list.emit("c", false, "d");
@@ -44,7 +44,7 @@ test("an item inserted into a page shifts the next page without duplicates or lo
   expect(list.ids()).toEqual(["a", "b", "c", "d"]);
 });
 
-test("a change in a page with the same last item reloads nothing", () => {
+test("a page that changes but keeps its last item reloads no other page", () => {
   const list = watchedList();
   list.emit(null, true, "a", "b");
   const next = list.watched.get("b");
@@ -52,7 +52,7 @@ test("a change in a page with the same last item reloads nothing", () => {
   expect(list.watched.get("b")).toBe(next);
 });
 
-test("a list can shrink, and has no subscribers after the stop", () => {
+test("a list can shrink, and watches no page after it is stopped", () => {
   const list = watchedList();
   list.emit(null, true, "a", "b");
   list.emit("b", false, "c");

@@ -19,8 +19,27 @@ export function withNextPage<Item>({ items }: PagedItems<Item>, page: readonly I
 }
 
 /**
- * Returns the list with the newest page, read again, at its start. If the page has none of the known items, items
- * between them may be missing, so that the list begins anew.
+ * Loads the page after the list's last item. If the list has another last item by then, loads the page after that one.
+ * Returns the list with the page at its end; null if there is no list, or it is empty.
+ */
+export async function loadNextPage<Item>(
+  currentList: () => PagedItems<Item> | null,
+  loadPage: (after: Item) => Promise<readonly Item[]>,
+  keyOf: (item: Item) => string,
+): Promise<PagedItems<Item> | null> {
+  for (;;) {
+    const last = currentList()?.items.at(-1);
+    if (last === undefined) return null;
+    const page = await loadPage(last);
+    const list = currentList();
+    const newLast = list?.items.at(-1);
+    if (list && newLast && keyOf(newLast) === keyOf(last)) return withNextPage(list, page);
+  }
+}
+
+/**
+ * Returns the list with its first page, loaded again, at the start. If the page is full and has none of the known
+ * items, items between the page and the known items may be missing. Then the list begins anew with the page.
  */
 export function withNewestPage<Item>(
   list: PagedItems<Item>,

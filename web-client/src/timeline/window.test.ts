@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import {
   compareTimestamps,
   indexOfTimestamp,
-  type Window,
+  type TimelineWindow,
   windowOfPage,
   withItem,
   withNewerPage,
@@ -13,12 +13,16 @@ import {
 } from "./window";
 
 const item = (n: number) => ({ id: `m${n}`, timestamp: `1700000000.${String(n).padStart(6, "0")}` });
-const page = (numbers: number[], hasOlder = false, hasNewer = false): Window<ReturnType<typeof item>> => ({
+const page = (
+  numbers: number[],
+  hasOlder = false,
+  hasNewer = false,
+): TimelineWindow<ReturnType<typeof item>> => ({
   items: numbers.map(item),
   hasOlder,
   hasNewer,
 });
-const ids = (window: Window<ReturnType<typeof item>>) => window.items.map(({ id }) => id).join(" ");
+const ids = (window: TimelineWindow<ReturnType<typeof item>>) => window.items.map(({ id }) => id).join(" ");
 
 describe("timestamps", () => {
   test("are compared to the microsecond, which floats would lose", () => {
@@ -65,7 +69,7 @@ describe("a window", () => {
     expect(withoutItem(window, "m9")).toBe(window);
   });
 
-  test("has more where it was trimmed", () => {
+  test("says that there are more items beyond the end where it was trimmed", () => {
     const newest = withNewestItems(page([1, 2, 3]), 2);
     expect([ids(newest), newest.hasOlder]).toEqual(["m2 m3", true]);
     const oldest = withOldestItems(page([1, 2, 3]), 2);

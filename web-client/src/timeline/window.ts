@@ -1,6 +1,7 @@
 /**
- * A window is a part of a timeline without gaps, oldest item first. Pages extend a window at its ends, events change
- * its items. Every function is idempotent and returns a new window, or the same object when nothing changed.
+ * A window is a gapless part of a timeline, oldest item first. Pages extend a window at its ends, events change its
+ * items. No function modifies its arguments, and repeating a page or an event changes nothing. A function that changes
+ * a single item returns the same object if the change does not concern the window.
  */
 
 export interface TimelineItem {
@@ -8,7 +9,7 @@ export interface TimelineItem {
   timestamp: string;
 }
 
-export interface Window<Item extends TimelineItem> {
+export interface TimelineWindow<Item extends TimelineItem> {
   items: readonly Item[];
   hasOlder: boolean;
   hasNewer: boolean;
@@ -25,15 +26,15 @@ export function compareTimestamps(a: string, b: string): number {
 const byTime = (a: TimelineItem, b: TimelineItem) => compareTimestamps(a.timestamp, b.timestamp);
 
 /** Returns a window of one page. The page's items may be in any order. */
-export function windowOfPage<Item extends TimelineItem>(page: Window<Item>): Window<Item> {
+export function windowOfPage<Item extends TimelineItem>(page: TimelineWindow<Item>): TimelineWindow<Item> {
   return { ...page, items: [...page.items].sort(byTime) };
 }
 
 /** Returns the window extended by the page before its first item. */
 export function withOlderPage<Item extends TimelineItem>(
-  window: Window<Item>,
-  page: Window<Item>,
-): Window<Item> {
+  window: TimelineWindow<Item>,
+  page: TimelineWindow<Item>,
+): TimelineWindow<Item> {
   const first = window.items[0];
   const older = page.items.filter(
     (item) => first === undefined || compareTimestamps(item.timestamp, first.timestamp) < 0,
@@ -43,9 +44,9 @@ export function withOlderPage<Item extends TimelineItem>(
 
 /** Returns the window extended by the page after its last item. */
 export function withNewerPage<Item extends TimelineItem>(
-  window: Window<Item>,
-  page: Window<Item>,
-): Window<Item> {
+  window: TimelineWindow<Item>,
+  page: TimelineWindow<Item>,
+): TimelineWindow<Item> {
   const last = window.items.at(-1);
   const newer = page.items.filter(
     (item) => last === undefined || compareTimestamps(item.timestamp, last.timestamp) > 0,
@@ -54,10 +55,13 @@ export function withNewerPage<Item extends TimelineItem>(
 }
 
 /**
- * Returns the window with a new or changed item. An item outside the window's range is ignored, except after the last
- * item of a window that reaches the timeline's end.
+ * Returns the window with a new or changed item. An item beyond an end of the window is added only if the timeline has
+ * no other items there (`hasOlder`, `hasNewer`). Otherwise it is ignored.
  */
-export function withItem<Item extends TimelineItem>(window: Window<Item>, item: Item): Window<Item> {
+export function withItem<Item extends TimelineItem>(
+  window: TimelineWindow<Item>,
+  item: Item,
+): TimelineWindow<Item> {
   const { items } = window;
   const index = indexOfTimestamp(items, item.timestamp);
   if (items[index]?.id === item.id) return { ...window, items: items.with(index, item) };
@@ -68,34 +72,37 @@ export function withItem<Item extends TimelineItem>(window: Window<Item>, item: 
 
 /** Returns the window with `change` applied to the item with the id, if the window has it. */
 export function withChangedItem<Item extends TimelineItem>(
-  window: Window<Item>,
+  window: TimelineWindow<Item>,
   id: string,
   change: (item: Item) => Item,
-): Window<Item> {
+): TimelineWindow<Item> {
   const index = window.items.findIndex((item) => item.id === id);
   const item = window.items[index];
   return item === undefined ? window : { ...window, items: window.items.with(index, change(item)) };
 }
 
-export function withoutItem<Item extends TimelineItem>(window: Window<Item>, id: string): Window<Item> {
+export function withoutItem<Item extends TimelineItem>(
+  window: TimelineWindow<Item>,
+  id: string,
+): TimelineWindow<Item> {
   const items = window.items.filter((item) => item.id !== id);
   return items.length === window.items.length ? window : { ...window, items };
 }
 
 /** Returns the window trimmed to its newest `maxCount` items. */
 export function withNewestItems<Item extends TimelineItem>(
-  window: Window<Item>,
+  window: TimelineWindow<Item>,
   maxCount: number,
-): Window<Item> {
+): TimelineWindow<Item> {
   if (window.items.length <= maxCount) return window;
   return { ...window, items: window.items.slice(-maxCount), hasOlder: true };
 }
 
 /** Returns the window trimmed to its oldest `maxCount` items. */
 export function withOldestItems<Item extends TimelineItem>(
-  window: Window<Item>,
+  window: TimelineWindow<Item>,
   maxCount: number,
-): Window<Item> {
+): TimelineWindow<Item> {
   if (window.items.length <= maxCount) return window;
   return { ...window, items: window.items.slice(0, maxCount), hasNewer: true };
 }

@@ -2,9 +2,9 @@
 import type { ReactNode } from "react";
 
 /** The meaning of a badge's colour. "live" is in progress, "wait" is paused or uncertain, "quiet" is neutral. */
-export type Tone = "good" | "bad" | "wait" | "live" | "quiet";
+export type BadgeTone = "good" | "bad" | "wait" | "live" | "quiet";
 
-const CLASSES_BY_TONE: Record<Tone, string> = {
+const CLASSES_BY_TONE: Record<BadgeTone, string> = {
   good: "bg-good-ground text-good",
   bad: "bg-bad-ground text-bad",
   wait: "bg-wait-ground text-wait",
@@ -12,7 +12,7 @@ const CLASSES_BY_TONE: Record<Tone, string> = {
   quiet: "bg-hover text-ink",
 };
 
-export function Badge({ tone, children }: { tone: Tone; children: ReactNode }) {
+export function Badge({ tone, children }: { tone: BadgeTone; children: ReactNode }) {
   return (
     <span
       className={`inline-flex shrink-0 items-center gap-1 rounded-full px-2.5 py-0.5 text-xs font-semibold ${CLASSES_BY_TONE[tone]}`}

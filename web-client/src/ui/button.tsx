@@ -9,15 +9,19 @@ const KINDS = {
   bad: "bg-bad text-raised hover:opacity-90",
 } as const;
 
-export function Button({
-  kind = "other",
-  className = "",
-  ...rest
-}: ComponentProps<"button"> & { kind?: keyof typeof KINDS }) {
+interface Props extends ComponentProps<"button"> {
+  kind?: keyof typeof KINDS;
+  /** Disables the button while its action runs. Unlike `disabled`, this keeps the keyboard's focus on the button. */
+  isBusy?: boolean;
+}
+
+export function Button({ kind = "other", isBusy = false, className = "", onClick, ...rest }: Props) {
   return (
     <button
       type="button"
-      className={`inline-flex min-h-9 items-center justify-center gap-2 rounded-full px-4 py-1.5 text-base font-medium motion-safe:transition-colors disabled:opacity-50 ${KINDS[kind]} ${className}`}
+      aria-disabled={isBusy || undefined}
+      onClick={isBusy ? (event) => event.preventDefault() : onClick}
+      className={`inline-flex min-h-9 items-center justify-center gap-2 rounded-full px-4 py-1.5 text-base font-medium motion-safe:transition-colors disabled:opacity-50 aria-disabled:opacity-50 ${KINDS[kind]} ${className}`}
       {...rest}
     />
   );

@@ -3,7 +3,7 @@ import { type RefObject, useEffect, useState } from "react";
 
 const INITIAL_WIDTH_PX = 640;
 
-/** Returns the width of an element in pixels, and updates it on every change. */
+/** Returns the width of an element in pixels, but at least 240, and updates it on every change. */
 export function useWidth(element: RefObject<HTMLElement | null>): number {
   const [width_px, setWidth] = useState(INITIAL_WIDTH_PX);
   useEffect(() => {

@@ -24,7 +24,7 @@ export function PagedRows<Item>({ list, label, empty, children }: Props<Item>) {
       <ul aria-label={label}>{items.map((item, index) => children(item, items[index - 1]))}</ul>
       {hasMore && (
         <p className="py-4 text-center">
-          <Button disabled={isLoadingMore} onClick={loadMore}>
+          <Button isBusy={isLoadingMore} onClick={loadMore}>
             {t("list.more")}
           </Button>
         </p>

@@ -1,6 +1,6 @@
 /** The language and the theme that the user chose in this browser. The defaults are the browser's settings. */
 import { useCallback } from "react";
-import { type Language, type TextKey, translate } from "../i18n/texts";
+import { type Language, loadTexts, type TextKey, translate } from "../i18n/texts";
 import { createValue, useValue } from "./value";
 
 export type Theme = "system" | "light" | "dark";
@@ -8,10 +8,10 @@ export type Theme = "system" | "light" | "dark";
 const LANGUAGE_KEY = "noroshi.language";
 const THEME_KEY = "noroshi.theme";
 
-export const language = createValue<Language>(initialLanguage());
+export const language = createValue<Language>(storedLanguage());
 export const theme = createValue<Theme>((localStorage.getItem(THEME_KEY) as Theme | null) ?? "system");
 
-function initialLanguage(): Language {
+function storedLanguage(): Language {
   const chosen = localStorage.getItem(LANGUAGE_KEY);
   if (chosen === "en" || chosen === "ja") return chosen;
   return navigator.language.startsWith("ja") ? "ja" : "en";
@@ -27,7 +27,13 @@ function applyTheme(): void {
 
 export function chooseLanguage(chosen: Language): void {
   localStorage.setItem(LANGUAGE_KEY, chosen);
-  language.set(chosen);
+  void showLanguage(chosen);
+}
+
+/** Changes the language once its texts are loaded, unless another one was chosen meanwhile. */
+async function showLanguage(chosen: Language): Promise<void> {
+  await loadTexts(chosen);
+  if (storedLanguage() === chosen) language.set(chosen);
 }
 
 export function chooseTheme(chosen: Theme): void {
@@ -35,12 +41,20 @@ export function chooseTheme(chosen: Theme): void {
   theme.set(chosen);
 }
 
-/** Applies the language and the theme to the page, now and after each change. */
-export function applyPreferences(): void {
+/** Applies the language and the theme to the page, now and after each change. Ends when the texts are loaded. */
+export async function applyPreferences(): Promise<void> {
   language.watch(applyLanguage);
   theme.watch(applyTheme);
   applyLanguage();
   applyTheme();
+  addEventListener("storage", followOtherTab);
+  await loadTexts(language.get());
+}
+
+/** Applies what the user chose in another tab. */
+function followOtherTab({ key, newValue }: StorageEvent): void {
+  if (key === LANGUAGE_KEY && (newValue === "en" || newValue === "ja")) void showLanguage(newValue);
+  if (key === THEME_KEY && newValue !== null) theme.set(newValue as Theme);
 }
 
 export type Translate = (key: TextKey, values?: Record<string, string | number>) => string;

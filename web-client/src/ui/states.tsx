@@ -21,8 +21,8 @@ export function EmptyState({
       <span className="mb-2 rounded-full bg-glow p-4 text-accent">
         <Icon name={icon} className="size-7" />
       </span>
-      <p className="text-lg font-semibold">{title}</p>
-      <p className="text-quiet">{hint}</p>
+      <p className="text-balance text-lg font-semibold">{title}</p>
+      <p className="text-balance text-quiet">{hint}</p>
       {children && <div className="mt-3 flex flex-wrap justify-center gap-2">{children}</div>}
     </div>
   );
@@ -32,7 +32,7 @@ export function ErrorState({ error, retry }: { error: unknown; retry?: () => voi
   const { t } = useTranslation();
   return (
     <div role="alert" className="mx-auto flex max-w-sm flex-col items-center gap-3 px-6 py-12 text-center">
-      <p>{t(failureTextKey(error))}</p>
+      <p className="text-balance">{t(failureTextKey(error))}</p>
       {retry && <Button onClick={retry}>{t("tryAgain")}</Button>}
     </div>
   );

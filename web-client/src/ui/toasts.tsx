@@ -1,5 +1,5 @@
 /** Toasts: short messages at the bottom of the window about an action or its failure. */
-import { failureTextKey, restrictedUntil } from "../api/failure";
+import { failureTextKey, rejectionText, restrictedUntil } from "../api/failure";
 import { translate } from "../i18n/texts";
 import { dateAndTime } from "../i18n/times";
 import { language } from "./preferences";
@@ -28,6 +28,13 @@ export function notifyFailure(error: unknown): void {
   notify(
     translate(language.get(), key, { until: until ? dateAndTime(language.get(), new Date(until)) : "" }),
   );
+}
+
+/** Shows the server's message if it rejected the request, and otherwise why the request failed. */
+export function notifyError(error: unknown): void {
+  const rejection = rejectionText(error);
+  if (rejection) notify(rejection);
+  else notifyFailure(error);
 }
 
 export function Toasts() {

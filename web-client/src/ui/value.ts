@@ -1,14 +1,14 @@
 /** An observable value that is stored outside of React components. */
 import { useSyncExternalStore } from "react";
 
-export interface Value<T> {
+export interface ObservableValue<T> {
   get(): T;
   set(value: T): void;
   /** Calls the listener after each change. Returns a function that removes the listener. */
   watch(listener: () => void): () => void;
 }
 
-export function createValue<T>(initial: T): Value<T> {
+export function createValue<T>(initial: T): ObservableValue<T> {
   let current = initial;
   const listeners = new Set<() => void>();
   return {
@@ -26,6 +26,6 @@ export function createValue<T>(initial: T): Value<T> {
   };
 }
 
-export function useValue<T>(value: Value<T>): T {
+export function useValue<T>(value: ObservableValue<T>): T {
   return useSyncExternalStore(value.watch, value.get);
 }

@@ -14,7 +14,7 @@ from storage.publishing.records import ScheduledMedia
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
 from tests.jobs.providers.stub_server import StubServer
 from tests.twins.bluesky import TID, BlueskyTwin
-from tests.twins.twin import Fault, running_twin
+from tests.twins.twin import NetworkFault, running_twin
 
 pytestmark = pytest.mark.anyio
 
@@ -59,7 +59,7 @@ async def test_bluesky_record_holds_images_links_and_text(
 async def test_bluesky_repeated_key_publishes_once(bluesky: Bluesky, twin: BlueskyTwin) -> None:
     assert bluesky.reconciliation_method(account(twin, SECRET)) is ReconciliationMethod.REPEAT
     key = bluesky.new_key("pub1", DUE_AT)
-    twin.faults.extend([Fault.FAIL_AFTER, Fault.CUT_AFTER, Fault.CUT_BEFORE])
+    twin.faults.extend([NetworkFault.FAIL_AFTER, NetworkFault.CUT_AFTER, NetworkFault.CUT_BEFORE])
     for _ in range(3):
         with pytest.raises(OutcomeUncertain):
             await bluesky.publish(account(twin, SECRET), outgoing(), key, ())
@@ -116,7 +116,7 @@ async def test_session_expired_before_upload_is_renewed(bluesky: Bluesky, twin: 
 async def test_invalid_record_is_refused_and_busy_server_retried(bluesky: Bluesky, twin: BlueskyTwin) -> None:
     with pytest.raises(PublishingRefused):
         await bluesky.publish(account(twin, SECRET), outgoing("x" * 301), tid(1, 1), ())
-    twin.faults.append(Fault.BUSY)
+    twin.faults.append(NetworkFault.BUSY)
     with pytest.raises(RetryableFailure):
         await bluesky.publish(account(twin, SECRET), outgoing(), tid(1, 1), ())
     assert twin.ledger == []

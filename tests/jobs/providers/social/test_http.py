@@ -17,7 +17,7 @@ from jobs.providers.social.media import MediaFile
 from jobs.providers.social.network import OutcomeUncertain, PublishingRefused, RetryableFailure
 from tests.jobs.providers.social.outgoing import medium
 from tests.jobs.providers.stub_server import StubServer, endless, redirect, respond, silent
-from tests.storage.topic_scenario import poll_until_true
+from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
 

@@ -17,7 +17,7 @@ from jobs.providers.social.network import (
 from storage.publishing.networks import MediaKind, ReconciliationMethod
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
 from tests.twins.instagram import InstagramTwin, graph_error
-from tests.twins.twin import Fault, running_twin
+from tests.twins.twin import NetworkFault, running_twin
 
 pytestmark = pytest.mark.anyio
 
@@ -70,8 +70,10 @@ async def test_video_is_published_as_reel(instagram: Instagram, twin: InstagramT
     assert twin.containers[container]["fields"]["media_type"] == "REELS"
 
 
-@pytest.mark.parametrize("fault", [Fault.FAIL_AFTER, Fault.CUT_AFTER])
-async def test_lost_response_is_found_by_container(instagram: Instagram, twin: InstagramTwin, fault: Fault) -> None:
+@pytest.mark.parametrize("fault", [NetworkFault.FAIL_AFTER, NetworkFault.CUT_AFTER])
+async def test_lost_response_is_found_by_container(
+    instagram: Instagram, twin: InstagramTwin, fault: NetworkFault
+) -> None:
     container = await upload_image(instagram, twin)
     assert instagram.reconciliation_method(account(twin, SECRET)) is ReconciliationMethod.QUERY
     twin.faults.append(fault)
@@ -85,7 +87,7 @@ async def test_lost_response_is_found_by_container(instagram: Instagram, twin: I
 
 async def test_unpublished_container_is_retryable(instagram: Instagram, twin: InstagramTwin) -> None:
     container = await upload_image(instagram, twin)
-    twin.faults.append(Fault.FAIL_BEFORE)
+    twin.faults.append(NetworkFault.FAIL_BEFORE)
     with pytest.raises(OutcomeUncertain):
         await instagram.publish(account(twin, SECRET), outgoing(), "key", container)
     with pytest.raises(NotPublished):

@@ -11,7 +11,7 @@ from storage.publishing.networks import MediaKind, ReconciliationMethod
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
 from tests.jobs.providers.stub_server import StubServer
 from tests.twins.mastodon import MastodonTwin
-from tests.twins.twin import Fault, running_twin
+from tests.twins.twin import NetworkFault, running_twin
 
 pytestmark = pytest.mark.anyio
 
@@ -44,7 +44,7 @@ async def test_mastodon_media_are_uploaded_and_attached(
 
 async def test_repeated_key_returns_first_status(mastodon: Mastodon, twin: MastodonTwin) -> None:
     assert mastodon.reconciliation_method(account(twin)) is ReconciliationMethod.REPEAT
-    twin.faults.extend([Fault.FAIL_AFTER, Fault.CUT_AFTER])
+    twin.faults.extend([NetworkFault.FAIL_AFTER, NetworkFault.CUT_AFTER])
     for _ in range(2):
         with pytest.raises(OutcomeUncertain):
             await mastodon.publish(account(twin), outgoing(), "key", ())
@@ -84,7 +84,7 @@ async def test_wrong_token_is_refused(mastodon: Mastodon, twin: MastodonTwin, me
 
 
 async def test_rate_limit_is_read_from_response(mastodon: Mastodon, twin: MastodonTwin) -> None:
-    twin.faults.append(Fault.BUSY)
+    twin.faults.append(NetworkFault.BUSY)
     twin.busy_headers = {"Retry-After": "12"}
     with pytest.raises(RetryableFailure) as busy:
         await mastodon.publish(account(twin), outgoing(), "key", ())

@@ -13,7 +13,7 @@ import pytest
 from jobs.providers.social.bluesky_video import VideoService
 from jobs.providers.social.http import MAX_VIDEO_BYTES, HttpClient
 from jobs.providers.social.mastodon import Mastodon
-from jobs.providers.social.network import Account, PublishingRefused, RetryableFailure
+from jobs.providers.social.network import PublishingAccount, PublishingRefused, RetryableFailure
 from jobs.providers.social.x import CHUNK_BYTES, X
 from storage.publishing.networks import MediaKind
 from tests.jobs.providers.social.outgoing import medium, outgoing
@@ -25,7 +25,7 @@ BLOCK = bytes(range(256)) * 256
 BLOCKS = 800
 VIDEO_BYTES = BLOCKS * len(BLOCK)
 MAX_MEMORY_BYTES = 6 * CHUNK_BYTES
-"""X gets chunks of 4 MiB, each of which is copied into a form and into the buffer of a socket."""
+"""Enough for X, the network that needs most: each chunk is copied into a form, and again into the socket's buffer."""
 
 ANSWER = (
     b'{"id": "1", "data": {"id": "1"}, "jobId": "1", "state": "JOB_STATE_COMPLETED", "blob": {"size": 1}, "url": "u"}'
@@ -91,11 +91,11 @@ def open_files(folder: Path) -> list[str]:
 
 async def upload_to_mastodon(http: HttpClient, base_url: str, url: str) -> None:
     post = outgoing("x", medium(url, MediaKind.VIDEO))
-    await Mastodon(http).upload(Account("a", base_url, "secret"), post)
+    await Mastodon(http).upload(PublishingAccount("a", base_url, "secret"), post)
 
 
 async def upload_to_x(http: HttpClient, base_url: str, url: str) -> None:
-    await X(http).upload(Account("a", base_url, "secret"), outgoing("x", medium(url, MediaKind.VIDEO)))
+    await X(http).upload(PublishingAccount("a", base_url, "secret"), outgoing("x", medium(url, MediaKind.VIDEO)))
 
 
 async def upload_to_bluesky(http: HttpClient, base_url: str, url: str) -> None:

@@ -1,8 +1,10 @@
 """The sandbox publishes, fails or loses the answer, as the secret of its account says."""
 
+import asyncio
+
 import pytest
 
-from jobs.providers.social.network import Account, OutcomeUncertain, PublishingRefused
+from jobs.providers.social.network import OutcomeUncertain, PublishingAccount, PublishingRefused
 from jobs.providers.social.sandbox import Sandbox
 from storage.publishing.networks import ReconciliationMethod
 from storage.publishing.sandbox import SandboxStore
@@ -17,8 +19,8 @@ def store(stores: Stores) -> SandboxStore:
     return SandboxStore(stores.mongo)
 
 
-def account(secret: str) -> Account:
-    return Account(f"acc-{secret}", None, secret)
+def account(secret: str) -> PublishingAccount:
+    return PublishingAccount(f"acc-{secret}", None, secret)
 
 
 @pytest.mark.parametrize("secret", ["ok", "slow"])
@@ -46,3 +48,11 @@ async def test_sandbox_publishes_without_response_on_request(store: SandboxStore
         await sandbox.look_up(account("lose"), ())
     assert (await sandbox.upload(account("ok"), outgoing())).references == ()
     assert sandbox.new_key("pub1", DUE_AT) == "pub1"
+
+
+async def test_posts_of_account_are_listed_oldest_first(store: SandboxStore) -> None:
+    for key in ("second", "first"):
+        for id_ in ("a", "b", "c"):
+            await store.publish(id_, key, f"{id_} {key}")
+        await asyncio.sleep(0.002)
+    assert [(each.account_id, each.text) for each in await store.posts("b")] == [("b", "b second"), ("b", "b first")]

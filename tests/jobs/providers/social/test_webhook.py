@@ -6,16 +6,16 @@ import pytest
 
 from jobs.providers.social.http import HttpClient
 from jobs.providers.social.network import (
-    Account,
     OutcomeUncertain,
     PublishedPost,
+    PublishingAccount,
     PublishingRefused,
     RetryableFailure,
 )
 from jobs.providers.social.webhook import WebhookNetwork
 from storage.publishing.networks import ReconciliationMethod
 from tests.jobs.providers.social.outgoing import DUE_AT, medium, outgoing
-from tests.twins.twin import Fault, running_twin
+from tests.twins.twin import NetworkFault, running_twin
 from tests.twins.webhook import WebhookTwin
 
 pytestmark = pytest.mark.anyio
@@ -33,8 +33,8 @@ def hook(http: HttpClient) -> WebhookNetwork:
     return WebhookNetwork(http)
 
 
-def account(twin: WebhookTwin, secret: str = WebhookTwin.secret) -> Account:
-    return Account("acc1", f"{twin.url}/hook", secret)
+def account(twin: WebhookTwin, secret: str = WebhookTwin.secret) -> PublishingAccount:
+    return PublishingAccount("acc1", f"{twin.url}/hook", secret)
 
 
 async def test_body_is_as_documented_and_signed(hook: WebhookNetwork, twin: WebhookTwin) -> None:
@@ -56,7 +56,7 @@ async def test_body_is_as_documented_and_signed(hook: WebhookNetwork, twin: Webh
 async def test_repeated_key_publishes_once(hook: WebhookNetwork, twin: WebhookTwin) -> None:
     assert hook.reconciliation_method(account(twin)) is ReconciliationMethod.REPEAT
     assert hook.new_key("pub1", DUE_AT) == "pub1"
-    twin.faults.extend([Fault.FAIL_AFTER, Fault.CUT_AFTER, Fault.FAIL_BEFORE])
+    twin.faults.extend([NetworkFault.FAIL_AFTER, NetworkFault.CUT_AFTER, NetworkFault.FAIL_BEFORE])
     for _ in range(3):
         with pytest.raises(OutcomeUncertain):
             await hook.publish(account(twin), outgoing(), "key", ())
@@ -83,7 +83,7 @@ async def test_wrong_secret_is_refused(hook: WebhookNetwork, twin: WebhookTwin) 
 
 async def test_refused_connection_has_no_effect(hook: WebhookNetwork, twin: WebhookTwin) -> None:
     with pytest.raises(RetryableFailure):
-        await hook.publish(Account("a", "http://127.0.0.1:1/hook", "s"), outgoing(), "key", ())
+        await hook.publish(PublishingAccount("a", "http://127.0.0.1:1/hook", "s"), outgoing(), "key", ())
 
 
 async def test_webhook_has_no_status_lookup(hook: WebhookNetwork, twin: WebhookTwin) -> None:

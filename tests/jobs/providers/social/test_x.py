@@ -6,8 +6,8 @@ import pytest
 
 from jobs.providers.social.http import HttpClient
 from jobs.providers.social.network import (
-    Account,
     OutcomeUncertain,
+    PublishingAccount,
     PublishingRefused,
     RetryableFailure,
     UploadExpired,
@@ -16,7 +16,7 @@ from jobs.providers.social.x import CHUNK_BYTES, X
 from storage.publishing.networks import MediaKind, ReconciliationMethod
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
 from tests.jobs.providers.stub_server import StubServer, respond
-from tests.twins.twin import Fault, running_twin
+from tests.twins.twin import NetworkFault, running_twin
 from tests.twins.x import XTwin
 
 pytestmark = pytest.mark.anyio
@@ -47,7 +47,9 @@ async def test_video_is_uploaded_in_chunks_and_expires_as_stated(x: X, twin: XTw
 
 async def test_lost_response_needs_a_person(x: X, twin: XTwin) -> None:
     assert x.reconciliation_method(account(twin)) is ReconciliationMethod.MANUAL
-    twin.faults.extend([Fault.FAIL_AFTER, Fault.CUT_AFTER, Fault.FAIL_BEFORE, Fault.CUT_BEFORE])
+    twin.faults.extend(
+        [NetworkFault.FAIL_AFTER, NetworkFault.CUT_AFTER, NetworkFault.FAIL_BEFORE, NetworkFault.CUT_BEFORE]
+    )
     for number in range(4):
         with pytest.raises(OutcomeUncertain):
             await x.publish(account(twin), outgoing(str(number)), "key", ())
@@ -57,7 +59,7 @@ async def test_lost_response_needs_a_person(x: X, twin: XTwin) -> None:
 
 
 async def test_rate_limit_is_read_from_response(x: X, twin: XTwin) -> None:
-    twin.faults.append(Fault.BUSY)
+    twin.faults.append(NetworkFault.BUSY)
     with pytest.raises(RetryableFailure) as busy:
         await x.publish(account(twin), outgoing(), "key", ())
     assert busy.value.after_s is not None
@@ -88,4 +90,4 @@ async def test_refusals_are_final(x: X, twin: XTwin, media: StubServer) -> None:
 async def test_success_without_id_raises(x: X, twin: XTwin, http: HttpClient, media: StubServer) -> None:
     media.answers["/2/tweets"] = respond(b"<html>")
     with pytest.raises((ValueError, TypeError)):
-        await x.publish(Account("a", media.url("").rstrip("/"), "token"), outgoing(), "key", ())
+        await x.publish(PublishingAccount("a", media.url("").rstrip("/"), "token"), outgoing(), "key", ())

@@ -15,7 +15,7 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
-Reports = list[tuple[str, int, CallReportKind, CallOutcome | None]]
+ReportedCalls = list[tuple[str, int, CallReportKind, CallOutcome | None]]
 
 
 async def call(stores: Stores, row: int = 2, lateness_s: float = 0.0) -> Call:
@@ -24,7 +24,9 @@ async def call(stores: Stores, row: int = 2, lateness_s: float = 0.0) -> Call:
     return Call(key, "acme", "+819012345678", "Hello", [], now - timedelta(seconds=lateness_s) + timedelta(seconds=5))
 
 
-def simulator(stores: Stores, reports: Reports, script: CallScript | None = None, speed: float = 100.0) -> Simulator:
+def simulator(
+    stores: Stores, reports: ReportedCalls, script: CallScript | None = None, speed: float = 100.0
+) -> Simulator:
     async def report(call_id: str, sequence: int, kind: CallReportKind, outcome: CallOutcome | None) -> None:
         reports.append((call_id, sequence, kind, outcome))
 
@@ -43,7 +45,7 @@ def test_outcomes_are_distributed_and_follow_from_seed() -> None:
 
 
 async def test_simulated_call_rings_is_answered_and_ends(stores: Stores) -> None:
-    reports: Reports = []
+    reports: ReportedCalls = []
     service = simulator(stores, reports, CallScript(50, 150, CallOutcome.ANSWERED))
     assert await service.look_up(await call(stores)) == CallNotFound()
     assert await service.start(await call(stores)) == CallStarted()
@@ -54,7 +56,7 @@ async def test_simulated_call_rings_is_answered_and_ends(stores: Stores) -> None
     await service.aclose()
 
 
-async def has_reports(reports: Reports, count: int) -> bool:
+async def has_reports(reports: ReportedCalls, count: int) -> bool:
     return len(reports) >= count
 
 
@@ -66,7 +68,7 @@ async def test_late_call_is_not_placed(stores: Stores) -> None:
 
 
 async def test_calls_of_dead_worker_continue_in_polling_worker(stores: Stores) -> None:
-    reports: Reports = []
+    reports: ReportedCalls = []
     dead_worker = simulator(stores, [], CallScript(100, 200, CallOutcome.VOICEMAIL))
     await dead_worker.start(await call(stores))
     await dead_worker.aclose()

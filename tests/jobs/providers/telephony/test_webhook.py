@@ -106,7 +106,7 @@ async def test_refused_connection_has_no_effect_but_dropped_one_may() -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b'{"state": "asleep"}', b'{"state": "ended", "outcome": "FINE"}', b"null"]
 )
-async def test_malformed_response_keeps_the_slot(body: bytes) -> None:
+async def test_malformed_poll_response_is_a_failed_query(body: bytes) -> None:
     async with stub_server() as service:
         service.answers["/calls/job-2-1"] = respond(body, content_type="application/json")
         telephony = telephony_at(service.url("").rstrip("/"))

@@ -20,7 +20,7 @@ from jobs.providers.signed_webhooks import sign, verify
 
 SECRET = "the telephony secret of the tests"
 
-Report = Callable[[str, int, str, str | None], Awaitable[None]]
+SendReport = Callable[[str, int, str, str | None], Awaitable[None]]
 
 
 @dataclass
@@ -39,14 +39,14 @@ class TwinCall:
 class TelephonyTwin:
     """A telephony service. `max_allowed` is how many calls may be active at a time; `faults` describes each excess.
 
-    `lose_answers` and `lose_reports` are shares of the responses and reports. If `hold` is given, requests set
-    `has_held` and wait for `hold`. `report` replaces the signed callback.
+    `lose_answers` is the share of accepted starts whose response is lost, `lose_reports` the share of lost reports. If
+    `hold` is given, requests to start a call set `has_held` and wait for `hold`. `report` replaces the signed callback.
     """
 
     max_allowed: int
     talk_s: tuple[float, float] = (0.1, 0.4)
     outcome: str = "ANSWERED"
-    report: Report | None = None
+    report: SendReport | None = None
     lose_answers: float = 0.0
     lose_reports: float = 0.0
     host: str = "127.0.0.1"
@@ -113,14 +113,14 @@ class TelephonyTwin:
             return 404, {}
         return 200, {"state": "active"} if call.outcome is None else {"state": "ended", "outcome": call.outcome}
 
-    def _begin(self, report: dict[str, Any]) -> tuple[int, Any]:
+    def _begin(self, request: dict[str, Any]) -> tuple[int, Any]:
         now_s = time.time()
-        if report["callId"] in self.calls:
+        if request["callId"] in self.calls:
             return 200, {}
-        if now_s > report["notAfter"]:
-            self.refusal_counts[report["callId"]] += 1
+        if now_s > request["notAfter"]:
+            self.refusal_counts[request["callId"]] += 1
             return 410, {}
-        call = TwinCall(report["callId"], report["phoneNumber"], now_s, report["callbackUrl"])
+        call = TwinCall(request["callId"], request["phoneNumber"], now_s, request["callbackUrl"])
         self.calls[call.id] = call
         self.active.add(call.id)
         self.max_active = max(self.max_active, len(self.active))

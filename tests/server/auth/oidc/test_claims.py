@@ -1,4 +1,4 @@
-"""Claims become a person by JSON pointers; roles and mail domains that the settings do not name count for nothing."""
+"""Claims become a person by JSON pointers. Unknown roles grant nothing, and other mail domains are refused."""
 
 from typing import Any
 

@@ -9,8 +9,8 @@ import jwt
 import pytest
 
 from server.auth.oidc.failures import SignInFailed
-from server.auth.oidc.provider import Provider, ProviderMetadata
-from server.auth.oidc.signed_tokens import LOGOUT_EVENT, SignedTokens
+from server.auth.oidc.provider import IdentityProvider, ProviderMetadata
+from server.auth.oidc.signed_tokens import LOGOUT_EVENT, ProviderTokenVerifier
 from server.auth.tokens import ProviderKeys, TokenInvalid
 from tests.server.auth.identity_provider import EC_KEY, RSA_KEY, provider_with, rsa_jwk
 
@@ -19,24 +19,24 @@ pytestmark = pytest.mark.anyio
 ISSUER, CLIENT = "https://id.example.org", "noroshi"
 
 
-class KnownProvider(Provider):
-    """A provider whose metadata are known, and whose keys are served."""
+class StaticProvider(IdentityProvider):
+    """A provider with fixed metadata. Its keys are fetched from `keys_url`."""
 
     def __init__(self, keys_url: str) -> None:
         super().__init__(ISSUER)
-        self._known = ProviderMetadata(ISSUER, ISSUER, ISSUER, None, None, False, True, ProviderKeys(keys_url))
+        self._fixed = ProviderMetadata(ISSUER, ISSUER, ISSUER, None, None, False, True, ProviderKeys(keys_url))
 
     async def metadata(self) -> ProviderMetadata:
-        return self._known
+        return self._fixed
 
 
 @asynccontextmanager
-async def signed_tokens() -> AsyncIterator[SignedTokens]:
+async def signed_tokens() -> AsyncIterator[ProviderTokenVerifier]:
     async with provider_with(rsa_jwk("k")) as provider:
-        yield SignedTokens(KnownProvider(provider.url), CLIENT)
+        yield ProviderTokenVerifier(StaticProvider(provider.url), CLIENT)
 
 
-def signed(claims: dict[str, Any], key: Any = RSA_KEY, algorithm: str = "RS256", typ: str = "JWT") -> str:
+def sign(claims: dict[str, Any], key: Any = RSA_KEY, algorithm: str = "RS256", typ: str = "JWT") -> str:
     present = {name: value for name, value in claims.items() if value is not ...}
     return jwt.encode(present, key, algorithm=algorithm, headers={"kid": "k", "typ": typ})
 
@@ -54,9 +54,9 @@ def logout_claims(**changes: Any) -> dict[str, Any]:
 
 async def test_valid_tokens_are_accepted() -> None:
     async with signed_tokens() as tokens:
-        assert (await tokens.id_claims(signed(id_claims()), "n"))["sub"] == "42"
+        assert (await tokens.id_claims(sign(id_claims()), "n"))["sub"] == "42"
         for typ in ("JWT", "logout+jwt"):
-            logout = await tokens.logout(signed(logout_claims(), typ=typ))
+            logout = await tokens.logout(sign(logout_claims(), typ=typ))
             assert (logout.sub, logout.sid, logout.id) == ("42", "s", "j")
 
 
@@ -72,8 +72,8 @@ async def test_wrong_id_tokens_are_refused() -> None:
         {"iat": int(time.time()) + 3600},
         {"sub": ...},
     ]
-    texts = [signed(id_claims(**change)) for change in wrong]
-    texts += [signed(id_claims(), EC_KEY, "ES256"), signed(id_claims(), typ="logout+jwt"), "", "a.b.c"]
+    texts = [sign(id_claims(**change)) for change in wrong]
+    texts += [sign(id_claims(), EC_KEY, "ES256"), sign(id_claims(), typ="logout+jwt"), "", "a.b.c"]
     texts.append(jwt.encode(id_claims(), "a secret of the tests, longer than 32 bytes", algorithm="HS256"))
     async with signed_tokens() as tokens:
         for text in [*texts, None]:
@@ -100,11 +100,11 @@ async def test_wrong_logout_tokens_are_refused() -> None:
         {"iat": "soon"},
         {"exp": int(time.time()) - 3600},
     ]
-    texts = [signed(logout_claims(**change)) for change in wrong]
+    texts = [sign(logout_claims(**change)) for change in wrong]
     texts += [
-        signed(id_claims(jti="j")),
-        signed(logout_claims(), EC_KEY, "ES256"),
-        signed(logout_claims(), typ="at+jwt"),
+        sign(id_claims(jti="j")),
+        sign(logout_claims(), EC_KEY, "ES256"),
+        sign(logout_claims(), typ="at+jwt"),
     ]
     async with signed_tokens() as tokens:
         for text in texts:

@@ -1,4 +1,4 @@
-"""Accounts over HTTP on a real web process: every way in, and everybody who may not come in."""
+"""Accounts over HTTP on a real web process: every way to get an account or a session, and the refusals."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -10,17 +10,19 @@ import pytest
 
 from storage.identity.accounts.registration import offer_first_admin
 from storage.identity.accounts.tokens import TokenPurpose, TokenSubject
-from storage.identity.audit import Actor
+from storage.identity.audit import Actor, AuditAction, AuditFilter
 from storage.identity.roles import Role
 from storage.ids import new_id
-from storage.stores import Stores, open_stores
-from tests.browser_sessions import CLIENT, SESSION_COOKIE, cookie
+from storage.stores import Stores
+from tests.browser_sessions import CLIENT, SESSION_COOKIE, session_headers
+from tests.databases import refusing_documents
+from tests.server.http.conftest import ORG
 from tests.serving import WebProcess, web_process
-from tests.storage.identity.accounts.conftest import PASSWORD, link
+from tests.storage.identity.accounts.conftest import PASSWORD, new_invitation
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
-ORG = "main"
 OTHER_PASSWORD = "another beacon on the hill"
 
 
@@ -36,22 +38,7 @@ async def http(web: WebProcess) -> AsyncIterator[httpx2.AsyncClient]:
         yield http
 
 
-@pytest.fixture(scope="module")
-async def product(web: WebProcess, mongodb_uri: str, redis_url: str) -> AsyncIterator[Stores]:
-    """The stores of the web process's database."""
-    async with open_stores(mongodb_uri, redis_url, web.database) as stores:
-        yield stores
-
-
-@pytest.fixture
-async def admin(product: Stores) -> Actor:
-    await product.users.sign_in(ORG, "boss", [Role.ADMIN], "Boss", None)
-    # The limits of the test's own client would add up over the tests.
-    await product.mongo["sign_in_limits"].delete_many({})
-    return Actor(ORG, "boss")
-
-
-class Browser:
+class SessionBrowser:
     """A browser that keeps the cookie of its session."""
 
     def __init__(self, http: httpx2.AsyncClient) -> None:
@@ -60,7 +47,7 @@ class Browser:
 
     async def post(self, path: str, **body: object) -> tuple[int, dict[str, Any]]:
         """Sends a request. Returns the status and the answer."""
-        headers = CLIENT if self.token is None else cookie(self.token)
+        headers = CLIENT if self.token is None else session_headers(self.token)
         response = await self._http.post(path, json=body, headers=headers)
         set_cookie = response.headers.get("set-cookie", "")
         if set_cookie.startswith(f"{SESSION_COOKIE}="):
@@ -71,26 +58,29 @@ class Browser:
 
     async def viewer(self) -> str | None:
         """Returns the name of the signed-in user, or None."""
-        headers = CLIENT if self.token is None else cookie(self.token)
+        headers = CLIENT if self.token is None else session_headers(self.token)
         response = await self._http.post("/graphql", json={"query": "{ viewer { name } }"}, headers=headers)
         viewer = (orjson.loads(response.content).get("data") or {}).get("viewer")
         return viewer and str(viewer["name"])
 
+    async def is_signed_out(self) -> bool:
+        return await self.viewer() is None
 
-async def registered(product: Stores, http: httpx2.AsyncClient, admin: Actor, name: str) -> tuple[Browser, str]:
+
+async def register(web_stores: Stores, http: httpx2.AsyncClient, admin: Actor, name: str) -> tuple[SessionBrowser, str]:
     """Registers a person by an invitation. Returns the person's browser and address."""
     address = f"{name.lower()}-{new_id()}@example.org"
-    created = await product.invitations.create(admin, link(address=address), None)
-    browser = Browser(http)
+    created = await web_stores.invitations.create(admin, new_invitation(address=address), None)
+    browser = SessionBrowser(http)
     status, answer = await browser.post("/accounts", invitation=created.token, name=name, password=PASSWORD)
     assert status == 201, answer
     return browser, address
 
 
-async def test_first_admin_link_makes_one_admin(product: Stores, http: httpx2.AsyncClient) -> None:
+async def test_first_admin_link_makes_one_admin(web_stores: Stores, http: httpx2.AsyncClient) -> None:
     """Runs first, since the organization must have no user."""
-    token = await offer_first_admin(product.mongo, ORG)
-    browsers = [Browser(http) for _ in range(4)]
+    token = await offer_first_admin(web_stores.mongo, ORG)
+    browsers = [SessionBrowser(http) for _ in range(4)]
     clicks = (
         each.post("/accounts", firstAdmin=token, address=f"a{n}@example.org", name=f"Ada {n}", password=PASSWORD)
         for n, each in enumerate(browsers)
@@ -100,23 +90,59 @@ async def test_first_admin_link_makes_one_admin(product: Stores, http: httpx2.As
     assert set(sorted(statuses)[1:]) <= {404, 409}
     signed_in = [name for name in [await each.viewer() for each in browsers] if name is not None]
     assert len(signed_in) == 1
-    assert await product.mongo["users"].count_documents({"_id.org": ORG, "roles": "ADMIN"}) == 1
+    assert await web_stores.mongo["users"].count_documents({"_id.org": ORG, "roles": "ADMIN"}) == 1
 
 
-async def test_invited_person_signs_in_again(product: Stores, http: httpx2.AsyncClient, admin: Actor) -> None:
-    browser, address = await registered(product, http, admin, "Bea")
+async def test_invited_person_signs_in_again(web_stores: Stores, http: httpx2.AsyncClient, admin: Actor) -> None:
+    browser, address = await register(web_stores, http, admin, "Bea")
     assert await browser.viewer() == "Bea"
-    other = Browser(http)
+    other = SessionBrowser(http)
     assert (await other.post("/sign-in/password", address=address.upper(), password=PASSWORD))[0] == 200
     assert await other.viewer() == "Bea"
 
 
-async def test_unknown_address_and_wrong_password_look_alike(
-    product: Stores, http: httpx2.AsyncClient, admin: Actor
+async def test_sign_in_and_new_account_end_the_replaced_session(
+    web_stores: Stores, http: httpx2.AsyncClient, admin: Actor
 ) -> None:
-    _, address = await registered(product, http, admin, "Bea")
+    """Somebody who copied the cookie before the sign-in has no access afterwards. Other browsers stay signed in."""
+    browser, address = await register(web_stores, http, admin, "Bea")
+    elsewhere, copy = SessionBrowser(http), SessionBrowser(http)
+    invitation = await web_stores.invitations.create(admin, new_invitation(address=f"{new_id()}@example.org"), None)
+    new_account = {"invitation": invitation.token, "name": "Cyd", "password": PASSWORD}
+    assert (await elsewhere.post("/sign-in/password", address=address, password=PASSWORD))[0] == 200
+    for path, body, name in (
+        ("/sign-in/password", {"address": address, "password": PASSWORD}, "Bea"),
+        ("/accounts", new_account, "Cyd"),
+    ):
+        copy.token = browser.token
+        assert await copy.viewer() == "Bea"
+        assert (await browser.post(path, **body))[0] in (200, 201)
+        assert await browser.viewer() == name
+        await until(copy.is_signed_out)
+    assert await elsewhere.viewer() == "Bea"
+
+
+async def test_refused_sign_in_ends_no_session(web_stores: Stores, http: httpx2.AsyncClient, admin: Actor) -> None:
+    browser, address = await register(web_stores, http, admin, "Bea")
+    assert (await browser.post("/sign-in/password", address=address, password=OTHER_PASSWORD))[0] == 401
+    assert await browser.viewer() == "Bea"
+
+
+async def test_malformed_cookie_does_not_hinder_a_sign_in(
+    web_stores: Stores, http: httpx2.AsyncClient, admin: Actor
+) -> None:
+    browser, address = await register(web_stores, http, admin, "Bea")
+    browser.token = "nonsense"
+    assert (await browser.post("/sign-in/password", address=address, password=PASSWORD))[0] == 200
+    assert await browser.viewer() == "Bea"
+
+
+async def test_unknown_address_and_wrong_password_look_alike(
+    web_stores: Stores, http: httpx2.AsyncClient, admin: Actor
+) -> None:
+    _, address = await register(web_stores, http, admin, "Bea")
     answers = [
-        await Browser(http).post("/sign-in/password", address=each, password=OTHER_PASSWORD)
+        await SessionBrowser(http).post("/sign-in/password", address=each, password=OTHER_PASSWORD)
         for each in (address, "nobody@example.org")
     ]
     assert answers[0] == answers[1]
@@ -125,15 +151,17 @@ async def test_unknown_address_and_wrong_password_look_alike(
 
 
 async def test_guesses_are_limited_for_known_and_unknown_accounts(
-    product: Stores, http: httpx2.AsyncClient, admin: Actor
+    web_stores: Stores, http: httpx2.AsyncClient, admin: Actor
 ) -> None:
-    _, known = await registered(product, http, admin, "Bea")
+    _, known = await register(web_stores, http, admin, "Bea")
     statuses = []
     for address in (known, f"{new_id()}@example.org"):
-        guesses = (Browser(http).post("/sign-in/password", address=address, password="wrong guess") for _ in range(14))
+        guesses = (
+            SessionBrowser(http).post("/sign-in/password", address=address, password="wrong guess") for _ in range(14)
+        )
         statuses.append(sorted(status for status, _ in await asyncio.gather(*guesses)))
     assert statuses[0] == statuses[1] == [401] * 10 + [429] * 4
-    status, answer = await Browser(http).post("/sign-in/password", address=known, password=PASSWORD)
+    status, answer = await SessionBrowser(http).post("/sign-in/password", address=known, password=PASSWORD)
     assert (status, answer["code"]) == (429, "RATE_LIMITED")
     assert answer["retryAfterMs"] > 0
 
@@ -142,115 +170,137 @@ async def test_request_without_browser_header_is_refused(http: httpx2.AsyncClien
     body = {"address": "a@example.org", "password": PASSWORD}
     for path in ("/sign-in/password", "/accounts", "/accounts/reset-request", "/accounts/reset"):
         assert (await http.post(path, json=body)).status_code == 403
-        evil = {**CLIENT, "origin": "https://evil.example.org"}
-        assert (await http.post(path, json=body, headers=evil)).status_code == 403
+        foreign_origin = {**CLIENT, "origin": "https://evil.example.org"}
+        assert (await http.post(path, json=body, headers=foreign_origin)).status_code == 403
 
 
 async def test_link_invitation_needs_a_mailed_proof_of_the_address(
-    product: Stores, http: httpx2.AsyncClient, admin: Actor
+    web_stores: Stores, http: httpx2.AsyncClient, admin: Actor
 ) -> None:
-    created = await product.invitations.create(admin, link(Role.OPERATOR), None)
-    address, browser = f"{new_id()}@example.org", Browser(http)
-    shown = (await browser.post("/accounts/invitation", invitation=created.token))[1]
-    assert (shown["state"], shown["role"], shown["address"]) == ("OPEN", "OPERATOR", None)
+    created = await web_stores.invitations.create(admin, new_invitation(Role.OPERATOR), None)
+    address, browser = f"{new_id()}@example.org", SessionBrowser(http)
+    invitation = (await browser.post("/accounts/invitation", invitation=created.token))[1]
+    assert (invitation["state"], invitation["role"], invitation["address"]) == ("OPEN", "OPERATOR", None)
     assert await browser.post("/accounts", invitation=created.token, address=address) == (202, {})
-    mail = await product.mongo["account_mails"].find_one({"address": address})
+    mail = await web_stores.mongo["account_mails"].find_one({"address": address})
     assert mail is not None
     assert mail["invitation"] == created.invitation.id
-    assert await product.local_accounts.find(ORG, address) is None
+    assert await web_stores.local_accounts.find(ORG, address) is None
     subject = TokenSubject(ORG, address=address, invitation_id=created.invitation.id)
-    token = await product.account_tokens.issue(TokenPurpose.REGISTRATION, subject)
+    token = await web_stores.account_tokens.issue(TokenPurpose.REGISTRATION, subject)
     status, answer = await browser.post("/accounts/verification", verification=token, name="Bea", password=PASSWORD)
     assert status == 201, answer
-    assert (await product.users.get(ORG, answer["userId"])).roles == (Role.OPERATOR,)
-    assert (await product.invitations.get(ORG, created.invitation.id)).uses == 1
+    assert (await web_stores.users.get(ORG, answer["userId"])).roles == (Role.OPERATOR,)
+    assert (await web_stores.invitations.get(ORG, created.invitation.id)).uses == 1
 
 
 async def test_registrations_by_one_link_never_exceed_its_uses(
-    product: Stores, http: httpx2.AsyncClient, admin: Actor
+    web_stores: Stores, http: httpx2.AsyncClient, admin: Actor
 ) -> None:
-    created = await product.invitations.create(admin, link(max_uses=2), None)
+    created = await web_stores.invitations.create(admin, new_invitation(max_uses=2), None)
     registering = []
     for n in range(6):
         subject = TokenSubject(ORG, address=f"{n}-{new_id()}@example.org", invitation_id=created.invitation.id)
-        token = await product.account_tokens.issue(TokenPurpose.REGISTRATION, subject)
+        token = await web_stores.account_tokens.issue(TokenPurpose.REGISTRATION, subject)
         registering.append(
-            Browser(http).post("/accounts/verification", verification=token, name=f"P{n}", password=PASSWORD)
+            SessionBrowser(http).post("/accounts/verification", verification=token, name=f"P{n}", password=PASSWORD)
         )
     statuses = sorted(status for status, _ in await asyncio.gather(*registering))
     assert statuses == [201, 201, 409, 409, 409, 409]
 
 
 async def test_registration_without_invitation_is_closed(http: httpx2.AsyncClient, admin: Actor) -> None:
-    status, answer = await Browser(http).post("/accounts", address="eve@example.org")
+    status, answer = await SessionBrowser(http).post("/accounts", address="eve@example.org")
     assert (status, answer["code"]) == (403, "FORBIDDEN")
 
 
 async def test_reset_ends_every_session_and_the_old_password(
-    product: Stores, http: httpx2.AsyncClient, admin: Actor
+    web_stores: Stores, http: httpx2.AsyncClient, admin: Actor
 ) -> None:
-    browser, address = await registered(product, http, admin, "Bea")
-    account = await product.local_accounts.find(ORG, address)
+    browser, address = await register(web_stores, http, admin, "Bea")
+    account = await web_stores.local_accounts.find(ORG, address)
     assert account is not None
     subject = TokenSubject(ORG, account.user_id, address)
-    tokens = [await product.account_tokens.issue(TokenPurpose.RESET, subject) for _ in range(2)]
+    tokens = [await web_stores.account_tokens.issue(TokenPurpose.RESET, subject) for _ in range(2)]
     assert await browser.viewer() == "Bea"
-    weak = await Browser(http).post("/accounts/reset", reset=tokens[0], password="password123")
+    weak = await SessionBrowser(http).post("/accounts/reset", reset=tokens[0], password="password123")
     assert (weak[0], weak[1]["field"]) == (400, "password")
-    assert await Browser(http).post("/accounts/reset", reset=tokens[0], password=OTHER_PASSWORD) == (200, {})
+    assert await SessionBrowser(http).post("/accounts/reset", reset=tokens[0], password=OTHER_PASSWORD) == (200, {})
     for used in tokens:
-        assert (await Browser(http).post("/accounts/reset", reset=used, password=PASSWORD))[0] == 404
-    assert await product.mongo["sessions"].count_documents({"user": account.user_id}) == 0
-    assert (await Browser(http).post("/sign-in/password", address=address, password=PASSWORD))[0] == 401
-    assert (await Browser(http).post("/sign-in/password", address=address, password=OTHER_PASSWORD))[0] == 200
+        assert (await SessionBrowser(http).post("/accounts/reset", reset=used, password=PASSWORD))[0] == 404
+    assert await web_stores.mongo["sessions"].count_documents({"user": account.user_id}) == 0
+    assert (await SessionBrowser(http).post("/sign-in/password", address=address, password=PASSWORD))[0] == 401
+    assert (await SessionBrowser(http).post("/sign-in/password", address=address, password=OTHER_PASSWORD))[0] == 200
 
 
 async def test_reset_request_answers_alike_and_is_limited(
-    product: Stores, http: httpx2.AsyncClient, admin: Actor
+    web_stores: Stores, http: httpx2.AsyncClient, admin: Actor
 ) -> None:
-    _, known = await registered(product, http, admin, "Bea")
+    _, known = await register(web_stores, http, admin, "Bea")
     for address in (known, f"{new_id()}@example.org"):
-        answers = [await Browser(http).post("/accounts/reset-request", address=address) for _ in range(4)]
+        answers = [await SessionBrowser(http).post("/accounts/reset-request", address=address) for _ in range(4)]
         assert [status for status, _ in answers] == [202, 202, 202, 429]
-        assert await product.mongo["account_mails"].count_documents({"address": address, "kind": "RESET"}) == 3
+        assert await web_stores.mongo["account_mails"].count_documents({"address": address, "kind": "RESET"}) == 3
 
 
 async def test_changed_password_ends_the_other_sessions(
-    product: Stores, http: httpx2.AsyncClient, admin: Actor
+    web_stores: Stores, http: httpx2.AsyncClient, admin: Actor
 ) -> None:
-    browser, address = await registered(product, http, admin, "Bea")
-    other = Browser(http)
+    browser, address = await register(web_stores, http, admin, "Bea")
+    other = SessionBrowser(http)
     await other.post("/sign-in/password", address=address, password=PASSWORD)
     passwords = {"currentPassword": PASSWORD, "password": OTHER_PASSWORD}
-    assert (await Browser(http).post("/accounts/password", **passwords))[0] == 401
-    assert (await browser.post("/accounts/password", currentPassword="wrong", password=OTHER_PASSWORD))[0] == 401
+    assert (await SessionBrowser(http).post("/accounts/password", **passwords))[0] == 401
+    wrong = await browser.post("/accounts/password", currentPassword="wrong", password=OTHER_PASSWORD)
+    assert (wrong[0], wrong[1]["code"], wrong[1]["field"]) == (400, "BAD_USER_INPUT", "currentPassword")
     assert await browser.post("/accounts/password", **passwords) == (200, {})
-    account = await product.local_accounts.find(ORG, address)
+    account = await web_stores.local_accounts.find(ORG, address)
     assert account is not None
-    assert await product.mongo["sessions"].count_documents({"user": account.user_id}) == 1
+    assert await web_stores.mongo["sessions"].count_documents({"user": account.user_id}) == 1
     assert await browser.viewer() == "Bea"
 
 
-async def test_sign_ins_during_a_reset_leave_no_old_session(
-    product: Stores, http: httpx2.AsyncClient, admin: Actor
+async def test_changed_and_reset_passwords_are_in_the_audit_log(
+    web_stores: Stores, http: httpx2.AsyncClient, admin: Actor
 ) -> None:
-    _, address = await registered(product, http, admin, "Bea")
-    account = await product.local_accounts.find(ORG, address)
+    browser, address = await register(web_stores, http, admin, "Bea")
+    account = await web_stores.local_accounts.find(ORG, address)
     assert account is not None
-    token = await product.account_tokens.issue(TokenPurpose.RESET, TokenSubject(ORG, account.user_id, address))
-    sign_ins = (Browser(http).post("/sign-in/password", address=address, password=PASSWORD) for _ in range(6))
-    reset = Browser(http).post("/accounts/reset", reset=token, password=OTHER_PASSWORD)
+    passwords = {"currentPassword": PASSWORD, "password": OTHER_PASSWORD}
+    async with refusing_documents(web_stores.mongo, "audit"):
+        assert (await browser.post("/accounts/password", **passwords))[0] == 500
+    assert await web_stores.local_accounts.find(ORG, address) == account, "The password was changed without an entry."
+    assert (await browser.post("/accounts/password", **passwords))[0] == 200
+    token = await web_stores.account_tokens.issue(TokenPurpose.RESET, TokenSubject(ORG, account.user_id, address))
+    assert (await SessionBrowser(http).post("/accounts/reset", reset=token, password=PASSWORD))[0] == 200
+    entry_filter = AuditFilter(action=AuditAction.PASSWORD_CHANGED, actor_id=account.user_id)
+    entries = await web_stores.audit.list_entries(ORG, entry_filter, None, 10)
+    assert [(each.target_id, each.details, each.address) for each in entries] == [
+        (account.user_id, [], "127.0.0.1"),
+        (account.user_id, [], "127.0.0.1"),
+    ]
+
+
+async def test_sign_ins_during_a_reset_leave_no_old_session(
+    web_stores: Stores, http: httpx2.AsyncClient, admin: Actor
+) -> None:
+    _, address = await register(web_stores, http, admin, "Bea")
+    account = await web_stores.local_accounts.find(ORG, address)
+    assert account is not None
+    token = await web_stores.account_tokens.issue(TokenPurpose.RESET, TokenSubject(ORG, account.user_id, address))
+    sign_ins = (SessionBrowser(http).post("/sign-in/password", address=address, password=PASSWORD) for _ in range(6))
+    reset = SessionBrowser(http).post("/accounts/reset", reset=token, password=OTHER_PASSWORD)
     statuses = [status for status, _ in await asyncio.gather(*sign_ins, reset)]
     assert statuses[-1] == 200
-    assert await product.mongo["sessions"].count_documents({"user": account.user_id}) == 0
+    assert await web_stores.mongo["sessions"].count_documents({"user": account.user_id}) == 0
 
 
-async def test_deactivated_person_does_not_sign_in(product: Stores, http: httpx2.AsyncClient, admin: Actor) -> None:
-    _, address = await registered(product, http, admin, "Bea")
-    account = await product.local_accounts.find(ORG, address)
+async def test_deactivated_person_does_not_sign_in(web_stores: Stores, http: httpx2.AsyncClient, admin: Actor) -> None:
+    _, address = await register(web_stores, http, admin, "Bea")
+    account = await web_stores.local_accounts.find(ORG, address)
     assert account is not None
-    await product.user_administration.deactivate(admin, account.user_id, "left")
-    status, answer = await Browser(http).post("/sign-in/password", address=address, password=PASSWORD)
+    await web_stores.user_administration.deactivate(admin, account.user_id, "left")
+    status, answer = await SessionBrowser(http).post("/sign-in/password", address=address, password=PASSWORD)
     assert status == 401
     assert "deactivated" in answer["message"]
 
@@ -269,7 +319,7 @@ async def test_deactivated_person_does_not_sign_in(product: Stores, http: httpx2
 async def test_invalid_body_names_the_field(
     http: httpx2.AsyncClient, admin: Actor, path: str, body: dict[str, object], field: str
 ) -> None:
-    status, answer = await Browser(http).post(path, **body)
+    status, answer = await SessionBrowser(http).post(path, **body)
     assert (status, answer["field"]) == (400, field)
 
 
@@ -283,9 +333,9 @@ async def test_invalid_body_names_the_field(
     ],
 )
 async def test_invalid_new_account_names_the_field(
-    product: Stores, http: httpx2.AsyncClient, admin: Actor, fields: dict[str, str], field: str
+    web_stores: Stores, http: httpx2.AsyncClient, admin: Actor, fields: dict[str, str], field: str
 ) -> None:
-    created = await product.invitations.create(admin, link(address=f"{new_id()}@example.org"), None)
+    created = await web_stores.invitations.create(admin, new_invitation(address=f"{new_id()}@example.org"), None)
     body = {"invitation": created.token, "name": "Bea", "password": PASSWORD, **fields}
-    status, answer = await Browser(http).post("/accounts", **body)
+    status, answer = await SessionBrowser(http).post("/accounts", **body)
     assert (status, answer["field"]) == (400, field)

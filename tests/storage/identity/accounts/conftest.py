@@ -1,4 +1,4 @@
-"""New accounts, whose passwords are hashed once for all tests."""
+"""New invitations and accounts. The password of the accounts is hashed once for all tests."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,19 +7,19 @@ from datetime import timedelta
 import pytest
 
 from storage.identity.accounts.invitations import NewInvitation
-from storage.identity.accounts.local_accounts import Language, NewAccount
+from storage.identity.accounts.local_accounts import MailLanguage, NewLocalAccount
 from storage.identity.accounts.passwords import PasswordHashes
 from storage.identity.audit import Actor
 from storage.identity.roles import Role
 from storage.ids import new_id
 
 PASSWORD = "beacon on the hill"
-LINK = NewInvitation(Role.MEMBER, None, None, 1, timedelta(days=1), Language.EN)
+INVITATION = NewInvitation(Role.MEMBER, None, None, 1, timedelta(days=1), MailLanguage.EN)
 
 
-def link(role: Role = Role.MEMBER, max_uses: int = 1, **fields: object) -> NewInvitation:
-    """Returns an invitation that anyone with its link may accept."""
-    return replace(LINK, role=role, max_uses=max_uses, **fields)  # type: ignore[arg-type]
+def new_invitation(role: Role = Role.MEMBER, max_uses: int = 1, **fields: object) -> NewInvitation:
+    """Returns a new invitation. Anyone with its link may accept it, unless `fields` has an address."""
+    return replace(INVITATION, role=role, max_uses=max_uses, **fields)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="session")
@@ -29,11 +29,13 @@ async def password_hash() -> str:
 
 
 @pytest.fixture
-def new_account(org: str, password_hash: str) -> Callable[..., NewAccount]:
+def new_account(org: str, password_hash: str) -> Callable[..., NewLocalAccount]:
     """A function that returns a new account of a name in the organization."""
 
-    def create(name: str, address: str | None = None) -> NewAccount:
+    def create(name: str, address: str | None = None) -> NewLocalAccount:
         actor = Actor(org, new_id(), "192.0.2.7", "Firefox")
-        return NewAccount(actor, address or f"{name.lower()}@example.org", name, None, password_hash, Language.EN)
+        return NewLocalAccount(
+            actor, address or f"{name.lower()}@example.org", name, None, password_hash, MailLanguage.EN
+        )
 
     return create

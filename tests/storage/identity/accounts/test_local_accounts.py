@@ -7,18 +7,20 @@ import pytest
 from argon2 import PasswordHasher
 
 from storage.errors import Conflict
-from storage.identity.accounts.local_accounts import LocalAccount, NewAccount, WrongPassword
+from storage.identity.accounts.local_accounts import LocalAccount, NewLocalAccount, WrongPassword
 from storage.identity.audit import Actor
 from storage.stores import Stores
-from tests.storage.identity.accounts.conftest import PASSWORD, link
+from tests.storage.identity.accounts.conftest import PASSWORD, new_invitation
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def bea(shared_stores: Stores, org: str, admin: Actor, new_account: Callable[..., NewAccount]) -> LocalAccount:
+async def bea(
+    shared_stores: Stores, org: str, admin: Actor, new_account: Callable[..., NewLocalAccount]
+) -> LocalAccount:
     """The account bea@example.org."""
-    created = await shared_stores.invitations.create(admin, link(address="bea@example.org"), None)
+    created = await shared_stores.invitations.create(admin, new_invitation(address="bea@example.org"), None)
     await shared_stores.registrations.create_invited(created.token or "", new_account("Bea"))
     account = await shared_stores.local_accounts.find(org, "bea@example.org")
     assert account is not None
@@ -53,7 +55,7 @@ async def test_right_password_renews_an_outdated_hash(shared_stores: Stores, org
     await shared_stores.local_accounts.verify(org, "bea@example.org", PASSWORD)
 
 
-async def test_password_replaced_at_once_is_replaced_once(shared_stores: Stores, bea: LocalAccount) -> None:
+async def test_password_replaced_concurrently_is_replaced_once(shared_stores: Stores, bea: LocalAccount) -> None:
     accounts = shared_stores.local_accounts
     replacing = (
         shared_stores.mongo.transact(lambda session, n=n: accounts.set_password(bea, f"hash {n}", session))

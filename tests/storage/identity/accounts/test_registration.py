@@ -1,4 +1,4 @@
-"""Accounts: the first ADMIN, invited people and registered addresses, each exactly once however many ask at once."""
+"""Registration of the first ADMIN, invited people and mail addresses: concurrent requests create one account."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,21 +6,22 @@ from collections.abc import Callable
 import pytest
 
 from storage.errors import Conflict, DomainError
-from storage.identity.accounts.local_accounts import NewAccount
+from storage.identity.accounts.local_accounts import NewLocalAccount
 from storage.identity.accounts.registration import offer_first_admin
-from storage.identity.accounts.tokens import LinkInvalid, TokenPurpose, TokenSubject, token_digest
+from storage.identity.accounts.tokens import LinkInvalid, TokenPurpose, TokenSubject
 from storage.identity.audit import Actor, AuditAction, AuditFilter
 from storage.identity.records import User
 from storage.identity.roles import Role
+from storage.secrets.random_tokens import token_digest
 from storage.stores import Stores
-from tests.storage.identity.accounts.conftest import link
+from tests.storage.identity.accounts.conftest import new_invitation
 
 pytestmark = pytest.mark.anyio
 
-MakeAccount = Callable[..., NewAccount]
+MakeAccount = Callable[..., NewLocalAccount]
 
 
-async def test_first_admin_link_clicked_at_once_makes_one_admin(
+async def test_first_admin_link_clicked_concurrently_makes_one_admin(
     shared_stores: Stores, org: str, new_account: MakeAccount
 ) -> None:
     registrations = shared_stores.registrations
@@ -88,10 +89,24 @@ async def test_expired_link_is_invalid_and_tokens_are_stored_hashed(
         await shared_stores.registrations.create_first_admin(token, new_account("Ada"))
 
 
-async def test_same_address_at_once_gets_one_account(
+async def test_existing_address_is_told_to_sign_in(
     shared_stores: Stores, org: str, admin: Actor, new_account: MakeAccount
 ) -> None:
-    created = await shared_stores.invitations.create(admin, link(address="cy@example.org", max_uses=9), None)
+    registrations, address = shared_stores.registrations, "cy@example.org"
+    created = await shared_stores.invitations.create(admin, new_invitation(address=address, max_uses=9), None)
+    assert created.token is not None
+    await registrations.create_invited(created.token, new_account("Cy", address))
+    token = await shared_stores.account_tokens.issue(TokenPurpose.REGISTRATION, TokenSubject(org, address=address))
+    with pytest.raises(Conflict, match=r"already\. Sign in\.$"):
+        await registrations.create_registered(token, new_account("Cy", address))
+    with pytest.raises(Conflict, match=r"already\. Sign in to accept the invitation\.$"):
+        await registrations.create_invited(created.token, new_account("Cy", address))
+
+
+async def test_address_registered_concurrently_gets_one_account(
+    shared_stores: Stores, org: str, admin: Actor, new_account: MakeAccount
+) -> None:
+    created = await shared_stores.invitations.create(admin, new_invitation(address="cy@example.org", max_uses=9), None)
     assert created.token is not None
     news = [new_account("Cy", "cy@example.org") for _ in range(6)]
     registering = [shared_stores.registrations.create_invited(created.token, new) for new in news]
@@ -106,7 +121,8 @@ async def test_people_of_one_name_get_different_handles(
     shared_stores: Stores, org: str, admin: Actor, new_account: MakeAccount
 ) -> None:
     invitations = [
-        await shared_stores.invitations.create(admin, link(address=f"kim{n}@example.org"), None) for n in range(5)
+        await shared_stores.invitations.create(admin, new_invitation(address=f"kim{n}@example.org"), None)
+        for n in range(5)
     ]
     users = await asyncio.gather(
         *(
@@ -136,12 +152,12 @@ async def test_mailed_registration_is_used_once_and_for_its_address(
 async def test_refused_invitation_leaves_no_account(
     shared_stores: Stores, org: str, admin: Actor, new_account: MakeAccount
 ) -> None:
-    created = await shared_stores.invitations.create(admin, link(Role.OPERATOR), None)
+    created = await shared_stores.invitations.create(admin, new_invitation(Role.OPERATOR), None)
     subject = TokenSubject(org, address="dee@example.org", invitation_id=created.invitation.id)
     token = await shared_stores.account_tokens.issue(TokenPurpose.REGISTRATION, subject)
     await shared_stores.invitations.revoke(admin, created.invitation.id)
     with pytest.raises(DomainError, match="revoked"):
         await shared_stores.registrations.create_registered(token, new_account("Dee"))
     assert await shared_stores.local_accounts.find(org, "dee@example.org") is None
-    # The token is still valid: the refusal used nothing.
+    # The token is still valid, because the refused registration did not use it up.
     assert await shared_stores.account_tokens.find(TokenPurpose.REGISTRATION, token) == subject

@@ -1,7 +1,8 @@
 """Limits of attempts: exact under concurrency, and shared by processes."""
 
 import asyncio
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.anyio
 LIMIT = AttemptLimit("test", 5, 100)
 
 
-async def test_attempts_of_two_processes_at_once_admit_the_burst(
+async def test_concurrent_attempts_of_two_processes_admit_the_burst(
     shared_stores: Stores, open_process: OpenStores
 ) -> None:
     subject = new_id()
@@ -27,10 +28,11 @@ async def test_attempts_of_two_processes_at_once_admit_the_burst(
     assert sum(each is None for each in results) == LIMIT.burst
     refusals = [each for each in results if isinstance(each, RateLimited)]
     assert len(refusals) == len(limits) - LIMIT.burst
-    assert all(0 < int(str(each.details["retryAfterMs"])) <= 100_000 for each in refusals)
+    # The database may apply an update after one that began later. Its wait is then some milliseconds longer.
+    assert all(0 < int(str(each.details["retryAfterMs"])) <= 101_000 for each in refusals)
 
 
-async def test_attempts_come_back_one_by_one(shared_stores: Stores) -> None:
+async def test_attempts_become_free_one_by_one(shared_stores: Stores) -> None:
     subject, limits = new_id(), shared_stores.sign_in_limits
     for _ in range(LIMIT.burst):
         await limits.count([(LIMIT, subject)])
@@ -42,15 +44,23 @@ async def test_attempts_come_back_one_by_one(shared_stores: Stores) -> None:
         await limits.count([(LIMIT, subject)])
 
 
-async def test_refused_attempts_lengthen_nothing(shared_stores: Stores) -> None:
-    subject, limits = new_id(), shared_stores.sign_in_limits
-    for _ in range(LIMIT.burst + 20):
-        try:
-            await limits.count([(LIMIT, subject)])
-        except RateLimited:
-            continue
-    (stored,) = await shared_stores.mongo["sign_in_limits"].find({}).sort("free_at", -1).limit(1).to_list(None)
-    assert stored["free_at"] - await shared_stores.mongo.now() <= timedelta(seconds=500)
+async def test_refused_attempts_do_not_prolong_the_wait(shared_stores: Stores) -> None:
+    limit, limits = replace(LIMIT, name=new_id()), shared_stores.sign_in_limits
+    for _ in range(limit.burst):
+        await limits.count([(limit, "subject")])
+    free_at = await stored_free_at(shared_stores, limit)
+    for _ in range(20):
+        with pytest.raises(RateLimited):
+            await limits.count([(limit, "subject")])
+    assert await stored_free_at(shared_stores, limit) == free_at
+    assert free_at - await shared_stores.mongo.now() <= timedelta(seconds=500)
+
+
+async def stored_free_at(stores: Stores, limit: AttemptLimit) -> datetime:
+    """Returns the time at which all attempts of the limit's only subject are free again."""
+    (stored,) = await stores.mongo["sign_in_limits"].find({"_id": {"$regex": f"^{limit.name}:"}}).to_list(None)
+    free_at: datetime = stored["free_at"]
+    return free_at
 
 
 async def test_forgotten_attempts_count_no_more(shared_stores: Stores) -> None:
@@ -61,7 +71,7 @@ async def test_forgotten_attempts_count_no_more(shared_stores: Stores) -> None:
     await limits.count([(LIMIT, subject)])
 
 
-def test_clients_of_one_ipv6_network_are_one() -> None:
+def test_clients_of_one_ipv6_network_share_a_key() -> None:
     assert client_key("2001:db8::1") == client_key("2001:db8::ffff:1")
     assert client_key("2001:db8::1") != client_key("2001:db8:0:1::1")
     assert client_key("::ffff:192.0.2.1") == client_key("192.0.2.1") != client_key("192.0.2.2")

@@ -4,13 +4,14 @@ import asyncio
 
 import pytest
 
-from storage.identity.accounts.tokens import LinkInvalid, TokenPurpose, TokenSubject, new_token
+from storage.identity.accounts.tokens import LinkInvalid, TokenPurpose, TokenSubject
+from storage.secrets.random_tokens import new_token
 from storage.stores import Stores
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_token_used_at_once_is_used_once(shared_stores: Stores, org: str) -> None:
+async def test_token_used_concurrently_is_used_once(shared_stores: Stores, org: str) -> None:
     tokens, subject = shared_stores.account_tokens, TokenSubject(org, "ann", "ann@example.org")
     token = await tokens.issue(TokenPurpose.RESET, subject)
     using = (

@@ -1,0 +1,62 @@
+"""Following of threads: the threads that the viewer follows, and the two mutations."""
+
+from collections.abc import Sequence
+
+from strawberry import UNSET
+
+from resolvers.access import require_member
+from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, page_range
+from resolvers.chat.messages import MessageId, require_readable
+from resolvers.chat.threads import open_thread
+from resolvers.context import Info
+from storage.chat.records import FollowedThread, Message, Topic
+from storage.chat.threads.rules import thread_id
+from storage.timeline import TimelinePage
+
+
+async def followed_threads(
+    info: Info, oldest: Oldest = UNSET, latest: Latest = UNSET, limit: PageLimit = 50, inclusive: Inclusive = True
+) -> TimelinePage[FollowedThread]:
+    """Returns a page of the threads that the viewer follows and may read, ordered by last activity."""
+    viewer, stores = require_member(info), info.context.stores
+    range_ = page_range(oldest, latest, limit, inclusive)
+    places = await stores.communities.joined_by(viewer.organization_id, viewer.id)
+    page = await stores.threads.followed(viewer.organization_id, viewer.id, places, range_)
+    threads = await _with_parents(info, page.items)
+    return page.map(lambda topic: threads[topic.id])
+
+
+async def _with_parents(info: Info, topics: Sequence[Topic]) -> dict[str, FollowedThread]:
+    """Returns followed threads by id, each with its parent message and the topic of that message.
+
+    The parent message is None if the viewer has blocked its author.
+    """
+    stores, blocked = info.context.stores, (await info.context.viewer_blocks()).blocked
+    parents = {topic.id: topic.thread_parent for topic in topics if topic.thread_parent is not None}
+    parent_topics = await stores.topics.find_many({key.topic_id for key in parents.values()})
+    messages = await stores.messages.find_many(list(parents.values()))
+    visible = {key: message for key, message in messages.items() if message.author_id not in blocked}
+    threads = [(topic, parents[topic.id]) for topic in topics]
+    return {topic.id: FollowedThread(topic, parent_topics[key.topic_id], visible.get(key)) for topic, key in threads}
+
+
+async def follow_thread(info: Info, message_id: MessageId) -> Message:
+    """Makes the viewer follow the thread of a message, which is started if there is none."""
+    viewer, stores = require_member(info), info.context.stores
+    key = await require_readable(info, viewer, message_id)
+    topic = await stores.topics.get(viewer.organization_id, key.topic_id)
+    thread = await open_thread(info, topic, message_id, "messageId")
+    await stores.threads.follow(thread.id, viewer.id)
+    return await stores.messages.get(key)
+
+
+async def unfollow_thread(info: Info, message_id: MessageId) -> Message:
+    """Makes the viewer no longer follow the thread of a message, even if the viewer has blocked its author."""
+    viewer, stores = require_member(info), info.context.stores
+    key = await require_readable(info, viewer, message_id)
+    thread = await stores.topics.find(viewer.organization_id, thread_id(key))
+    if thread is not None:
+        await stores.threads.unfollow(thread.id, viewer.id)
+    message = await stores.messages.get(key)
+    is_hidden = message.author_id in (await info.context.viewer_blocks()).blocked
+    return message.without_content() if is_hidden else message

@@ -1,0 +1,1 @@
+"""Search of messages, posts, topics and people (docs/search.md)."""

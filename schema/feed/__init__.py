@@ -1,0 +1,1 @@
+"""Types and root fields of posts, home feeds, notifications and mutes."""

@@ -1,0 +1,101 @@
+"""GraphQL types and root fields of files."""
+
+from datetime import datetime
+
+import strawberry
+from strawberry import ID
+
+import resolvers.files.avatars
+import resolvers.files.uploads
+from resolvers.write_limits import WriteLimit
+from schema.binding import field, mutation
+from schema.identity import User
+from storage.files.pictures import FileRefusal
+from storage.files.records import FileState
+
+strawberry.enum(
+    FileState,
+    name="UploadState",
+    description="State of an upload. RECEIVING: bytes are missing. CHECKING: all bytes are stored, and a worker "
+    "determines the type and decodes pictures. READY: the file can be attached. REFUSED: the bytes were deleted; "
+    "`refusal` says why.",
+)
+strawberry.enum(
+    FileRefusal,
+    description="Why a file was refused. UNREADABLE: it begins like a picture, and cannot be decoded. TOO_MANY_PIXELS: "
+    "the picture is too large. TOO_SLOW: decoding the picture took too long.",
+)
+
+
+@strawberry.type(description="A file that the viewer uploads. It is deleted a day after its creation if not attached.")
+class Upload:
+    id: ID = strawberry.field(description="Unique identifier, also of the file. Treat as an opaque string.")
+    name: str = strawberry.field(description="Name of the file as given.")
+    size: int = strawberry.field(description="Size of the complete file in bytes.")
+    offset: int = strawberry.field(
+        description="Number of bytes that the server has stored; the upload continues there."
+    )
+    state: FileState = strawberry.field(description="State of the upload.")
+    url: str = strawberry.field(
+        description="Path that takes the bytes by PUT or tus 1.0, relative to the server's origin. Each request needs "
+        "the viewer's credentials. docs/files.md has examples."
+    )
+    content_type: str | None = strawberry.field(
+        description="Content type by the bytes of the file; null until the state is READY."
+    )
+    is_picture: bool = strawberry.field(
+        description="Whether the file is a decoded picture. Pictures need an alternative text to be attached."
+    )
+    refusal: FileRefusal | None = strawberry.field(
+        description="Why the file was refused; null unless the state is REFUSED."
+    )
+    expires_at: datetime | None = strawberry.field(description="When the file is deleted; null if it is attached.")
+
+
+@strawberry.type(description="A file of a message or a post.")
+class Attachment:
+    id: ID = strawberry.field(description="Id of the file. Treat as an opaque string.")
+    name: str = strawberry.field(description="Name of the file.")
+    url: str = strawberry.field(
+        description="Path of the file, relative to the server's origin. Each request needs the viewer's credentials: "
+        "the cookie of a session, or the header Authorization. Only pictures are sent inline."
+    )
+    thumbnail_url: str | None = strawberry.field(
+        description="Path of a version of a picture for lists, with the same proportions. Null for other files."
+    )
+    content_type: str = strawberry.field(description="Content type by the bytes of the file.")
+    size: int = strawberry.field(description="Size of a download in bytes.")
+    width: int | None = strawberry.field(description="Width of a picture in pixels; null for other files.")
+    height: int | None = strawberry.field(description="Height of a picture in pixels; null for other files.")
+    blurhash: str | None = strawberry.field(
+        description="BlurHash of a picture, to show while it loads; null for other files."
+    )
+    alt_text: str = strawberry.field(
+        description="Text that describes the file; never empty for pictures, may be empty for other files."
+    )
+
+
+@strawberry.type
+class FileQuery:
+    upload: Upload | None = field(
+        resolvers.files.uploads.upload, "Upload of the viewer with this id. NOT_FOUND if the viewer has none."
+    )
+
+
+@strawberry.type
+class FileMutation:
+    create_upload: Upload = mutation(
+        resolvers.files.uploads.create_upload,
+        "Creates an upload. Its bytes go to `url`. QUOTA_EXCEEDED if the viewer or the organization has too many bytes "
+        "of files, or the viewer too many files that are not attached.",
+        limit=WriteLimit.UPLOADS,
+    )
+    set_avatar: User = mutation(
+        resolvers.files.avatars.set_avatar,
+        "Makes a picture that the viewer has uploaded the viewer's avatar, and deletes the earlier one. Members of the "
+        "organization see it. BAD_USER_INPUT for an upload that is not READY or has another purpose.",
+        limit=WriteLimit.UPLOADS,
+    )
+    remove_avatar: User = mutation(
+        resolvers.files.avatars.remove_avatar, "Removes and deletes the viewer's avatar.", limit=WriteLimit.UPLOADS
+    )

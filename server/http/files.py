@@ -1,0 +1,149 @@
+"""GET /files/{id}/…: the bytes of a file, for viewers who may see a message or post that the file is attached to.
+
+A browser never shows bytes as they were uploaded: everything but a decoded picture is an attachment, in a sandbox.
+"""
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from resolvers.files.downloads import visible_file
+from server.auth.credentials import RequestCredentials
+from server.auth.viewers import ViewerSessions
+from server.http.browser_routes import refusal
+from storage.errors import Forbidden, NotFound, Unauthenticated
+from storage.files.records import StoredFile, StoredObject
+from storage.identity.roles import Role, with_included
+from storage.stores import Stores
+
+READ_SCOPE = "files:read"
+PLAIN_TYPE = "application/octet-stream"
+PLAYED_TYPES = ("audio/", "video/", "application/pdf", "application/zip")
+"""Beginnings of the types that a file other than a picture may have in a response."""
+
+_SECURITY_HEADERS = {
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Vary": "Authorization, Cookie",
+}
+_RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})")
+
+
+@dataclass(frozen=True, slots=True)
+class _FileContent:
+    """The content of a path: the file itself, or its thumbnail."""
+
+    objects: Sequence[StoredObject]
+    media_type: str
+    disposition: str
+    etag: str
+
+    @property
+    def size(self) -> int:
+        return sum(each.size for each in self.objects)
+
+
+def files_routes(stores: Stores, viewers: ViewerSessions, credentials: RequestCredentials) -> list[Route]:
+    """Returns the routes of files and of their thumbnails."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            session = await viewers.session(credentials.of_download(request.headers))
+            if session is None:
+                raise Unauthenticated
+            if Role.MEMBER not in with_included(session.roles):
+                raise Forbidden("This needs the role MEMBER.")
+            session.require_scope(READ_SCOPE)
+            file = await visible_file(stores, session.user, request.path_params["id"])
+            is_thumbnail = "name" not in request.path_params
+            return await _answer(stores, request, _thumbnail(file) if is_thumbnail else _content(file))
+        except Exception as error:
+            response = refusal(error)
+            response.headers.update(_SECURITY_HEADERS)
+            return response
+
+    return [Route("/files/{id}/thumbnail", endpoint), Route("/files/{id}/{name}", endpoint)]
+
+
+def _content(file: StoredFile) -> _FileContent:
+    if file.is_picture and file.content_type is not None:
+        return _FileContent(file.parts, file.content_type, _disposition("inline", file.name), f'"{file.id}"')
+    media_type = file.content_type or PLAIN_TYPE
+    shown = media_type if media_type.startswith(PLAYED_TYPES) else PLAIN_TYPE
+    return _FileContent(file.parts, shown, _disposition("attachment", file.name), f'"{file.id}"')
+
+
+def _thumbnail(file: StoredFile) -> _FileContent:
+    """Returns the largest smaller version of a picture, or a small picture itself. Raises: NotFound."""
+    if file.picture is None:
+        raise NotFound("thumbnail of a file", file.id)
+    if not file.picture.thumbnails:
+        return _content(file)
+    largest = max(file.picture.thumbnails, key=lambda each: each.width)
+    return _FileContent([largest], largest.content_type, "inline", f'"{file.id}-thumbnail"')
+
+
+def _disposition(kind: str, name: str) -> str:
+    return f"{kind}; filename*=UTF-8''{quote(name, safe='')}"
+
+
+async def _answer(stores: Stores, request: Request, content: _FileContent) -> Response:
+    headers = {
+        **_SECURITY_HEADERS,
+        # A browser asks again before each use, so that nobody sees a file who may not see it any more.
+        "Cache-Control": "private, no-cache",
+        "ETag": content.etag,
+        "Accept-Ranges": "bytes",
+        "Content-Disposition": content.disposition,
+    }
+    etags = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
+    if content.etag in etags:
+        return Response(status_code=304, headers=headers)
+    requested = _requested_range(request, content)
+    if requested is None:
+        return await _stream(
+            stores, request, content, headers | {"Content-Length": str(content.size)}, 0, content.size, 200
+        )
+    start, end = requested
+    if start >= end:
+        return Response(status_code=416, headers=headers | {"Content-Range": f"bytes */{content.size}"})
+    ranged = {"Content-Range": f"bytes {start}-{end - 1}/{content.size}", "Content-Length": str(end - start)}
+    return await _stream(stores, request, content, headers | ranged, start, end, 206)
+
+
+async def _stream(
+    stores: Stores, request: Request, content: _FileContent, headers: dict[str, str], start: int, end: int, status: int
+) -> Response:
+    if request.method == "HEAD":
+        return Response(status_code=status, headers=headers, media_type=content.media_type)
+    chunks = stores.file_objects.read(content.objects, start, end)
+    # Reads the first chunk before the status is sent, so that a failure of the storage is answered with 503.
+    first = await anext(chunks, b"")
+    return StreamingResponse(_joined(first, chunks), status, headers, content.media_type)
+
+
+async def _joined(first: bytes, others: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for chunk in others:
+        yield chunk
+
+
+def _requested_range(request: Request, content: _FileContent) -> tuple[int, int] | None:
+    """Returns the first byte and the end of the requested range; None to answer with everything.
+
+    The range is empty if no byte of the content is in it.
+    """
+    match = _RANGE.fullmatch(request.headers.get("range", ""))
+    if match is None or match.groups() == ("", "") or request.headers.get("if-range", content.etag) != content.etag:
+        return None
+    first, last = match.groups()
+    if not first:
+        return max(content.size - int(last), 0), content.size
+    end = min(int(last) + 1, content.size) if last else content.size
+    return int(first), end

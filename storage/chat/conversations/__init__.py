@@ -1,0 +1,1 @@
+"""Conversations: direct messages between two people or in a group, as topics without a community."""

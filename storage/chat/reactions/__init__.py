@@ -1,0 +1,1 @@
+"""Reactions to messages: documents, changes, and reads as a viewer sees them."""

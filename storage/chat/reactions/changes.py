@@ -1,0 +1,95 @@
+"""Changes of the reactions to a message, committed by the sequencer to the topic's stream."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from storage.chat.changes import MESSAGES, MessageChange
+from storage.chat.documents import MessageDocument, ReactionCountDocument
+from storage.chat.reactions.documents import ReactionDocument, ReactionDocumentId
+from storage.chat.records import Message, message_record
+from storage.chat.restrictions import WriterChange, require_may_write, require_not_archived, require_not_removed
+from storage.errors import Conflict
+from storage.identity.records import user_stream
+from storage.streams.changes import Batch, DocumentKey
+
+MAX_EMOJIS = 30
+REACTIONS = "reactions"
+
+
+@dataclass(slots=True)
+class _ReactionChange(MessageChange, WriterChange[Message]):
+    """A change of one user's reaction to a message with one emoji."""
+
+    organization_id: str
+    user_id: str
+    emoji: str
+
+    @property
+    def writer_id(self) -> str:
+        """The user."""
+        return self.user_id
+
+    @property
+    def reaction_id(self) -> ReactionDocumentId:
+        """The reaction's `_id`."""
+        return {"t": self.key.topic_id, "ts": self.key.timestamp, "e": self.emoji, "u": self.user_id}
+
+    def needs(self) -> Sequence[DocumentKey]:
+        """Returns the message and the reaction."""
+        return [(MESSAGES, self.key.document_id), (REACTIONS, self.reaction_id)]
+
+    def change_count(self, batch: Batch, document: MessageDocument, step: int) -> Message:
+        """Changes the emoji's count by `step`, and adds an outbox row for the stream of the message's author.
+
+        The row only identifies the reaction, since additions and removals may be relayed in any order. Reactions to the
+        user's own messages have no row.
+        """
+        counts = {each["emoji"]: each["count"] for each in document.get("reactions", ())}
+        counts[self.emoji] = counts.get(self.emoji, 0) + step
+        reactions: list[ReactionCountDocument] = [{"emoji": e, "count": c} for e, c in counts.items() if c > 0]
+        document.pop("reactions", None)
+        if reactions:
+            document["reactions"] = reactions
+        if document["author"] != self.user_id:
+            batch.add_outbox_row(user_stream(self.organization_id, document["author"]), "Reaction", self.reaction_id)
+        batch.put(MESSAGES, document)
+        batch.emit("ReactionsChanged", self.key.timestamp)
+        return message_record(document)
+
+
+@dataclass(slots=True)
+class AddReaction(_ReactionChange):
+    """Adds a reaction. Idempotent."""
+
+    def plan(self, batch: Batch) -> Message:
+        """Puts the reaction, unless it exists. Raises: NotFound, Forbidden, Conflict (deleted, 31st emoji)."""
+        document = self.copy_undeleted_message(batch)
+        require_may_write(batch, self.user_id)
+        if batch.get(REACTIONS, self.reaction_id) is not None:
+            return message_record(document)
+        emojis = {each["emoji"] for each in document.get("reactions", ())}
+        if self.emoji not in emojis and len(emojis) >= MAX_EMOJIS:
+            raise Conflict(f"The message already has {MAX_EMOJIS} different reactions. Use one of them.")
+        reaction: ReactionDocument = {"_id": self.reaction_id, "at": batch.at}
+        batch.put(REACTIONS, reaction)
+        return self.change_count(batch, document, +1)
+
+
+@dataclass(slots=True)
+class RemoveReaction(_ReactionChange):
+    """Removes a reaction. Idempotent."""
+
+    def plan(self, batch: Batch) -> Message:
+        """Removes the reaction if it exists.
+
+        Raises: NotFound; Forbidden for a banned or removed user, and in an archived topic or community.
+        """
+        document = self.copy_message(batch)
+        require_not_removed(batch, self.user_id)
+        require_not_archived(batch)
+        if batch.get(REACTIONS, self.reaction_id) is None:
+            return message_record(document)
+        batch.remove(REACTIONS, self.reaction_id)
+        if document.get("deleted_at") is not None:
+            return message_record(document)
+        return self.change_count(batch, document, -1)

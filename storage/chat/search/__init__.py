@@ -1,0 +1,1 @@
+"""Search of messages (docs/search.md)."""

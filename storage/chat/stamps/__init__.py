@@ -1,0 +1,1 @@
+"""Stamps: the catalogue of the program, and the packs of organizations."""

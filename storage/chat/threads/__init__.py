@@ -1,0 +1,1 @@
+"""Threads: the replies to a message, on a timeline of their own."""

@@ -1,0 +1,164 @@
+"""Stored documents of files. Instants are aware UTC datetimes, by the database's clock."""
+
+from datetime import datetime
+from typing import NotRequired, TypedDict
+
+
+class ObjectDocument(TypedDict):
+    """An object in the object store."""
+
+    key: str
+    size: int
+    """Number of bytes."""
+
+
+class ThumbnailDocument(ObjectDocument):
+    """An object with a smaller version of a picture."""
+
+    type: str
+    """Content type."""
+
+    width: int
+    """Width in pixels."""
+
+    height: int
+    """Height in pixels."""
+
+
+class PictureDocument(TypedDict):
+    """Size and smaller versions of a decoded picture."""
+
+    width: int
+    """Width in pixels."""
+
+    height: int
+    """Height in pixels."""
+
+    blurhash: str
+    thumbnails: list[ThumbnailDocument]
+    """Smaller versions, the smallest first."""
+
+
+class FileDocument(TypedDict):
+    """An uploaded file, an upload that is not complete, or a copy of a link preview's image, in `files`.
+
+    An upload is deleted a day after its creation, unless it is attached; a copy 30 days after it was fetched.
+    """
+
+    _id: str
+    """File id, which is also the id of the upload. For a copy, a digest of its organization and remote address."""
+
+    org: str
+    """Organization id."""
+
+    user: str
+    """Id of the user who uploads the file; empty for a file of the organization: a stamp, or a copy."""
+
+    name: str
+    """Name of the file as the user gave it; empty for a copy."""
+
+    size: int
+    """Size in bytes that the upload will have, and that counts for the quotas."""
+
+    at: datetime
+    """When the upload was created, or the copy fetched."""
+
+    state: str
+    """A `FileState`."""
+
+    offset: int
+    """Number of bytes that are stored."""
+
+    parts: list[ObjectDocument]
+    """The objects that hold the bytes, in order."""
+
+    due: NotRequired[datetime]
+    """When a worker has to check the content; absent unless the state is CHECKING."""
+
+    type: NotRequired[str]
+    """Content type by the bytes of the file; absent before the check."""
+
+    refusal: NotRequired[str]
+    """A `FileRefusal`; absent unless the state is REFUSED."""
+
+    picture: NotRequired[PictureDocument]
+    """Absent for a file that is not a decoded picture."""
+
+    purpose: NotRequired[str]
+    """An `UploadPurpose`; absent for an attachment and for a copy."""
+
+    places: NotRequired[list[str]]
+    """Where the file is attached; absent if nowhere."""
+
+    expires_at: NotRequired[datetime]
+    """When the file is deleted; absent while it is attached."""
+
+    deleting: NotRequired[bool]
+    """True while the objects are being deleted; absent before. Clients no longer see the file."""
+
+
+class AttachmentDocument(TypedDict):
+    """A file inside of the message or the post that it is attached to."""
+
+    id: str
+    """File id."""
+
+    name: str
+    """Name of the file."""
+
+    type: str
+    """Content type by the bytes of the file."""
+
+    size: int
+    """Number of bytes of a download."""
+
+    alt: NotRequired[str]
+    """Alternative text; absent without one."""
+
+    width: NotRequired[int]
+    """Width of a picture in pixels; absent for other files."""
+
+    height: NotRequired[int]
+    """Height of a picture in pixels; absent for other files."""
+
+    blurhash: NotRequired[str]
+    """Absent for files that are no pictures."""
+
+    thumbnail: NotRequired[bool]
+    """True for a picture with a smaller version; absent without one."""
+
+
+class FileRemovalId(TypedDict):
+    """The `_id` of a removal: a file, and a place where it was attached."""
+
+    f: str
+    """File id."""
+
+    p: str
+    """Place, as in `FileDocument.places`."""
+
+
+class FileRemovalDocument(TypedDict):
+    """A file whose subject was deleted, in `file_removals`, until a sweeper has removed the place from the file."""
+
+    _id: FileRemovalId
+    at: datetime
+    """When the subject was deleted."""
+
+
+class FileUsageId(TypedDict):
+    """The `_id` of a usage."""
+
+    o: str
+    """Organization id."""
+
+    u: str
+    """User id; empty for the organization."""
+
+
+class FileUsageDocument(TypedDict):
+    """How many bytes the files of a user or an organization have, in `file_usage`."""
+
+    _id: FileUsageId
+    bytes: int
+    """Sum of the sizes of the files."""

@@ -1,0 +1,31 @@
+"""Indexes of connected accounts and scheduled posts (storage/publishing/documents.py)."""
+
+from pymongo import ASCENDING as UP
+from pymongo import IndexModel
+
+PUBLISHING_INDEXES: dict[str, list[IndexModel]] = {
+    # AccountDocument
+    "accounts": [
+        IndexModel([("org", UP)]),
+        IndexModel([("failing", UP)], partialFilterExpression={"failing": {"$exists": True}}),
+        IndexModel([("org", UP), ("connected_by", UP)], partialFilterExpression={"connected_by": {"$exists": True}}),
+    ],
+    # ScheduledPostDocument
+    "scheduled_posts": [
+        IndexModel([("org", UP), ("ts", UP)], unique=True),
+        IndexModel([("org", UP), ("author", UP), ("ts", UP)]),
+    ],
+    # PublicationDocument
+    "publications": [
+        IndexModel([("post", UP), ("place", UP)]),
+        IndexModel([("org", UP), ("state", UP), ("ts", UP), ("author", UP)]),
+        IndexModel([("org", UP), ("ts", UP)], name="held", partialFilterExpression={"held_at": {"$exists": True}}),
+        # Partial, so that a sweep reads only publications with work, and not all that are scheduled.
+        *(
+            IndexModel([(moment, UP)], partialFilterExpression={moment: {"$exists": True}})
+            for moment in ("wake_at", "upload_at", "mail_at")
+        ),
+        IndexModel([("target.id", UP)], partialFilterExpression={"state": "SCHEDULED"}),
+    ],
+    "sandbox_posts": [],  # SandboxPostDocument
+}

@@ -1,0 +1,1 @@
+"""Tests that drive the screens of accounts and administration in Chromium."""

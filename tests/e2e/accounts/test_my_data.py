@@ -1,0 +1,31 @@
+"""The viewer's own data in a real Chromium: browsers in which the viewer is signed in, and the viewer's mutes."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.browser_sessions import begin_session
+from tests.e2e.browser_scripts import SCRIPT_TIMEOUT_S, foreign_requests, run_browser_script
+from tests.serving import web_process
+
+pytestmark = pytest.mark.anyio
+
+SESSIONS = 3
+
+
+@pytest.mark.browser
+@pytest.mark.timeout(SCRIPT_TIMEOUT_S + 60)
+async def test_viewer_ends_sessions_and_mutes(mongodb_uri: str, redis_url: str, tmp_path: Path) -> None:
+    with web_process(tmp_path, mongodb_uri, redis_url) as web:
+        for _ in range(SESSIONS):
+            await begin_session(mongodb_uri, web.database, "ann")
+        tokens = {"ann": web.token(), "bob": web.token("bob")}
+        report = run_browser_script("accounts/my-data.mjs", web.url, tmp_path, tokens=tokens)
+
+    assert "Demo user" in report["text"]
+    user, topic, community = "USER 24 h", "TOPIC 24 h", "COMMUNITY 8 h"
+    assert report["mutes"] == [["USER"], [], [user], [topic, user], [community, topic, user], []]
+    assert [text.split(" until ")[0] for text in report["muteTexts"]] == ["Community ·", "Topic ·", "Person ·"]
+    assert report["counts"] == [SESSIONS, SESSIONS - 1, 0]
+    assert (report["violations"], report["overflowingScreens"], report["pageErrors"]) == ([], [], [])
+    assert foreign_requests(report["requests"], web.url) == []

@@ -1,0 +1,1 @@
+"""Tests that drive the screens of a community in Chromium."""

@@ -1,0 +1,30 @@
+"""Files of messages in a real Chromium: chosen, pasted, dropped, sent over a broken connection, described and seen."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.browser_scripts import SCRIPT_TIMEOUT_S, foreign_requests, run_browser_script
+from tests.e2e.conftest import DeployedProduct
+from tests.jobs.pictures.hostile_files import encoded, gradient
+
+
+@pytest.mark.browser
+@pytest.mark.timeout(SCRIPT_TIMEOUT_S + 60)
+def test_files_are_sent_described_and_seen(product: DeployedProduct, tmp_path: Path) -> None:
+    files = [tmp_path / "beacon.png", tmp_path / "notes.txt"]
+    files[0].write_bytes(encoded(gradient(900, 600), "PNG"))
+    files[1].write_text("Bring a torch")
+    tokens = {name: product.token(name, org="web-files", name=name.title(), handle=name) for name in ("ann", "bob")}
+    paths = [str(each) for each in files]
+    report = run_browser_script("web/files.mjs", product.url, tmp_path, tokens=tokens, files=paths)
+
+    assert report["isBlocked"], "A picture without a description can be sent."
+    assert report["cuts"] == 2, "The broken upload was not continued."
+    reloaded = report["reloaded"]
+    assert reloaded["notice"].startswith("46% sent before the page was closed.")
+    assert (reloaded["isBlocked"], reloaded["alt"]) == (True, "A beacon on a hill")
+    assert reloaded["offsets"] == ["0", "6", "6"], "The upload was not continued where it was interrupted."
+    assert (report["alt"], report["saved"]) == ("A beacon on a hill", "Bring a torch")
+    assert (report["violations"], report["overflowingScreens"], report["pageErrors"]) == ([], [], [])
+    assert foreign_requests(report["requests"], product.url) == []

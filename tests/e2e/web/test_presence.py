@@ -1,0 +1,23 @@
+"""Presence in a real Chromium: dots, the line that says who is typing, and the switches."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.browser_scripts import SCRIPT_TIMEOUT_S, foreign_requests, run_browser_script
+from tests.serving import web_process
+
+
+@pytest.mark.browser
+@pytest.mark.timeout(SCRIPT_TIMEOUT_S + 60)
+def test_people_see_who_is_online_and_typing(mongodb_uri: str, redis_url: str, tmp_path: Path) -> None:
+    with web_process(tmp_path, mongodb_uri, redis_url) as web:
+        tokens = {"ann": web.token(roles=("ADMIN",)), "bob": web.token("bob")}
+        report = run_browser_script("web/presence.mjs", web.url, tmp_path, tokens=tokens)
+
+    assert report["typing"] == ["bob is typing …", "bob is typing …"]
+    assert (report["online"], report["typingAfterSending"], report["hidden"]) == (1, "", True)
+    assert (report["profile"], report["signals"]) == (1, 0)
+    assert report["organization"] == {"shown": False, "enabled": False}
+    assert (report["violations"], report["overflowingScreens"], report["pageErrors"]) == ([], [], [])
+    assert foreign_requests(report["requests"], web.url) == []

@@ -1,0 +1,205 @@
+"""Conversations: requests, messages, threads and searches of their people, and strangers who try to read along."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.lab.session import Laboratory, WorkloadSession
+from tests.lab.workloads.topic_messages import POST, new_message, posted_message, read_all, read_page
+from tests.lab.workloads.topic_subscribers import TopicSubscriber
+
+AREA = "conversations"
+PEOPLE, STRANGERS = 8, 2
+SEARCHED_AT_END = 100
+VIEWER = "query { viewer { id } }"
+START = "mutation ($input: StartConversationInput!) { startConversation(input: $input) { id } }"
+ACCEPT = "mutation ($id: ID!) { acceptConversation(conversationId: $id) { state } }"
+THREAD = "query ($id: ID!) { message(id: $id) { thread { id replyCount } } }"
+SEARCH = 'query ($text: String!) { searchMessages(query: $text, latest: "now") { items { message { text } } } }'
+INTRUSIONS = {
+    "conversation": "query ($topic: ID!) { conversation(id: $topic) { id } }",
+    "page": 'query ($topic: ID!) { messages(topicId: $topic, latest: "now") { items { text } } }',
+    "message": "query ($message: ID!) { message(id: $message) { text } }",
+    "post": 'mutation ($topic: ID!) { postMessage(input: { topicId: $topic, text: "boo" }) { id } }',
+    "reply": "mutation ($topic: ID!, $message: ID!) "
+    '{ postMessage(input: { topicId: $topic, replyTo: $message, text: "boo" }) { id } }',
+    "reaction": 'mutation ($message: ID!) { addReaction(messageId: $message, emoji: "👍") { id } }',
+    "typing": "mutation ($topic: ID!) { setTyping(topicId: $topic) }",
+}
+"""Attempts of strangers, with ids of conversations, threads and messages. Each must be refused."""
+
+
+@dataclass
+class WrittenConversation:
+    """A conversation, its people, and what they have written."""
+
+    id: str
+    people: list[str]
+    parents: list[str] = field(default_factory=list)
+    """Ids of the messages to which people reply."""
+
+    threads: dict[str, str] = field(default_factory=dict)
+    """Id of the thread of each parent that has an acknowledged reply."""
+
+    messages: list[tuple[str, str]] = field(default_factory=list)
+    """Id and text of acknowledged messages. A text is one word that no other message has."""
+
+
+@dataclass
+class ConversationsWorkload:
+    """A group, a conversation of two of its people, and strangers to both."""
+
+    laboratory: Laboratory
+    conversations: list[WrittenConversation] = field(default_factory=list)
+    requests: dict[str, str] = field(default_factory=dict)
+    """Id of the conversation that each stranger has started, and that nobody accepts."""
+
+    subscribers: list[TopicSubscriber] = field(default_factory=list)
+
+    async def prepare(self) -> None:
+        """Starts the conversations, which all people accept, and posts the messages to which people reply."""
+        people, strangers = [f"friend{n}" for n in range(PEOPLE)], [f"stranger{n}" for n in range(STRANGERS)]
+        for name in [*people, *strangers]:
+            await self._session(name).run_until_ok("viewer", {}, VIEWER)
+        for group_name, members in (("Hikers", people), ("", people[:2])):
+            conversation = WrittenConversation(await self._start(members, group_name), members)
+            for text in (f"first{len(members)}", f"second{len(members)}"):
+                message = await self._post_until_ok(self._session(members[0]), conversation.id, text)
+                conversation.parents.append(message["id"])
+            self.conversations.append(conversation)
+        for stranger in strangers:
+            self.requests[stranger] = await self._start([stranger, people[0]], accepts=False)
+
+    async def run(self) -> None:
+        """Lets all people and strangers act until the run ends."""
+        self.subscribers = [
+            TopicSubscriber(self._session(each.people[-1], "subscriber"), each.id) for each in self.conversations
+        ]
+        await asyncio.gather(
+            *(subscriber.run() for subscriber in self.subscribers),
+            *(self._talk(self._session(name), each) for each in self.conversations for name in each.people),
+            *(self._intrude(self._session(name)) for name in self.requests),
+        )
+
+    async def finish(self) -> None:
+        """Posts a last message to each conversation, waits for the subscribers, and reads and finds everything."""
+        for conversation in self.conversations:
+            session, text = self._session(conversation.people[0]), f"last{len(conversation.people)}"
+            await self._post_until_ok(session, conversation.id, text)
+            readers = [each for each in self.subscribers if each.topic == conversation.id]
+            await asyncio.gather(*(each.read_until(text) for each in readers))
+            final = session.as_final()
+            await read_all(final, conversation.id)
+            for parent in conversation.parents:
+                await self._read_thread(final, conversation, parent)
+            for _, text in conversation.messages[-SEARCHED_AT_END:]:
+                await final.run_until_ok("search", {"text": text}, SEARCH, _texts, text=text)
+
+    def _session(self, name: str, *more: str) -> WorkloadSession:
+        return self.laboratory.session("-".join((name, *more)), AREA, user=name)
+
+    async def _start(self, people: list[str], group_name: str = "", accepts: bool = True) -> str:
+        """Starts a conversation. The other people accept it, unless it stays a request. Returns its id."""
+        key = {"userIds": people[1:], "groupName": group_name, "idempotencyKey": f"{people[0]}-{len(people)}"}
+        started = await self._session(people[0]).run_until_ok("startConversation", {}, START, input=key)
+        for name in people[1:] if accepts else ():
+            await self._session(name).run_until_ok("acceptConversation", {}, ACCEPT, id=started["id"])
+        id_: str = started["id"]
+        return id_
+
+    async def _post_until_ok(self, session: WorkloadSession, topic: str, text: str) -> dict[str, Any]:
+        arguments = {"topic": topic, "text": text}
+        message: dict[str, Any] = await session.run_until_ok(
+            "post", arguments, POST, posted_message, input=new_message(topic, text)
+        )
+        return message
+
+    async def _talk(self, session: WorkloadSession, conversation: WrittenConversation) -> None:
+        actions = (self._post, self._post, self._reply, self._reply, self._read, self._search)
+        number = 0
+        while not self.laboratory.ended.is_set():
+            number += 1
+            text = f"{session.process}in{len(conversation.people)}n{number}"
+            await session.rng.choice(actions)(session, conversation, text)
+            await self.laboratory.pause(session.rng.uniform(0.05, 1.0))
+
+    async def _post(self, session: WorkloadSession, conversation: WrittenConversation, text: str) -> None:
+        arguments = {"topic": conversation.id, "text": text}
+        input_ = new_message(conversation.id, text)
+        if message := await self._repeat_post(session, arguments, input_):
+            conversation.messages.append((message["id"], text))
+
+    async def _reply(self, session: WorkloadSession, conversation: WrittenConversation, text: str) -> None:
+        """Replies to a parent: by the id of the parent, or by that of its thread if it is known."""
+        parent = session.rng.choice(conversation.parents)
+        thread, arguments = conversation.threads.get(parent), {"topic": replies_of(parent), "text": text}
+        input_ = new_message(conversation.id, text, replyTo=parent)
+        if thread is not None and session.rng.random() < 0.5:
+            input_ = new_message(thread, text)
+        if message := await self._repeat_post(session, arguments, input_):
+            conversation.threads.setdefault(parent, message["topic"])
+            conversation.messages.append((message["id"], text))
+
+    async def _repeat_post(
+        self, session: WorkloadSession, arguments: dict[str, str], input_: dict[str, str]
+    ) -> dict[str, Any] | None:
+        for _ in range(session.rng.choice((1, 3, 10))):
+            outcome, result = await session.run("post", arguments, POST, posted_message, input=input_)
+            if outcome == "ok":
+                message: dict[str, Any] = result
+                return message
+            await self.laboratory.pause(session.rng.uniform(0.1, 1.0))
+        return None
+
+    async def _read(self, session: WorkloadSession, conversation: WrittenConversation, _: str) -> None:
+        limit, parent = session.rng.choice((1, 5, 50)), session.rng.choice([None, *conversation.threads])
+        if parent is None:
+            await read_page(session, conversation.id, latest="now", limit=limit)
+        else:
+            thread = conversation.threads[parent]
+            await read_page(session, thread, latest="now", limit=limit, recorded_topic=replies_of(parent))
+
+    async def _search(self, session: WorkloadSession, conversation: WrittenConversation, _: str) -> None:
+        if conversation.messages:
+            _, text = session.rng.choice(conversation.messages)
+            await session.run("search", {"text": text}, SEARCH, _texts, text=text)
+
+    async def _read_thread(self, session: WorkloadSession, conversation: WrittenConversation, parent: str) -> None:
+        """Reads all replies to a parent, and their number."""
+        shown = await session.run_until_ok("thread", {"parent": parent}, THREAD, _thread, id=parent)
+        if shown["id"] is not None:
+            await read_all(session, shown["id"], recorded_topic=replies_of(parent))
+
+    async def _intrude(self, session: WorkloadSession) -> None:
+        """Tries ids of conversations, threads and messages, searches for their words, and asks without an answer."""
+        number = 0
+        while not self.laboratory.ended.is_set():
+            number += 1
+            conversation = session.rng.choice(self.conversations)
+            topic = session.rng.choice([conversation.id, *conversation.threads.values()])
+            message, text = session.rng.choice([(conversation.parents[0], "first8"), *conversation.messages])
+            attempt = session.rng.choice([*INTRUSIONS, "search", "ask"])
+            if attempt == "ask":
+                input_ = new_message(self.requests[session.process], f"{session.process}ask{number}")
+                await session.run("ask", {"stranger": session.process}, POST, posted_message, input=input_)
+            elif attempt == "search":
+                await session.run("intrude", {"attempt": attempt}, SEARCH, _texts, text=text)
+            else:
+                query, ids = INTRUSIONS[attempt], {"topic": topic, "message": message}
+                variables: dict[str, Any] = {name: id_ for name, id_ in ids.items() if f"${name}" in query}
+                await session.run("intrude", {"attempt": attempt}, query, **variables)
+            await self.laboratory.pause(session.rng.uniform(0.2, 1.0))
+
+
+def replies_of(parent: str) -> str:
+    """Returns the name of a message's thread in the history. The first reply is posted before the thread has an id."""
+    return f"replies of {parent}"
+
+
+def _texts(page: dict[str, Any]) -> list[str]:
+    return [item["message"]["text"] for item in page["items"]]
+
+
+def _thread(message: dict[str, Any]) -> dict[str, Any]:
+    thread = message["thread"] or {"id": None, "replyCount": 0}
+    return {"id": thread["id"], "replies": thread["replyCount"]}

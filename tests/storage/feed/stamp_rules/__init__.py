@@ -1,0 +1,1 @@
+"""Tests of the rules by which people earn packs of stamps."""

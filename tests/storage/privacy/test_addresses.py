@@ -1,0 +1,93 @@
+"""Erasing a person erases their mail addresses in every spelling, earlier addresses included, and nobody else's."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from storage.errors import Conflict
+from storage.identity.accounts.invitations import InvitationState, NewInvitation
+from storage.identity.accounts.local_accounts import MailLanguage
+from storage.identity.audit import Actor, command_line_actor
+from storage.identity.roles import Role
+from storage.ids import UserKey
+from storage.privacy.addresses import erase_addresses
+from storage.stores import Stores
+
+pytestmark = pytest.mark.anyio
+
+
+async def invite(stores: Stores, org: str, address: str) -> tuple[str, str]:
+    """Creates an invitation whose audit entry has the address, as in earlier releases. Returns the id and the token."""
+    new = NewInvitation(Role.MEMBER, None, address, 1, timedelta(days=1), MailLanguage.EN)
+    created = await stores.invitations.create(command_line_actor(org), new, None)
+    entry = {"org": org, "target": created.invitation.id}
+    await stores.mongo["audit"].update_one(entry, {"$set": {"details.address": address}})
+    return created.invitation.id, created.token or ""
+
+
+async def accept(stores: Stores, org: str, email: str, token: str) -> None:
+    """Accepts an invitation as Bob with this mail address."""
+    bob = await stores.users.sign_in(org, "bob", [Role.MEMBER], None, None, email)
+    await stores.invitations.accept(Actor(org, "bob"), token, bob)
+
+
+async def addresses(stores: Stores, org: str) -> set[str]:
+    """Returns the addresses in invitations, mails and audit entries of the organization."""
+    documents: list[Any] = []
+    for collection in ("invitations", "account_mails", "audit"):
+        documents += await stores.mongo[collection].find({"org": org}).to_list(None)
+    found = {each.get("address") or each.get("details", {}).get("address") for each in documents}
+    return found - {None}
+
+
+@pytest.mark.parametrize("written", ["Bob@Example.org", "bob@EXAMPLE.org", "bob@bücher.example"])
+async def test_invitation_for_another_spelling_loses_its_address(shared_stores: Stores, written: str) -> None:
+    org = f"spelling-{written}"
+    await shared_stores.users.sign_in(org, "bob", [Role.MEMBER], None, None, written)
+    await invite(shared_stores, org, "bob@xn--bcher-kva.example" if "ü" in written else "bob@example.org")
+    await invite(shared_stores, org, "eve@example.org")
+    await invite(shared_stores, f"{org}-2", "bob@example.org")
+    await erase_addresses(shared_stores.mongo, UserKey(org, "bob"))
+    assert await addresses(shared_stores, org) == {"eve@example.org"}
+    assert await addresses(shared_stores, f"{org}-2") == {"bob@example.org"}
+
+
+async def test_address_of_an_accepted_invitation_is_erased(shared_stores: Stores) -> None:
+    org = "earlier-address"
+    _, token = await invite(shared_stores, org, "early@example.org")
+    await accept(shared_stores, org, "early@example.org", token)
+    await invite(shared_stores, org, "early@example.org")
+    await shared_stores.users.sign_in(org, "bob", [Role.MEMBER], None, None, "late@example.org")
+    await erase_addresses(shared_stores.mongo, UserKey(org, "bob"))
+    assert await addresses(shared_stores, org) == set()
+
+
+async def test_audit_entry_of_deleted_invitation_loses_address(shared_stores: Stores) -> None:
+    org = "deleted-invitation"
+    id_, token = await invite(shared_stores, org, "early@example.org")
+    await accept(shared_stores, org, "early@example.org", token)
+    await shared_stores.users.sign_in(org, "bob", [Role.MEMBER], None, None, "late@example.org")
+    await shared_stores.mongo["invitations"].delete_one({"_id": id_})
+    await shared_stores.mongo["account_mails"].delete_many({"org": org})
+    await erase_addresses(shared_stores.mongo, UserKey(org, "bob"))
+    assert await addresses(shared_stores, org) == set()
+
+
+async def test_nobody_accepts_an_erased_invitation(shared_stores: Stores) -> None:
+    org = "erased-invitation"
+    id_, token = await invite(shared_stores, org, "bob@example.org")
+    await shared_stores.users.sign_in(org, "bob", [Role.MEMBER], None, None, "bob@example.org")
+    await erase_addresses(shared_stores.mongo, UserKey(org, "bob"))
+    nameless = await shared_stores.users.sign_in(org, "x", [Role.MEMBER], None, None)
+    with pytest.raises(Conflict):
+        await shared_stores.invitations.accept(Actor(org, "x"), token, nameless)
+    assert (await shared_stores.invitations.get(org, id_)).state is InvitationState.REVOKED
+
+
+async def test_accepted_invitation_stays_used_up_after_erasure(shared_stores: Stores) -> None:
+    org = "used-invitation"
+    id_, token = await invite(shared_stores, org, "bob@example.org")
+    await accept(shared_stores, org, "bob@example.org", token)
+    await erase_addresses(shared_stores.mongo, UserKey(org, "bob"))
+    assert (await shared_stores.invitations.get(org, id_)).state is InvitationState.USED_UP

@@ -1,0 +1,85 @@
+/**
+ * The viewer's picture and bio in a real Chromium, by keyboard alone. A file that is no picture is refused. A picture is
+ * sent, seen by another person, and removed. So is a bio, after one that is too long. Prints a report as one line of
+ * JSON.
+ *
+ * Standard input: {url, chromium, tokens: {ann, bob}, picture, screenshots}. `picture` is the path of a PNG file.
+ */
+import { readInput } from "../browser.mjs";
+import { expectFocus, press, replaceText, tabTo } from "../keyboard.mjs";
+import { openScreenChecker } from "../screen-checker.mjs";
+
+const { tokens, picture, ...options } = readInput();
+const { findings, run, open, checkVariants, close } = await openScreenChecker(options);
+
+try {
+  await run(tokens.bob, "{ viewer { id } }");
+  const page = await open(tokens.ann, "/person/ann");
+  await chooseFile(page, "Choose picture", {
+    name: "me.png",
+    mimeType: "image/png",
+    buffer: Buffer.from("<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"),
+  });
+  const refusal = await page.getByRole("alert").innerText();
+  await checkVariants(page, "avatar-refused");
+  await chooseFile(page, "Choose picture", picture);
+  await page.getByRole("button", { name: "Change picture" }).waitFor();
+  await avatar(page).first().waitFor();
+  await checkVariants(page, "avatar");
+  const side = await avatar(page)
+    .first()
+    .evaluate(async (image) => {
+      await image.decode();
+      return [image.naturalWidth, image.naturalHeight];
+    });
+  const others = await open(tokens.bob, "/person/ann");
+  await avatar(others).first().waitFor();
+  const buttons = await others.getByRole("button", { name: "Change picture" }).count();
+  await press(page, page.getByRole("button", { name: "Remove picture" }));
+  await avatar(page).first().waitFor({ state: "detached" });
+  const bio = await writeBio(page, others);
+  const { avatarUrl } = (await run(tokens.ann, "{ viewer { avatarUrl } }")).viewer;
+  console.log(JSON.stringify({ refusal, side, buttons, avatarUrl, bio, ...findings }));
+} finally {
+  await close();
+}
+
+/** Writes a bio, which another page then shows, and removes it. Returns what the pages said. */
+async function writeBio(page, others) {
+  await press(page, page.getByRole("button", { name: "Add bio" }));
+  const dialog = page.getByRole("dialog", { name: "Your bio" });
+  const field = dialog.getByRole("textbox", { name: "About you" });
+  await tabTo(page, field);
+  await page.keyboard.insertText("x".repeat(301));
+  const tooLong = await dialog.getByRole("status").innerText();
+  const canSave = await dialog.getByRole("button", { name: "Save" }).isEnabled();
+  await checkVariants(page, "bio-too-long");
+  await replaceText(page, field, "Sets up **beacons** on the northern hills");
+  await checkVariants(page, "bio-dialog");
+  await page.keyboard.press("Control+Enter");
+  await page.locator("[data-bio] strong").waitFor();
+  await expectFocus(page, page.getByRole("button", { name: "Edit bio" }));
+  await checkVariants(page, "bio");
+  await others.reload();
+  const shown = await others.locator("[data-bio]").innerText();
+  const bold = await others.locator("[data-bio] strong").innerText();
+  const edits = await others.getByRole("button", { name: "Edit bio" }).count();
+  await press(page, page.getByRole("button", { name: "Edit bio" }));
+  await press(page, field, "Control+A");
+  await page.keyboard.press("Delete");
+  await press(page, dialog.getByRole("button", { name: "Save" }));
+  await page.getByRole("button", { name: "Add bio" }).waitFor();
+  const left = (await run(tokens.ann, "{ viewer { bio } }")).viewer.bio;
+  return { tooLong, canSave, shown, bold, edits, left };
+}
+
+function avatar(page) {
+  return page.locator("img[data-avatar=ann]");
+}
+
+/** Presses the button that opens the browser's file dialog, and chooses the file. */
+async function chooseFile(page, name, file) {
+  const dialog = page.waitForEvent("filechooser");
+  await press(page, page.getByRole("button", { name }));
+  await (await dialog).setFiles(file);
+}

@@ -1,0 +1,130 @@
+/**
+ * Files of messages in a real Chromium, by keyboard. A person chooses, pastes and drops files, describes and removes
+ * them, and sends them over a connection that breaks. The page is loaded again while a file is being sent. Another
+ * person sees the files. Prints a report as one line of JSON.
+ *
+ * Standard input: {url, chromium, tokens: {ann, bob}, files, screenshots}. `files` are the paths of beacon.png and
+ * notes.txt.
+ */
+import { readFileSync } from "node:fs";
+import { readInput } from "../browser.mjs";
+import { press, type } from "../keyboard.mjs";
+import { openScreenChecker } from "../screen-checker.mjs";
+
+const { tokens, files, ...options } = readInput();
+const { findings, run, open, checkVariants, close } = await openScreenChecker(options);
+const bytes = [...readFileSync(files[0])];
+
+try {
+  const topic = await createTopic();
+  const page = await open(tokens.ann, `/topic/${topic}`);
+  let cuts = 0;
+  await page.route("**/uploads/*", async (route) => {
+    if (route.request().method() === "PUT" && cuts++ === 0) await route.abort("connectionreset");
+    else await route.continue();
+  });
+  const send = page.getByRole("button", { name: "Send", exact: true });
+  await chooseFiles(page, "Add files", files);
+  await composed(page, "ready").nth(1).waitFor();
+  const isBlocked = await send.isDisabled();
+  await checkVariants(page, "files-composed");
+  await type(page, page.getByLabel("Description of beacon.png"), "A beacon on a hill");
+  for (const how of ["paste", "drop"]) await give(page, how);
+  await composed(page, "ready").nth(3).waitFor();
+  for (const name of ["pasted.png", "dropped.png"])
+    await press(page, page.getByRole("button", { name: `Remove ${name}` }));
+  await composed(page, "ready").nth(2).waitFor({ state: "detached" });
+  const reloaded = await continueAfterReload(page, files[1]);
+  await press(page, send);
+  await page.locator("img[data-picture]").waitFor();
+
+  const others = await open(tokens.bob, `/topic/${topic}`);
+  await others.locator("img[data-picture]").waitFor();
+  const alt = await others.locator("img[data-picture]").getAttribute("alt");
+  await checkVariants(others, "files-message");
+  const download = others.waitForEvent("download");
+  await press(others, others.getByRole("button", { name: /^Download notes.txt/ }));
+  const copy = `${options.screenshots}/downloaded`;
+  await (await download).saveAs(copy);
+  const saved = readFileSync(copy, "utf8");
+  await press(others, others.getByRole("button", { name: "Show large: A beacon on a hill" }));
+  await others.getByRole("dialog").getByRole("img").waitFor();
+  await checkVariants(others, "files-large");
+  console.log(JSON.stringify({ isBlocked, cuts: Math.min(cuts, 2), reloaded, alt, saved, ...findings }));
+} finally {
+  await close();
+}
+
+/** Creates a topic in a community of Ann that Bob has joined. Returns the topic's id. */
+async function createTopic() {
+  const create = 'mutation { createCommunity(input: {name: "Hills"}) { id } }';
+  const community = (await run(tokens.ann, create)).createCommunity.id;
+  await run(tokens.bob, `mutation { joinCommunity(communityId: "${community}") { id } }`);
+  const input = `{communityId: "${community}", title: "Watch"}`;
+  const topic = (await run(tokens.ann, `mutation { createTopic(input: ${input}) { id } }`)).createTopic.id;
+  await run(tokens.ann, `mutation { postMessage(input: {topicId: "${topic}", text: "Look"}) { id } }`);
+  return topic;
+}
+
+function composed(page, state) {
+  return page.locator(`[data-composed=${state}]`);
+}
+
+/** Presses a button that opens the browser's dialog for files, and chooses files there. */
+async function chooseFiles(page, button, paths) {
+  const dialog = page.waitForEvent("filechooser");
+  await press(page, page.getByRole("button", { name: button }));
+  await (await dialog).setFiles(paths);
+}
+
+/**
+ * Sends the text file again, of which half arrives before the page is loaded again, and then chooses it again. Returns
+ * what its row says, whether the message could be sent, the description of the other file after the reload, and the
+ * offsets at which bytes were sent.
+ */
+async function continueAfterReload(page, path) {
+  const half = readFileSync(path).subarray(0, 6);
+  const offsets = [];
+  let isInterrupted = true;
+  await page.route("**/uploads/*", async (route) => {
+    if (route.request().method() !== "PUT") return await route.fallback();
+    offsets.push(await route.request().headerValue("Upload-Offset"));
+    if (!isInterrupted) return await route.continue();
+    if (offsets.length > 1) return; // The rest of the bytes is on its way until the page is loaded again.
+    await route.fetch({ postData: half });
+    await route.abort("connectionreset");
+  });
+  await press(page, page.getByRole("button", { name: "Remove notes.txt" }));
+  await chooseFiles(page, "Add files", [path]);
+  while (offsets.length < 2) await page.waitForTimeout(20);
+  await page.reload();
+  const row = composed(page, "interrupted");
+  await row.waitFor();
+  await composed(page, "ready").waitFor();
+  const isBlocked = await page.getByRole("button", { name: "Send", exact: true }).isDisabled();
+  const notice = await row.getByRole("alert").innerText();
+  const alt = await page.getByLabel("Description of beacon.png").inputValue();
+  await checkVariants(page, "files-interrupted");
+  isInterrupted = false;
+  await chooseFiles(page, "Choose again: notes.txt", [path]);
+  await composed(page, "ready").nth(1).waitFor();
+  return { notice, isBlocked, alt, offsets };
+}
+
+/** Pastes a picture into the message field, or drops it there. */
+async function give(page, how) {
+  const field = page.getByRole("textbox", { name: /^Message/ });
+  await field.evaluate(
+    (element, { content, kind }) => {
+      const name = kind === "paste" ? "pasted.png" : "dropped.png";
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([new Uint8Array(content)], name, { type: "image/png" }));
+      const event =
+        kind === "paste"
+          ? new ClipboardEvent("paste", { clipboardData: transfer, bubbles: true, cancelable: true })
+          : new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true });
+      element.dispatchEvent(event);
+    },
+    { content: bytes, kind: how },
+  );
+}

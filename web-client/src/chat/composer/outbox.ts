@@ -1,0 +1,274 @@
+/**
+ * Sends the viewer's messages, in order per topic. A message that does not reach the server is sent again when the
+ * connection is back. It has the same idempotency key, so that it is posted only once. Sending continues after a reload.
+ */
+import { createContext, useContext } from "react";
+import { type Api, request } from "../../api/api";
+import { errorCode, failureTextKey, isRetryable, restrictedUntil, retryAfterMs } from "../../api/failure";
+import type { ReadyFile } from "../../files/composed-file";
+import type { TextKey } from "../../i18n/texts";
+import type { UserStorage } from "../../session/user-storage";
+import { createValue, type ObservableValue } from "../../ui/value";
+import { type Message, PostMessage, type Stamp } from "../operations";
+import {
+  createUnsentMessageStore,
+  type MessageReferences,
+  type UnsentMessage,
+  type UnsentMessageStore,
+} from "./unsent-messages";
+
+export interface PendingMessage extends UnsentMessage {
+  state: "sending" | "waiting" | "failed";
+  /** Why the message waits or has failed; null if its state says all. */
+  reason: TextKey | null;
+  /** Whether the message's event arrived before the server's response. Then the message is already in the timeline. */
+  hasArrived: boolean;
+}
+
+type SentListener = (message: Message, sent: UnsentMessage) => void;
+
+export interface Outbox {
+  pending: ObservableValue<readonly PendingMessage[]>;
+  /** Continues with unsent messages. Returns a function that stops sending; unsent messages stay stored. */
+  start(): () => void;
+  send(
+    topicId: string,
+    text: string,
+    stamp: Stamp | null,
+    files?: readonly ReadyFile[],
+    references?: MessageReferences,
+  ): void;
+  retry(key: string): void;
+  discard(key: string): void;
+  /**
+   * Hides the pending message that has the same content as the message of an event. Sending continues until the server
+   * responds.
+   */
+  markArrived(message: Message): void;
+  /** Calls the listener for each message that the server has accepted. */
+  onSent(listener: SentListener): () => void;
+}
+
+const RETRY_WAIT_MAX_MS = 2_000;
+/**
+ * How long a message is sent again by itself. The server stores an idempotency key for 24 h; one hour is a margin. A
+ * later repetition might post the message twice, so the user decides about it.
+ */
+const REPEATABLE_MS = 23 * 3_600_000;
+
+interface OutboxDependencies {
+  post(message: UnsentMessage): Promise<Message>;
+  /** Resolves when a retry after this error may succeed. */
+  waitForRetry(error: unknown): Promise<void>;
+  unsent: UnsentMessageStore;
+  now(): number;
+}
+
+export function createOutbox(api: Api, storage: UserStorage): Outbox {
+  return createOutboxWith({
+    post: async ({ topicId, replyTo, quoted, text, stamp, key, files = [] }) => {
+      const attachments = files.map(({ uploadId, altText }) => ({ uploadId, altText }));
+      const stampId = stamp?.id ?? null;
+      const quotedMessageId = quoted?.id;
+      const input = { topicId, replyTo, quotedMessageId, text, stampId, attachments, idempotencyKey: key };
+      return (await request(api.direct, PostMessage, { input })).postMessage;
+    },
+    waitForRetry: (error) => {
+      const waitMs = retryAfterMs(error);
+      return waitMs === null ? waitForConnection(api) : sleep(waitMs);
+    },
+    unsent: createUnsentMessageStore(storage),
+    now: Date.now,
+  });
+}
+
+function refusalTextKey(error: unknown): TextKey {
+  return restrictedUntil(error) === null ? failureTextKey(error) : "message.muted";
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+function waitForConnection({ connection: { state } }: Api): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = state.watch(() => state.get() === "open" && finish());
+    const timer = setTimeout(finish, RETRY_WAIT_MAX_MS);
+    function finish() {
+      clearTimeout(timer);
+      stop();
+      resolve();
+    }
+  });
+}
+
+const SENDING = { state: "sending", reason: null, hasArrived: false } as const;
+
+export function createOutboxWith({ post, waitForRetry, unsent, now }: OutboxDependencies): Outbox {
+  const pending = createValue<readonly PendingMessage[]>([]);
+  const sendingTopicIds = new Set<string>();
+  /** Controllers that end the claims on messages, by key. */
+  const claims = new Map<string, AbortController>();
+  /** The topics whose messages this tab is claiming, since the last start. */
+  let claimedTopicIds = new Set<string>();
+  const listeners = new Set<SentListener>();
+  let lifetime = new AbortController();
+
+  const find = (key: string) => pending.get().find((entry) => entry.key === key);
+  const isRepeatable = ({ writtenAt }: UnsentMessage) => now() - writtenAt < REPEATABLE_MS;
+  const update = (key: string, part: Partial<PendingMessage>) =>
+    pending.set(pending.get().map((entry) => (entry.key === key ? { ...entry, ...part } : entry)));
+  const nextToSend = (topicId: string) =>
+    pending.get().find((entry) => entry.topicId === topicId && entry.state !== "failed");
+
+  function discard(key: string): void {
+    unsent.remove(key);
+    endClaim(key);
+    pending.set(pending.get().filter((entry) => entry.key !== key));
+  }
+
+  /** Shows a message. Sends it as well, unless the user must decide about it. */
+  function add(message: UnsentMessage): void {
+    const reason = isRepeatable(message) ? null : "message.tooOld";
+    const state = message.hasFailed || reason ? "failed" : "sending";
+    const entries = [...pending.get(), { ...message, state, reason, hasArrived: false } as const];
+    pending.set(entries.sort((a, b) => a.writtenAt - b.writtenAt));
+    void sendPending(message.topicId);
+  }
+
+  /** Waits until no other tab holds a message, claims the message, and adds it. */
+  async function claimMessage(key: string): Promise<void> {
+    if (claims.has(key)) return;
+    const end = new AbortController();
+    claims.set(key, end);
+    await unsent.claim(key, end.signal);
+    const message = unsent.get(key);
+    if (end.signal.aborted || find(key)) return;
+    if (message) add(message);
+    else endClaim(key);
+  }
+
+  function endClaim(key: string): void {
+    claims.get(key)?.abort();
+    claims.delete(key);
+  }
+
+  function unclaimedMessages(): UnsentMessage[] {
+    return unsent
+      .keys()
+      .filter((key) => !claims.has(key))
+      .map((key) => unsent.get(key))
+      .filter((message) => message !== null)
+      .sort((a, b) => a.writtenAt - b.writtenAt);
+  }
+
+  function claimUnsentMessages(): void {
+    for (const { topicId } of unclaimedMessages()) void claimTopic(topicId);
+  }
+
+  /**
+   * Claims the messages of a topic one after another. Of several tabs, only the tab with the first message
+   * claims the second one. So the messages of a closed tab are sent in order.
+   */
+  async function claimTopic(topicId: string): Promise<void> {
+    const [topicIds, { signal }] = [claimedTopicIds, lifetime];
+    if (topicIds.has(topicId)) return;
+    topicIds.add(topicId);
+    const next = () => unclaimedMessages().find((message) => message.topicId === topicId);
+    for (let message = next(); message && !signal.aborted; message = next()) await claimMessage(message.key);
+    topicIds.delete(topicId);
+  }
+
+  async function sendPending(topicId: string): Promise<void> {
+    if (sendingTopicIds.has(topicId)) return;
+    sendingTopicIds.add(topicId);
+    for (let entry = nextToSend(topicId); entry; entry = nextToSend(topicId)) await sendOnce(entry);
+    sendingTopicIds.delete(topicId);
+  }
+
+  async function sendOnce(entry: PendingMessage): Promise<void> {
+    if (!isRepeatable(entry)) return fail(entry.key, "message.tooOld");
+    try {
+      const message = await post(entry);
+      for (const listener of listeners) listener(message, entry);
+      discard(entry.key);
+    } catch (error) {
+      if (!isRetryable(error)) return fail(entry.key, refusalTextKey(error));
+      const reason = errorCode(error) === "RATE_LIMITED" ? "message.tooMany" : null;
+      update(entry.key, { state: "waiting", reason, hasArrived: false });
+      await waitForRetry(error);
+    }
+  }
+
+  function fail(key: string, reason: TextKey): void {
+    update(key, { state: "failed", reason, hasArrived: false, hasFailed: true });
+    keep(key);
+  }
+
+  function keep(key: string): void {
+    const entry = find(key);
+    if (!entry) return;
+    const { topicId, replyTo, quoted, text, stamp, files = [], writtenAt, hasFailed } = entry;
+    unsent.keep({ key, topicId, replyTo, quoted, text, stamp, files, writtenAt, hasFailed });
+  }
+
+  return {
+    pending,
+    start() {
+      lifetime = new AbortController();
+      claimedTopicIds = new Set();
+      unsent.watch(claimUnsentMessages, lifetime.signal);
+      claimUnsentMessages();
+      return () => {
+        lifetime.abort();
+        for (const key of claims.keys()) endClaim(key);
+        pending.set([]);
+      };
+    },
+    send(topicId, text, stamp, files = [], references = {}) {
+      const key = crypto.randomUUID();
+      const message = { ...references, key, topicId, text, stamp, files, writtenAt: now(), hasFailed: false };
+      unsent.keep(message);
+      void claimMessage(message.key);
+      add(message);
+    },
+    retry(key) {
+      const entry = find(key);
+      if (!entry) return;
+      const writtenAt = isRepeatable(entry) ? entry.writtenAt : now();
+      update(key, { ...SENDING, hasFailed: false, writtenAt });
+      keep(key);
+      void sendPending(entry.topicId);
+    },
+    discard,
+    markArrived(message) {
+      const match = pending
+        .get()
+        .find(
+          ({ topicId, replyTo, quoted, text, stamp, files = [], state, hasArrived }) =>
+            !hasArrived &&
+            !replyTo &&
+            state === "sending" &&
+            topicId === message.topicId &&
+            text === message.text &&
+            quoted?.id === message.quote?.message?.id &&
+            files.length === (message.attachments?.length ?? 0) &&
+            stamp?.id === message.stamp?.id,
+        );
+      if (match) update(match.key, { hasArrived: true });
+    },
+    onSent(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}
+
+const OutboxContext = createContext<Outbox | null>(null);
+export const OutboxProvider = OutboxContext.Provider;
+
+export function useOutbox(): Outbox {
+  const outbox = useContext(OutboxContext);
+  if (outbox === null) throw new Error("There is no OutboxProvider above this component.");
+  return outbox;
+}

@@ -1,0 +1,36 @@
+/** API operations of threads. */
+import { graphql } from "../../api/graphql";
+import { MessageParts } from "../operations";
+
+export const ParentMessage = graphql(
+  `query ParentMessage($id: ID!) { message(id: $id) { ...MessageParts } }`,
+  [MessageParts],
+);
+
+const ThreadContent = graphql(`
+  fragment ThreadContent on Message {
+    id text deletedAt author { id name } stamp { id name } attachments { name }
+  }
+`);
+export const FollowedThreads = graphql(
+  `query FollowedThreads($limit: Int!) {
+    followedThreads(latest: "now", limit: $limit) {
+      hasOlder
+      items {
+        thread { id parentMessageId lastActivity unreadCount lastMessage { ...ThreadContent } }
+        parentTopic { id title community { id name } }
+        parentMessage { ...ThreadContent }
+      }
+    }
+  }`,
+  [ThreadContent],
+);
+export const IsThreadFollowed = graphql(
+  `query IsThreadFollowed($id: ID!) { message(id: $id) { id thread { id followed } } }`,
+);
+export const FollowThread = graphql(
+  `mutation FollowThread($id: ID!) { followThread(messageId: $id) { id thread { id followed } } }`,
+);
+export const UnfollowThread = graphql(
+  `mutation UnfollowThread($id: ID!) { unfollowThread(messageId: $id) { id thread { id followed } } }`,
+);

@@ -1,0 +1,179 @@
+/** The thread of a message: the message, its replies, and a field for a reply. On narrow screens it covers the topic. */
+import { type KeyboardEvent, useCallback, useEffect, useRef, useState } from "react";
+import { useQuery } from "urql";
+import { dateAndTime, dateOf } from "../../i18n/times";
+import { useViewer } from "../../session/viewer";
+import { Avatar } from "../../ui/avatar";
+import { IconButton } from "../../ui/button";
+import { useTranslation } from "../../ui/preferences";
+import { EmptyState, ErrorState, LoadingState } from "../../ui/states";
+import { useValue } from "../../ui/value";
+import { MessageComposer } from "../composer/composer";
+import { useOutbox } from "../composer/outbox";
+import { MessageBody } from "../messages/message-body";
+import { PendingMessageRow } from "../messages/pending-row";
+import { type Message, TopicHeader } from "../operations";
+import { isConversation, JoinedTopic } from "../topics/joined-topic";
+import type { TopicSummary } from "../topics/topic-heading";
+import type { TopicView } from "../topics/topic-view";
+import { FollowButton } from "./follow-button";
+import { ThreadOpenerProvider } from "./opener";
+import { ParentMessage } from "./operations";
+
+export interface ThreadPanelProps {
+  /** The topic of the parent message. */
+  topic: TopicSummary;
+  topicView: TopicView;
+  parentId: string;
+  /** Timestamp of the reply to show; null for the latest ones. */
+  reply: string | null;
+  onClose: () => void;
+}
+
+export function ThreadPanel({ topic, topicView, parentId, reply, onClose }: ThreadPanelProps) {
+  const { t } = useTranslation();
+  const { items } = useValue(topicView.feed.state).window;
+  const [{ data, error }, load] = useQuery({ query: ParentMessage, variables: { id: parentId } });
+  const parent = items.find(({ id }) => id === parentId) ?? data?.message;
+  const started = useStartedThread(parentId);
+  const threadId = started ?? parent?.thread?.id ?? null;
+
+  function handleKey(event: KeyboardEvent) {
+    if (event.key !== "Escape" || event.defaultPrevented) return;
+    // Escape closes an open dialog or menu alone.
+    if (event.target instanceof Element && event.target.closest("dialog, [popover]")) return;
+    event.preventDefault();
+    onClose();
+  }
+
+  return (
+    <aside
+      aria-labelledby="thread-title"
+      data-testid="thread"
+      onKeyDown={handleKey}
+      className="absolute inset-0 z-10 flex min-h-0 flex-col bg-paper lg:static lg:w-[26rem] lg:shrink-0 lg:border-l lg:border-line"
+    >
+      <header className="flex min-h-12 items-center gap-2 border-b border-line px-3 sm:px-4">
+        <h2 id="thread-title" className="grow truncate font-semibold">
+          {t("thread.title")}
+        </h2>
+        {threadId !== null && (
+          <FollowButton parentId={parentId} replyCount={parent?.thread?.replyCount ?? 0} />
+        )}
+        <IconButton icon="close" label={t("thread.close")} onClick={onClose} />
+      </header>
+      {!parent && error && <ErrorState error={error} retry={() => load({ requestPolicy: "network-only" })} />}
+      {!parent && !error && <LoadingState rows={4} />}
+      {parent && <ThreadParent message={parent} />}
+      {parent && threadId === null && <FirstReply topic={topic} parent={parent} />}
+      {parent && threadId !== null && (
+        <ThreadOpenerProvider value={null}>
+          <ThreadReplies key={threadId} id={threadId} topic={topic} reply={reply} />
+        </ThreadOpenerProvider>
+      )}
+    </aside>
+  );
+}
+
+/** Returns the id of the thread that the viewer's own first reply has started; null before. */
+function useStartedThread(parentId: string): string | null {
+  const outbox = useOutbox();
+  const [started, setStarted] = useState<string | null>(null);
+  useEffect(
+    () => outbox.onSent((message, { replyTo }) => replyTo === parentId && setStarted(message.topicId)),
+    [outbox, parentId],
+  );
+  return started;
+}
+
+function ThreadParent({ message }: { message: Message }) {
+  const { t, language } = useTranslation();
+  const { author, timestamp, deletedAt } = message;
+  return (
+    <article
+      aria-label={t("thread.parent", { name: author.name })}
+      data-testid="thread-parent"
+      className="thin-scroll flex max-h-[35%] items-start shrink-0 gap-3 overflow-y-auto border-b border-line px-4 py-3"
+    >
+      <Avatar user={author} />
+      <div className="min-w-0 grow">
+        <p className="flex flex-wrap items-baseline gap-x-2">
+          <span className="font-semibold">{author.name}</span>
+          <time dateTime={dateOf(timestamp).toISOString()} className="text-xs text-quiet">
+            {dateAndTime(language, dateOf(timestamp))}
+          </time>
+        </p>
+        {deletedAt ? (
+          <p className="text-quiet italic">{t("message.deleted")}</p>
+        ) : (
+          <MessageBody message={message} />
+        )}
+      </div>
+    </article>
+  );
+}
+
+function ThreadReplies({ id, topic, reply }: { id: string; topic: TopicSummary; reply: string | null }) {
+  const { t } = useTranslation();
+  const [{ data, error, stale }, load] = useQuery({
+    query: TopicHeader,
+    variables: { id },
+    requestPolicy: "network-only",
+  });
+  const reload = useCallback(() => load({ requestPolicy: "network-only" }), [load]);
+  const thread = data?.topic;
+  if (error && !thread) return <ErrorState error={error} retry={reload} />;
+  if (!thread) return <LoadingState rows={4} />;
+  // The archive and the slow mode of the topic apply to its threads.
+  const { archivedAt, slowModeSeconds } = topic;
+  return (
+    <JoinedTopic
+      topic={{ ...thread, title: t("thread.title"), archivedAt, slowModeSeconds, community: topic.community }}
+      isStale={stale}
+      at={reply}
+      isInConversation={isConversation(topic)}
+      label={t("thread.reply")}
+      onRemoved={reload}
+      reloadHeader={reload}
+    />
+  );
+}
+
+/** The field for the first reply, which starts the thread. */
+function FirstReply({ topic, parent }: { topic: TopicSummary; parent: Message }) {
+  const { t } = useTranslation();
+  const viewer = useViewer();
+  const pending = useValue(useOutbox().pending).filter(({ replyTo }) => replyTo === parent.id);
+  const field = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => {
+    if (matchMedia("(pointer: fine)").matches) field.current?.focus();
+  }, []);
+  const { viewerMutedUntil, archivedAt } = topic.community;
+  return (
+    <>
+      <div className="min-h-0 grow overflow-y-auto">
+        {pending.length === 0 && (
+          <EmptyState icon="chat" title={t("thread.empty")} hint={t("thread.emptyHint")} />
+        )}
+        {pending.map((entry) => (
+          <PendingMessageRow key={entry.key} entry={entry} viewer={viewer} />
+        ))}
+      </div>
+      {!parent.deletedAt && (
+        <MessageComposer
+          topicId={topic.id}
+          topicTitle={topic.title}
+          replyTo={parent.id}
+          label={t("thread.reply")}
+          communityId={topic.community.id}
+          archived={archivedAt ? "community" : topic.archivedAt ? "topic" : null}
+          mutedUntil={viewerMutedUntil}
+          nextAt={0}
+          field={field}
+          onSent={() => {}}
+          onEditLast={() => {}}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,209 @@
+/**
+ * The files of a text that is being written. Each is uploaded at once, described, retried or removed. They are kept with
+ * the draft. After a reload their uploads are checked, and those whose bytes are lost ask for the file again.
+ */
+import { type ClipboardEvent, type DragEvent, useEffect, useRef, useState } from "react";
+import type { Client } from "urql";
+import { useApi } from "../api/api";
+import { errorCode, failureTextKey } from "../api/failure";
+import { DRAFT, type UserStorage, useUserStorage } from "../session/user-storage";
+import { useTranslation } from "../ui/preferences";
+import { notify } from "../ui/toasts";
+import {
+  type ComposedFile,
+  chosenFile,
+  hasSameFacts,
+  outcomeOf,
+  readyFiles,
+  restoredFiles,
+  withOtherBytes,
+} from "./composed-file";
+import { type CheckedUpload, continueUpload, discardUpload, UploadError, uploadFile } from "./upload";
+
+const MAX_FILES = 10;
+
+/** The chosen files by the keys of their composed files, as long as the page is open. */
+const filesByKey = new Map<string, File>();
+
+/** Returns a chosen file with its bytes, unless it was chosen before the page was loaded. */
+export const bytesOf = (key: string): File | undefined => filesByKey.get(key);
+
+/**
+ * Returns the composed files of a field. `initial` are the files of an edited post, which are shown if no files are
+ * kept.
+ */
+export function useComposedFiles(field: string, initial: readonly ComposedFile[] = []) {
+  const { t } = useTranslation();
+  const { direct } = useApi();
+  const kept = useKeptFiles(field, initial);
+  const uploads = useRef(new Map<string, AbortController>());
+
+  // Uploads end with the field, and continue when it is shown again.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs once, when the field is shown.
+  useEffect(() => {
+    const { current } = uploads;
+    for (const { key, state } of kept.latest()) if (state !== "failed") void send(key);
+    return () => {
+      for (const controller of current.values()) controller.abort();
+    };
+  }, []);
+
+  async function send(key: string) {
+    const composed = kept.latest().find((each) => each.key === key);
+    if (!composed || composed.isAttached) return;
+    const controller = new AbortController();
+    uploads.current.set(key, controller);
+    const { signal } = controller;
+    const changeUnlessAborted = (part: Partial<ComposedFile>, isProgress = false) =>
+      signal.aborted || kept.change(key, part, isProgress);
+    try {
+      const upload = await sendComposed(direct, composed, {
+        purpose: "ATTACHMENT",
+        signal,
+        onCreated: (uploadId) => changeUnlessAborted({ uploadId }),
+        onProgress: (share) => changeUnlessAborted({ share }, true),
+      });
+      changeUnlessAborted(outcomeOf(upload));
+    } catch (error) {
+      // A file that the server has checked stays ready if the server can't be asked about it now.
+      if (composed.state === "ready") return;
+      const failure = error instanceof UploadError ? "file.failed" : failureTextKey(error);
+      changeUnlessAborted({ state: "failed", failure });
+    }
+  }
+
+  function add(added: readonly File[]) {
+    const free = MAX_FILES - kept.latest().length;
+    const chosen = added.filter(({ size }) => size > 0).slice(0, free);
+    if (chosen.length < added.length) notify(t("file.tooMany", { count: MAX_FILES }));
+    for (const file of chosen) {
+      const composed = chosenFile(file);
+      filesByKey.set(composed.key, file);
+      kept.set([...kept.latest(), composed]);
+      void send(composed.key);
+    }
+  }
+
+  /** Continues an upload with the bytes of its file. Another file takes the place of the composed one. */
+  function chooseAgain(key: string, file: File) {
+    filesByKey.set(key, file);
+    const composed = kept.latest().find((each) => each.key === key);
+    if (!composed) return;
+    if (hasSameFacts(composed, file)) return retry(key);
+    if (composed.uploadId) discardUpload(composed.uploadId);
+    kept.change(key, withOtherBytes(composed, file));
+    void send(key);
+  }
+
+  function retry(key: string) {
+    kept.change(key, { state: "sending", failure: null });
+    void send(key);
+  }
+
+  function remove(key: string) {
+    uploads.current.get(key)?.abort();
+    filesByKey.delete(key);
+    const composed = kept.latest().find((each) => each.key === key);
+    if (composed?.uploadId && !composed.isAttached) discardUpload(composed.uploadId);
+    kept.set(kept.latest().filter((each) => each.key !== key));
+  }
+
+  return {
+    files: kept.files,
+    /** Whether files are kept in the browser, because they were changed. */
+    isKept: kept.isKept,
+    /** Returns the idempotency key of a text with these files. Other files, or other descriptions, have another key. */
+    idempotencyKey: (textKey: string) => (kept.files.length > 0 ? `${textKey} ${kept.version}` : textKey),
+    add,
+    chooseAgain,
+    remove,
+    retry,
+    setAltText: (key: string, altText: string) => kept.change(key, { altText }),
+    /** Forgets the files after they were sent. */
+    clear: kept.clear,
+    /** Forgets the files, and deletes their uploads. */
+    discard() {
+      for (const { key } of kept.latest()) remove(key);
+      kept.clear();
+    },
+    /** Attributes of the form into which files are dropped and pasted. */
+    dropProps: {
+      onPaste: ({ clipboardData }: ClipboardEvent) =>
+        clipboardData.files.length > 0 && add([...clipboardData.files]),
+      onDragOver: (event: DragEvent) => event.dataTransfer.types.includes("Files") && event.preventDefault(),
+      onDrop: (event: DragEvent) => {
+        if (event.dataTransfer.files.length === 0) return;
+        event.preventDefault();
+        add([...event.dataTransfer.files]);
+      },
+    },
+    /** The files to send; null while one of them is not ready, or is a picture without a description. */
+    ready: readyFiles(kept.files),
+  };
+}
+
+export type ComposedFiles = ReturnType<typeof useComposedFiles>;
+
+/** Returns the upload when it is checked; null if the server does not have it, and the bytes are lost. */
+async function sendComposed(
+  client: Client,
+  { key, uploadId }: ComposedFile,
+  options: Parameters<typeof uploadFile>[2],
+): Promise<CheckedUpload | null> {
+  const file = bytesOf(key);
+  if (uploadId !== null)
+    try {
+      return await continueUpload(client, uploadId, file ?? null, options);
+    } catch (error) {
+      if (errorCode(error) !== "NOT_FOUND") throw error;
+    }
+  return file ? await uploadFile(client, file, options) : null;
+}
+
+interface KeptState {
+  files: readonly ComposedFile[];
+  version: string;
+  isKept: boolean;
+}
+
+/** The files of a field, which are stored at each change but for progress. `latest` is up to date between renders. */
+function useKeptFiles(field: string, initial: readonly ComposedFile[]) {
+  const storage = useUserStorage();
+  const name = `${DRAFT}files ${field}`;
+  const [state, setState] = useState(() => loadFiles(storage, name, initial));
+  const current = useRef(state);
+
+  function show(next: KeptState) {
+    current.current = next;
+    setState(next);
+  }
+  function set(files: readonly ComposedFile[]) {
+    const isUnchanged =
+      JSON.stringify(readyFiles(files)) === JSON.stringify(readyFiles(current.current.files));
+    const version = isUnchanged ? current.current.version : crypto.randomUUID();
+    const isKept = files.length > 0 || initial.length > 0;
+    show({ files, version, isKept });
+    if (isKept) storage.set(name, { files, version });
+    else storage.remove(name);
+  }
+  return {
+    ...state,
+    latest: () => current.current.files,
+    set,
+    change(key: string, part: Partial<ComposedFile>, isProgress = false) {
+      const files = current.current.files.map((each) => (each.key === key ? { ...each, ...part } : each));
+      if (isProgress) show({ ...current.current, files });
+      else set(files);
+    },
+    clear() {
+      storage.remove(name);
+      show({ files: [], version: crypto.randomUUID(), isKept: false });
+    },
+  };
+}
+
+function loadFiles(storage: UserStorage, name: string, initial: readonly ComposedFile[]): KeptState {
+  const { files, version } = Object(storage.get(name));
+  if (typeof version === "string") return { files: restoredFiles(files), version, isKept: true };
+  return { files: initial, version: crypto.randomUUID(), isKept: false };
+}

@@ -1,0 +1,110 @@
+import { expect, test } from "vitest";
+import { actorsOf, emojisOf, groupNotifications, hasUnread } from "./notification-groups";
+import type { Notification } from "./operations";
+
+const DAY_S = 86_400;
+let time_s = 1_700_000_000;
+
+function notification(
+  kind: Notification["kind"],
+  actorId: string,
+  more: Partial<Notification> = {},
+): Notification {
+  time_s -= 60;
+  const timestamp = `${time_s}.000001`;
+  return {
+    id: `ann-${timestamp}`,
+    timestamp,
+    kind,
+    emoji: null,
+    actor: { id: actorId, handle: actorId, name: actorId, avatarUrl: null },
+    message: null,
+    post: null,
+    warning: null,
+    publication: null,
+    reportOutcome: null,
+    community: null,
+    stampPack: null,
+    ...more,
+  };
+}
+
+function message(id: string, topicId = "t"): Partial<Notification> {
+  return { message: { id, topicId, timestamp: "1.000001", text: "", stamp: null } };
+}
+
+function post(id: string): Partial<Notification> {
+  return { post: { id, text: "" } };
+}
+
+const keyed = (notifications: readonly Notification[]) =>
+  groupNotifications(notifications).map((group) => actorsOf(group).map(({ id }) => id));
+
+test("reactions are grouped by message and post, in the place of the newest", () => {
+  const notifications = [
+    notification("REACTION", "bob", message("m1")),
+    notification("REACTION", "cat", message("m2")),
+    notification("MENTION", "dan", message("m1")),
+    notification("REACTION", "dan", message("m1")),
+    notification("REACTION", "eve", post("m1x")),
+    notification("REPOST", "eve", post("m1x")),
+    notification("REPOST", "fay", post("m1x")),
+  ];
+  expect(keyed(notifications)).toEqual([["bob", "dan"], ["cat"], ["dan"], ["eve"], ["eve", "fay"]]);
+});
+
+test("people and emojis of a group are listed once, the newest first", () => {
+  const [group] = groupNotifications([
+    notification("REACTION", "bob", { ...message("m"), emoji: "🐟" }),
+    notification("REACTION", "cat", { ...message("m"), emoji: "🎉" }),
+    notification("REACTION", "bob", { ...message("m"), emoji: "🎉" }),
+    notification("REACTION", "dan", message("m")),
+  ]);
+  expect(group && actorsOf(group).map(({ id }) => id)).toEqual(["bob", "cat", "dan"]);
+  expect(group && emojisOf(group)).toEqual(["🐟", "🎉"]);
+});
+
+test("replies in a thread are grouped by the thread, and replies to posts are not grouped", () => {
+  const notifications = [
+    notification("THREAD_REPLY", "bob", message("m1", "thread")),
+    notification("THREAD_REPLY", "cat", message("m2", "thread")),
+    notification("THREAD_REPLY", "dan", message("m3", "other")),
+    notification("REPLY", "bob", post("p1")),
+    notification("REPLY", "cat", post("p2")),
+  ];
+  expect(keyed(notifications)).toEqual([["bob", "cat"], ["dan"], ["bob"], ["cat"]]);
+});
+
+test("followers are grouped by the day", () => {
+  const notifications = [notification("FOLLOW", "bob"), notification("FOLLOW", "cat")];
+  time_s -= DAY_S;
+  expect(keyed([...notifications, notification("FOLLOW", "dan")])).toEqual([["bob", "cat"], ["dan"]]);
+});
+
+test("notifications about content that the viewer may not see any more are not grouped", () => {
+  expect(keyed([notification("REACTION", "bob"), notification("REACTION", "cat")])).toEqual([
+    ["bob"],
+    ["cat"],
+  ]);
+});
+
+test("a new notification joins its group, which keeps its key", () => {
+  const older = [notification("FOLLOW", "x"), notification("REACTION", "bob", message("m"))];
+  const [, before] = groupNotifications(older);
+  time_s += 3_600;
+  const [after, ...others] = groupNotifications([notification("REACTION", "cat", message("m")), ...older]);
+  expect(after?.key).toBe(before?.key);
+  expect(others.map(({ newest }) => newest.kind)).toEqual(["FOLLOW"]);
+});
+
+test("a group is unread if one of its notifications is after the read mark", () => {
+  const [group] = groupNotifications([
+    notification("REACTION", "bob", message("m")),
+    notification("REACTION", "cat", message("m")),
+  ]);
+  if (!group) throw new Error("There is no group.");
+  const [newer, older] = group.notifications;
+  expect(hasUnread(group, null)).toBe(true);
+  expect(hasUnread(group, older?.timestamp ?? "")).toBe(true);
+  expect(hasUnread(group, newer?.timestamp ?? "")).toBe(false);
+});

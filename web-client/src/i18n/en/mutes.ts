@@ -1,0 +1,23 @@
+/** Texts of the viewer's mutes. */
+export const mutes = {
+  "mutes.end": "Unmute",
+  "mutes.hint":
+    "You see no posts of muted people in feeds, and get no notifications from muted people, topics and communities.",
+  "mutes.forGood": "Until I unmute",
+  "mutes.howLong": "Mute for how long?",
+  "mutes.mute": "Mute {name}",
+  "mutes.muted.COMMUNITY": "You get no notifications from {name} any more.",
+  "mutes.muted.TOPIC": "You get no notifications from {name} any more.",
+  "mutes.muted.USER": "You muted {name}. They are not notified.",
+  "mutes.mutedUntil": "{name} is muted until {until}.",
+  "mutes.none": "Nothing is muted",
+  "mutes.noneHint": "Mute people on their profile, and topics and communities by the bell at the top.",
+  "mutes.notVisible": "No longer visible to you",
+  "mutes.subject.COMMUNITY": "Community",
+  "mutes.subject.TOPIC": "Topic",
+  "mutes.subject.USER": "Person",
+  "mutes.title": "Muted people, topics and communities",
+  "mutes.until": "until {until}",
+  "mutes.unmute": "Unmute {name}",
+  "mutes.unmuted": "{name} is no longer muted",
+};

@@ -1,0 +1,23 @@
+/** Texts of posts: replies, reposts, reactions and permalinks. */
+export const posts = {
+  "post.copyLink": "Copy link to post",
+  "post.earlier": "In reply to",
+  "post.edit": "Edit post",
+  "post.gone": "This post is not available.",
+  "post.inReplyTo": "Reply to {name}",
+  "post.noReplies": "No replies yet",
+  "post.noRepliesHint": "Write the first reply.",
+  "post.pictureOf": "Picture {number} of {count}",
+  "post.quote": { one: "Quote, {count} quote", other: "Quote, {count} quotes" },
+  "post.quoted": "Your quote was posted.",
+  "post.quoteLabel": "Write about this post",
+  "post.quoteTitle": "Quote post",
+  "post.replies": "Replies",
+  "post.reply": "Reply",
+  "post.replyCount": { one: "Reply, {count} reply", other: "Reply, {count} replies" },
+  "post.replyLabel": "Write a reply",
+  "post.repost": { one: "Repost, {count} repost", other: "Repost, {count} reposts" },
+  "post.repostedBy": "{name} reposted",
+  "post.title": "Post",
+  "post.versions": "Earlier texts",
+};

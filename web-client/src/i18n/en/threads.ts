@@ -1,0 +1,20 @@
+/** Texts of threads: the replies to a message. */
+export const threads = {
+  "thread.close": "Close thread",
+  "thread.follow": "Follow thread",
+  "thread.unfollow": "Unfollow thread",
+  threads: "Threads",
+  "threads.hiddenParent": "Message by somebody whom you blocked",
+  "threads.more": "Show more threads",
+  "threads.none": "You follow no threads",
+  "threads.noneHint": "You follow a thread as soon as you reply in it, are mentioned there, or get a reply.",
+  "threads.read": "Read",
+  "threads.unread": "Unread",
+  "thread.empty": "No replies yet",
+  "thread.emptyHint": "Write the first reply below.",
+  "thread.open": "Reply in thread",
+  "thread.parent": "Message by {name}, to which the thread replies",
+  "thread.replies": { one: "{count} reply", other: "{count} replies" },
+  "thread.reply": "Reply",
+  "thread.title": "Thread",
+};

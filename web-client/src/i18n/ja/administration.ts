@@ -1,0 +1,40 @@
+/** Texts of the administration. */
+import type { administration as en } from "../en/administration";
+import type { Text } from "../texts";
+
+export const administration: Record<keyof typeof en, Text> = {
+  admin: "管理",
+  "admin.all": "すべて",
+  "admin.audit": "監査ログ",
+  "admin.deactivate": "利用停止",
+  "admin.deactivateAsk":
+    "10 秒以内にサインアウトされ、再開するまでサインインできなくなります。メッセージと投稿は残ります。",
+  "admin.deactivateNamed": "{name} さんを利用停止",
+  "admin.deactivated": "{name} さんの利用を停止しました",
+  "admin.findUser": "ユーザーを検索",
+  "admin.forbidden": "管理者だけが開ける画面です",
+  "admin.forbiddenHint": "組織の管理者に管理者権限を依頼してください。",
+  "admin.history": "履歴",
+  "admin.historyOf": "{name} さんの履歴",
+  "admin.noUsers": "ユーザーが見つかりません",
+  "admin.noUsersHint": "文字を減らすか、条件を変えてみてください。",
+  "admin.reactivate": "利用再開",
+  "admin.reactivateAsk": "以前と同じ権限で、再びサインインできるようになります。",
+  "admin.reactivateNamed": "{name} さんを利用再開",
+  "admin.reactivated": "{name} さんの利用を再開しました",
+  "admin.role": "権限",
+  "admin.roles": "権限",
+  "admin.rolesHint": "10 秒以内に反映されます。",
+  "admin.rolesNone": "権限を 1 つ以上選んでください。アクセスを終わらせるには、利用を停止してください。",
+  "admin.rolesOf": "{name} さんの権限",
+  "admin.rolesSaved": "{name} さんの権限を保存しました",
+  "admin.state": "状態",
+  "admin.state.active": "利用中",
+  "admin.state.deactivated": "停止中",
+  "admin.users": "ユーザー",
+  "admin.you": "あなた",
+  "role.ADMIN.hint": "すべての機能と、ユーザー、権限、上限の管理",
+  "role.MEMBER.hint": "チャット、フィード、予約投稿",
+  "role.OPERATOR.hint": "電話、連携アカウント、アドレス帳",
+  "role.SERVICE.hint": "プログラム用。アドレス帳を参照し、書き込みの上限がありません",
+};

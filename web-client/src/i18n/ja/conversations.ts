@@ -1,0 +1,37 @@
+/** Texts of conversations: direct messages between two people and in groups. */
+import type { conversations as en } from "../en/conversations";
+import type { Text } from "../texts";
+
+export const conversations: Record<keyof typeof en, Text> = {
+  "conversation.absent": "{name} さんはまだ承認していません。承認されるまで送れるメッセージは1件だけです。",
+  "conversation.accept": "承認",
+  "conversation.actions": "会話の操作",
+  "conversation.add": "メンバーを追加…",
+  "conversation.addNow": "追加",
+  "conversation.addTitle": "メンバーを追加",
+  "conversation.alone": "自分だけ",
+  "conversation.decline": "拒否",
+  "conversation.declined": "拒否しました。相手には知らされません。",
+  "conversation.group": "{count}人のグループ",
+  "conversation.groupName": "グループ名（任意）",
+  "conversation.leave": "会話から退出…",
+  "conversation.leaveAsk": "この会話を読んだり書いたりできなくなります。送ったメッセージは残ります。",
+  "conversation.leaveNow": "退出",
+  "conversation.leaveTitle": "会話から退出",
+  "conversation.left": "会話から退出しました",
+  "conversation.more": "会話をさらに表示",
+  "conversation.new": "新しいメッセージ",
+  "conversation.none": "「+」から誰かにメッセージを送れます。",
+  "conversation.notJoined": "未参加",
+  "conversation.pair": "ダイレクトメッセージ",
+  "conversation.people": "会話のメンバー",
+  "conversation.rename": "グループ名を変更…",
+  "conversation.renameTitle": "グループ名を変更",
+  "conversation.requestHint": "承認すると互いにメッセージを送れます。拒否しても相手には知らされません。",
+  "conversation.requestTitle": "{name} さんからメッセージのリクエストがあります",
+  "conversation.requests": { one: "リクエスト {count}件", other: "リクエスト {count}件" },
+  "conversation.start": "開始",
+  "conversation.to": "宛先",
+  "conversation.with": "{name} さんにメッセージ",
+  conversations: "ダイレクトメッセージ",
+};

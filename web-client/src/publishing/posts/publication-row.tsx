@@ -1,0 +1,142 @@
+/** One target of a post: state, error and attempts, and the buttons that resolve an unconfirmed publication. */
+import { useState } from "react";
+import { request, useApi } from "../../api/api";
+import { LIMITS } from "../../api/limits";
+import type { TextKey } from "../../i18n/texts";
+import { Button } from "../../ui/button";
+import { useLength } from "../../ui/fields/length";
+import { Icon, type IconName } from "../../ui/icons";
+import { useTranslation } from "../../ui/preferences";
+import { notifyFailure } from "../../ui/toasts";
+import { instantText, roundedDuration } from "../local-times";
+import { type Publication, type PublicationTarget, ResolvePublication } from "../operations";
+import { PostStateBadge } from "./state-badge";
+import { targetText } from "./targets";
+
+const ICONS: Record<PublicationTarget["__typename"], IconName> = {
+  HomeFeedTarget: "home",
+  TopicTarget: "chat",
+  AccountTarget: "link",
+};
+
+/** Shorter delays are not shown. */
+const SHOWN_LATENESS_MIN_MS = 60_000;
+
+/**
+ * Labels of the attempts' outcomes. An outcome that a newer server adds has no label: only time and detail are shown.
+ */
+const OUTCOMES: Record<string, TextKey> = {
+  PUBLISHED: "publishing.outcome.PUBLISHED",
+  FAILED: "publishing.outcome.FAILED",
+  UNKNOWN: "publishing.outcome.UNKNOWN",
+  NO_EFFECT: "publishing.outcome.NO_EFFECT",
+  UPLOAD_FAILED: "publishing.outcome.UPLOAD_FAILED",
+};
+
+interface Props {
+  publication: Publication;
+  zone: string;
+  refresh: () => void;
+}
+
+export function PublicationRow({ publication, zone, refresh }: Props) {
+  const { t, language } = useTranslation();
+  const { target, state, error, latenessMs, publishedAt, url, mediaState } = publication;
+  const showsUpload = mediaState !== "NONE" && state === "SCHEDULED";
+  return (
+    <li data-publication={state} className="rounded-card border border-line p-3">
+      <div className="flex items-center gap-2">
+        <Icon name={ICONS[target.__typename]} className="size-4 text-quiet" />
+        <span className="min-w-0 grow truncate font-medium">
+          {targetText(target, t)}
+          {target.__typename === "AccountTarget" && (
+            <span className="ml-2 text-sm font-normal text-quiet">
+              {t(`publishing.network.${target.account.network}`)}
+            </span>
+          )}
+        </span>
+        <PostStateBadge state={state} />
+      </div>
+      {publishedAt && (
+        <p className="mt-1 text-sm text-quiet">
+          {instantText(language, zone, new Date(publishedAt))}
+          {latenessMs !== null &&
+            latenessMs >= SHOWN_LATENESS_MIN_MS &&
+            ` · ${t("publishing.late", { duration: roundedDuration(latenessMs / 1000, t) })}`}
+        </p>
+      )}
+      {url && (
+        <a href={url} target="_blank" rel="noreferrer noopener" className="text-sm text-accent underline">
+          {t("publishing.look")}
+        </a>
+      )}
+      {showsUpload && <p className="mt-1 text-sm text-quiet">{t(`publishing.upload.${mediaState}`)}</p>}
+      {error && (
+        <p className={`mt-1 text-sm ${state === "UNKNOWN" ? "text-wait" : "text-bad"}`}>{error.message}</p>
+      )}
+      {state === "UNKNOWN" && <ResolveButtons publication={publication} refresh={refresh} />}
+      <PublicationAttempts publication={publication} zone={zone} />
+    </li>
+  );
+}
+
+function PublicationAttempts({ publication: { attempts }, zone }: Omit<Props, "refresh">) {
+  const { t, language } = useTranslation();
+  if (attempts.length === 0) return null;
+  return (
+    <details className="mt-1 text-sm">
+      <summary className="text-quiet">{t("publishing.attempts", { count: attempts.length })}</summary>
+      <ol className="mt-1 flex flex-col gap-1 pl-4">
+        {attempts.map(({ at, outcome, detail }) => (
+          <li key={`${at} ${outcome}`}>
+            {OUTCOMES[outcome] && <span className="font-semibold">{t(OUTCOMES[outcome])} </span>}
+            <span className="text-quiet">{instantText(language, zone, new Date(at))}</span>
+            {detail && <span className="block whitespace-pre-wrap text-quiet">{detail}</span>}
+          </li>
+        ))}
+      </ol>
+    </details>
+  );
+}
+
+/** The buttons by which a person who has checked the account records whether the post was published there. */
+function ResolveButtons({ publication, refresh }: Omit<Props, "zone">) {
+  const { t } = useTranslation();
+  const { direct } = useApi();
+  const [postId, setPostId] = useState("");
+  const [isSaving, setIsSaving] = useState(false);
+  const length = useLength(postId, LIMITS.externalId);
+  async function resolve(isPublished: boolean) {
+    setIsSaving(true);
+    const externalId = isPublished && postId.trim() ? postId.trim() : null;
+    await request(direct, ResolvePublication, {
+      id: publication.id,
+      published: isPublished,
+      externalId,
+    }).catch(notifyFailure);
+    setIsSaving(false);
+    refresh();
+  }
+  return (
+    <div className="mt-2 flex flex-col gap-2 rounded-lg bg-wait-ground p-3">
+      <p className="text-sm">{t("publishing.unknownHint")}</p>
+      <input
+        className="field text-sm"
+        aria-label={t("publishing.externalId")}
+        placeholder={t("publishing.externalId")}
+        value={postId}
+        onChange={(event) => setPostId(event.target.value)}
+        {...length.fieldProps}
+      />
+      {length.note}
+      <div className="flex flex-wrap gap-2">
+        <Button disabled={isSaving || length.isTooLong} onClick={() => resolve(true)}>
+          {t("publishing.isThere")}
+        </Button>
+        <Button disabled={isSaving} onClick={() => resolve(false)}>
+          {t("publishing.isNotThere")}
+        </Button>
+      </div>
+    </div>
+  );
+}
