@@ -1,5 +1,7 @@
 """The telephony provider that the settings name."""
 
+from collections.abc import Callable
+
 from jobs.providers.telephony import Telephony
 from jobs.providers.telephony.simulator import Simulator
 from jobs.providers.telephony.twilio import API_URL, TwilioTelephony
@@ -31,21 +33,37 @@ def telephony_lines(settings: Settings) -> tuple[TelephonyLine, ...]:
 def make_telephony(settings: Settings, stores: Stores) -> Telephony | None:
     """Returns the telephony provider; None if there is none. Raises: SettingsError if a setting of it is missing."""
     check_telephony(settings)
-    if telephony_provider(settings) is None:
+    name = telephony_provider(settings)
+    if name is None:
         return None
-    if settings.telephony == "webhook":
-        assert settings.telephony_url is not None
-        assert settings.telephony_secret is not None
-        callback_url = settings.base_url + TELEPHONY_CALLBACK
-        return WebhookTelephony(settings.telephony_url, settings.telephony_secret, callback_url)
-    if settings.telephony == "twilio":
-        account, token, caller = settings.twilio_account, settings.twilio_token, settings.twilio_from
-        assert account is not None
-        assert token is not None
-        assert caller is not None
-        callback_url = settings.base_url + TWILIO_CALLBACK
-        return TwilioTelephony(account, token, caller, callback_url, settings.telephony_url or API_URL)
+    return _PROVIDERS[TelephonyProvider[name.upper()]](settings, stores)
+
+
+def _make_simulator(settings: Settings, stores: Stores) -> Telephony:
     return Simulator(stores.mongo, stores.calls.report, settings.simulator_speed)
+
+
+def _make_webhook(settings: Settings, _: Stores) -> Telephony:
+    assert settings.telephony_url is not None
+    assert settings.telephony_secret is not None
+    return WebhookTelephony(settings.telephony_url, settings.telephony_secret, settings.base_url + TELEPHONY_CALLBACK)
+
+
+def _make_twilio(settings: Settings, _: Stores) -> Telephony:
+    account, token, caller = settings.twilio_account, settings.twilio_token, settings.twilio_from
+    assert account is not None
+    assert token is not None
+    assert caller is not None
+    callback_url = settings.base_url + TWILIO_CALLBACK
+    return TwilioTelephony(account, token, caller, callback_url, settings.telephony_url or API_URL)
+
+
+_PROVIDERS: dict[TelephonyProvider, Callable[[Settings, Stores], Telephony]] = {
+    TelephonyProvider.SIMULATOR: _make_simulator,
+    TelephonyProvider.WEBHOOK: _make_webhook,
+    TelephonyProvider.TWILIO: _make_twilio,
+}
+"""The function that makes each provider. A provider without one raises, so that no other provider answers for it."""
 
 
 _REQUIRED_SETTINGS = {

@@ -5,7 +5,11 @@ from typing import Any
 
 import pytest
 
+from jobs.providers.telephony import Telephony
 from jobs.providers.telephony.simulator import Simulator
+from jobs.providers.telephony.twilio import TwilioTelephony
+from jobs.providers.telephony.webhook import WebhookTelephony
+from server import telephony
 from server.settings import Settings
 from server.telephony import make_telephony, telephony_lines, telephony_provider
 from storage.calls.records import TelephonyProvider
@@ -17,6 +21,7 @@ from tests.serving import web_process, worker_process
 from tests.storage.calls.in_memory_jobs import new_job
 from tests.waiting import until
 
+WEBHOOK_SECRET = "whsec_" + "A" * 32
 LIST = {"name": "List", "scenario": "Hello", "csv": "phone_number\n+819012345678\n"}
 LAUNCH = "mutation ($input: LaunchCallJobInput!) { launchCallJob(input: $input) { id } }"
 CHECK = "query ($input: LaunchCallJobInput!) { checkCallList(input: $input) { rows } }"
@@ -57,6 +62,26 @@ def test_settings_define_provider_and_number(values: dict[str, Any], lines: list
 async def test_no_provider_makes_no_simulator(stores: Stores) -> None:
     assert make_telephony(Settings(), stores) is None
     assert isinstance(make_telephony(Settings(telephony="simulator"), stores), Simulator)
+
+
+COMPLETE_SETTINGS: dict[str, tuple[type[Telephony], dict[str, Any]]] = {
+    "simulator": (Simulator, {}),
+    "webhook": (WebhookTelephony, {"telephony_url": "https://calls.example", "telephony_secret": WEBHOOK_SECRET}),
+    "twilio": (TwilioTelephony, TWILIO),
+}
+
+
+@pytest.mark.parametrize("provider", TelephonyProvider)
+async def test_each_provider_of_the_settings_makes_its_own_class(provider: TelephonyProvider, stores: Stores) -> None:
+    name = provider.value.lower()
+    expected, values = COMPLETE_SETTINGS[name]
+    assert type(make_telephony(Settings(**{"telephony": name, **values}), stores)) is expected
+
+
+async def test_provider_without_branch_is_not_simulated(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(telephony._PROVIDERS, TelephonyProvider.TWILIO)
+    with pytest.raises(KeyError):
+        make_telephony(Settings(**TWILIO), stores)
 
 
 async def test_launch_without_provider_is_unavailable(tmp_path: Path, mongodb_uri: str, redis_url: str) -> None:
