@@ -17,6 +17,7 @@ from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from tests.databases import CREDENTIAL_KEYS, ReusedDatabase, reused_database
 from tests.keys import ADDRESS_KEYS
+from tests.unclosed_sockets import open_socket_count
 
 # The duration of an example depends on the machine.
 settings.register_profile("noroshi", deadline=None)
@@ -121,11 +122,13 @@ async def stores(mongodb_uri: str, redis_url: str, database: str, mongo_driver: 
         yield stores
 
 
-@pytest.fixture
-def garbage_collection() -> Iterator[None]:
-    """Collects garbage after the test, so that warnings about it belong to this test."""
+@pytest.fixture(autouse=True)
+def unclosed_sockets_fail_their_test() -> Iterator[None]:
+    """Collects garbage after a test that left more sockets, so that the warning of a leaked one fails this test."""
+    before = open_socket_count()
     yield
-    gc.collect()
+    if open_socket_count() > before:
+        gc.collect()
 
 
 @pytest.fixture

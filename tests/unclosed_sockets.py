@@ -1,16 +1,28 @@
-"""Marks tests that cancel PyMongo while it connects."""
+"""Sockets that a test leaves to the garbage collector, and the mark of tests that cancel PyMongo while it connects."""
 
+import os
+import stat
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 
+def open_socket_count() -> int:
+    """Returns the number of open sockets of this process."""
+    return sum(map(_is_socket, os.listdir("/dev/fd")))
+
+
+def _is_socket(descriptor: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.fstat(int(descriptor)).st_mode)
+    except OSError:  # The descriptor of the listing itself is closed.
+        return False
+
+
 def may_leave_sockets(test: Callable[..., Any]) -> Callable[..., Any]:
-    """Ignores sockets that PyMongo Async leaves to the garbage collector, and collects them when the test ends.
+    """Ignores sockets that PyMongo Async leaves to the garbage collector.
 
     PyMongo leaves the socket of a connection that is cancelled while it opens (docs/upstream.md).
-    Without the collection, the warning about the socket would fail any later test.
     """
-    ignoring = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
-    return pytest.mark.usefixtures("garbage_collection")(ignoring(test))
+    return pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")(test)
