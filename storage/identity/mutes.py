@@ -106,7 +106,7 @@ class MuteStore:
         query: Document = {"$and": [between, MUTES_IN_FORCE]}
         if after is not None:
             query["$and"].append({"_id": {"$gt": await self._existing_id(owner, after)}})
-        found: list[MuteDocument] = await self._mongo.find(MUTES, query, sort=[("_id", 1)], limit=limit)
+        found: list[MuteDocument] = await self._mongo.find(MUTES, query, sort=[("_id", 1)], limit=limit, hint="_id_")
         return [_record(document) for document in found]
 
     async def _existing_id(self, owner: UserKey, mute_id: str) -> MuteDocumentId:

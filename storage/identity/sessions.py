@@ -19,6 +19,9 @@ from storage.secrets.random_tokens import new_token, token_digest
 
 SESSIONS = "sessions"
 LOGOUTS = "provider_logouts"
+SESSIONS_OF_USER = "org_1_user_1_used_at_-1"
+"""The index by user and last use. Otherwise MongoDB may choose the index of expiry, and read everybody's sessions."""
+
 MAX_SESSIONS_OF_USER = 50
 """A further sign-in ends the session that was not used for the longest time."""
 
@@ -100,7 +103,7 @@ class SessionStore:
         """Returns the open sessions of a user, the last used first."""
         query = {**_sessions_of(user), **NOT_EXPIRED}
         rows: list[SessionDocument] = await self._mongo.find(
-            SESSIONS, query, sort=[("used_at", -1)], limit=MAX_SESSIONS_OF_USER
+            SESSIONS, query, sort=[("used_at", -1)], limit=MAX_SESSIONS_OF_USER, hint=SESSIONS_OF_USER
         )
         return [user_session(row) for row in rows]
 
