@@ -14,7 +14,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup buckets web web-check web-format web-test run test format check schema docs access lock wheel soak lab mutants screenshots clean
+.PHONY: help setup buckets web web-check web-format web-test run test test-gate format check schema docs access lock wheel soak lab mutants screenshots clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,8 +27,13 @@ run: setup web ## Run the whole product with demo data; ARGS="--port 9000" and t
 
 # Tests wait more than they work: three at a time take half the time on two cores. Files go in the order of their
 # names, so that those of e2e, which are few tests and take long, come first and no worker is left with one in the end.
+PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
+
 test: setup buckets web web-test ## Run every test but the soak tests
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/pytest $(PARALLEL) $(ARGS)
+
+test-gate: setup buckets web web-test ## Run every test as CI does: tests that fail run once more, one at a time
+	$(BIN)/python .ci/run_tests.py $(PARALLEL) $(ARGS)
 
 format: setup web-format ## Format all code, and fix what linters can fix
 	$(BIN)/ruff format .
