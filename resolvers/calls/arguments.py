@@ -4,11 +4,13 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
+from strawberry import UNSET
+
 from resolvers.arguments import checked_text, checked_time_zone
 from resolvers.calls.inputs import CallingWindowInput, CallLimitsInput, LaunchCallJobInput
 from storage.calls.job_changes import NewCallJob
 from storage.calls.limiter import MAX_CONCURRENT, MAX_PER_SECOND, MIN_PER_SECOND
-from storage.calls.list_parser import EXPECTED_PHONE_NUMBER, parse_phone_number
+from storage.calls.phone_numbers import EXPECTED_PHONE_NUMBER, is_region, parse_phone_number
 from storage.calls.windows import CallingWindow
 from storage.errors import BadUserInput
 from storage.identity.records import User
@@ -65,11 +67,24 @@ def checked_limits(input: CallLimitsInput) -> tuple[int, float]:
     return concurrent, rate
 
 
+def checked_region(region: str | None) -> str | None:
+    """Returns the region, or None if it is omitted. Raises: BadUserInput for an unknown region."""
+    if region is None or region is UNSET:
+        return None
+    if not is_region(region):
+        raise BadUserInput("defaultRegion", "a country by its two capital letters of ISO 3166, such as JP")
+    return region
+
+
 def checked_phone_numbers(values: Sequence[str]) -> list[str]:
     """Returns the numbers in E.164 form, in the same order. Raises: BadUserInput, also for more than 1000 numbers."""
     if len(values) > MAX_PHONE_NUMBERS:
         raise BadUserInput("phoneNumbers", f"at most {MAX_PHONE_NUMBERS} numbers")
+    return [_checked_phone_number(index, value) for index, value in enumerate(values)]
+
+
+def _checked_phone_number(index: int, value: str) -> str:
     try:
-        return [parse_phone_number(value) for value in values]
+        return parse_phone_number(value)
     except ValueError as error:
-        raise BadUserInput("phoneNumbers", EXPECTED_PHONE_NUMBER, str(error)) from None
+        raise BadUserInput("phoneNumbers", EXPECTED_PHONE_NUMBER, f"phoneNumbers[{index}]: {error}") from None

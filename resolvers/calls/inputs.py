@@ -40,9 +40,15 @@ class LaunchCallJobInput:
     )
     csv: str = strawberry.field(
         description=(
-            "CSV with a header row. The column phone_number is required; the others are variables of the scenario. At "
-            "most 10 MiB and 100,000 rows. Numbers need their country code, such as +819012345678."
+            "CSV with a header row, separated by commas, semicolons or tabs. The column phone_number is required; the "
+            "others are variables of the scenario. At most 10 MiB and 100,000 rows. Numbers need their country code, "
+            "such as +819012345678, unless `defaultRegion` is set. A cell with anything besides one number is an error."
         )
+    )
+    default_region: str | None = strawberry.field(
+        default=strawberry.UNSET,
+        description="Country of numbers without a country code, by its two capital letters of ISO 3166. With JP, "
+        "090-1234-5678 is +819012345678. Omitted or null: such numbers are errors.",
     )
     start_at: datetime | None = strawberry.field(
         default=strawberry.UNSET,

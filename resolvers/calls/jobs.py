@@ -10,7 +10,7 @@ from strawberry import ID, UNSET, Parent
 
 from resolvers.access import require_role
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_limit, page_range
-from resolvers.calls.arguments import checked_number, new_call_job
+from resolvers.calls.arguments import checked_number, checked_region, new_call_job
 from resolvers.calls.inputs import LaunchCallJobInput
 from resolvers.context import Context, Info
 from resolvers.idempotency import input_key
@@ -85,7 +85,7 @@ async def call_jobs(
 async def check_call_list(info: Info, input: CallListArgument) -> CallListCheck:
     """Checks a list without storing it."""
     new_job = await _validated_job(info, input)
-    checked = await info.context.stores.call_jobs.check(input.csv)
+    checked = await info.context.stores.call_jobs.check(input.csv, checked_region(input.default_region))
     end_at = None if checked.errors else await _estimated_end_of_new(info.context, new_job, checked.tasks)
     return CallListCheck(checked.rows, checked.errors, end_at)
 
@@ -93,10 +93,11 @@ async def check_call_list(info: Info, input: CallListArgument) -> CallListCheck:
 async def launch_call_job(info: Info, input: CallListArgument) -> CallJob:
     """Stores a list as a job. Its numbers are called from the job's start time on."""
     new_job = await _validated_job(info, input)
+    region = checked_region(input.default_region)
     if not info.context.telephony_lines:
         raise Unavailable(NO_PROVIDER, NO_PROVIDER_RETRY_MS)
     key = input_key(require_operator(info), "launchCallJob", input)
-    return await info.context.stores.call_jobs.launch(new_job, input.csv, key, info.context.actor)
+    return await info.context.stores.call_jobs.launch(new_job, input.csv, key, info.context.actor, region)
 
 
 async def _validated_job(info: Info, input: LaunchCallJobInput) -> NewCallJob:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from server.commands.calls import calls_app
 from server.commands.keys import key_app
 from server.commands.mail import mail_app
 from server.processes import StartupError, watch_parent
@@ -37,6 +38,7 @@ app = typer.Typer(
 
 app.add_typer(key_app, name="key")
 app.add_typer(mail_app, name="mail")
+app.add_typer(calls_app, name="calls")
 
 DataDir = Annotated[
     Path | None, typer.Option(help="Folder of embedded servers and secrets. Default: .noroshi", show_default=False)

@@ -1,15 +1,14 @@
 """`noroshi key ...`: creates, lists, rotates and revokes service keys, on MongoDB alone."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from server.processes import StartupError
+from server.commands.database import DataDir, Org, open_database
 
 if TYPE_CHECKING:
     from storage.identity.keys.records import ServiceKey
@@ -20,11 +19,7 @@ MAX_NAME_CHARS = 100
 
 key_app = typer.Typer(help="Keys by which services send requests.", no_args_is_help=True)
 
-Org = Annotated[str, typer.Option("--org", help="The organization's id.", show_default=False)]
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="The key's id: the part between `nrk_` and the secret.")]
-DataDir = Annotated[
-    Path | None, typer.Option(help="Where embedded servers are kept. Default: .noroshi", show_default=False)
-]
 
 
 @key_app.command()
@@ -114,35 +109,9 @@ def _date(at: datetime | None) -> str:
 
 def _run(work: "Callable[[ServiceKeyStore], Awaitable[None]]", data_dir: Path | None) -> None:
     async def run() -> None:
-        async with _service_keys(data_dir) as keys:
-            await work(keys)
+        from storage.identity.keys.store import ServiceKeyStore
+
+        async with open_database(data_dir) as mongo:
+            await work(ServiceKeyStore(mongo))
 
     asyncio.run(run())
-
-
-@asynccontextmanager
-async def _service_keys(data_dir: Path | None) -> "AsyncIterator[ServiceKeyStore]":
-    """Opens the store on the configured MongoDB, else on the data folder's embedded one. Raises: StartupError."""
-    from pymongo.errors import PyMongoError
-
-    from server.embedded import check_servers
-    from server.embedded.running import running_mongodb
-    from server.migration import check_data
-    from server.settings import Settings
-    from storage.errors import DomainError
-    from storage.identity.keys.store import ServiceKeyStore
-    from storage.mongo import connect
-
-    settings = Settings.from_environment(data_dir=data_dir)
-    async with running_mongodb(settings.mongodb_uri, settings.data_dir, settings.embedded_mongod) as uri:
-        await check_servers(uri, None)
-        await check_data(settings.with_values(mongodb_uri=uri))
-        mongo = connect(uri, settings.database, settings.mongo_driver)
-        try:
-            yield ServiceKeyStore(mongo)
-        except DomainError as error:
-            raise StartupError(error.message) from error
-        except PyMongoError as error:
-            raise StartupError(f"MongoDB failed: {error}") from error
-        finally:
-            await mongo.close()

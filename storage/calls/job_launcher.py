@@ -57,10 +57,13 @@ class JobLauncher:
         self._row_errors: AsyncCollection[CallRowErrorDocument] = mongo[ROW_ERRORS]
         self._sequencer = sequencer
 
-    async def check(self, csv: str) -> CheckedList:
-        """Checks the list without storing it. Raises: BadUserInput for a list that is too large."""
+    async def check(self, csv: str, region: str | None = None) -> CheckedList:
+        """Checks the list without storing it. Numbers without a country code are those of the region.
+
+        Raises: BadUserInput for a list that is too large.
+        """
         rows, tasks, errors = 0, 0, []
-        parsed = parse_list(csv)
+        parsed = parse_list(csv, region)
         while chunk := await _next_chunk(parsed):
             rows += len(chunk)
             tasks += len(_rows_to_call(chunk))
@@ -68,7 +71,14 @@ class JobLauncher:
         # The header does not count as a row.
         return CheckedList(rows - any(isinstance(error, CallHeaderError) for error in errors), tasks, errors)
 
-    async def launch(self, new: NewCallJob, csv: str, key: IdempotencyKey | None, actor: Actor | None = None) -> str:
+    async def launch(
+        self,
+        new: NewCallJob,
+        csv: str,
+        key: IdempotencyKey | None,
+        actor: Actor | None = None,
+        region: str | None = None,
+    ) -> str:
         """Returns the id of the durable job. With a bad row the job is REJECTED and has no tasks.
 
         Raises: BadUserInput for a list that is too large; Conflict for a key that was used with other arguments, and if
@@ -76,7 +86,7 @@ class JobLauncher:
         """
         try:
             await self._check_key(key)
-            tasks, row_errors = await self._store(new, csv)
+            tasks, row_errors = await self._store(new, csv, region)
             change = LaunchJob(new, tasks, row_errors, key, actor)
             return (await self._sequencer.commit(jobs_stream(new.organization_id), change)).id
         except DuplicateRequest as duplicate:
@@ -88,11 +98,11 @@ class JobLauncher:
         if earlier is not None and key is not None:
             key.raise_duplicate(earlier)
 
-    async def _store(self, new: NewCallJob, csv: str) -> tuple[int, int]:
+    async def _store(self, new: NewCallJob, csv: str, region: str | None) -> tuple[int, int]:
         """Stores tasks and row errors. Returns the numbers of tasks and of row errors. A bad list has no tasks."""
         draft = [{"$set": {"at": "$$NOW", **literals({"org": new.organization_id})}}]
         await self._drafts.update_one({"_id": new.id}, draft, upsert=True)
-        rows, tasks, row_errors = parse_list(csv), 0, 0
+        rows, tasks, row_errors = parse_list(csv, region), 0, 0
         while chunk := await _next_chunk(rows):
             if errors := _errors(chunk):
                 documents = [_error_document(new, error) for error in errors]

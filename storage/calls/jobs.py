@@ -55,15 +55,20 @@ class CallJobStore:
         self._by_id: BatchLoader[str, CallJob] = BatchLoader(self._load)
         self._limits: BatchLoader[str, CallLimits] = BatchLoader(self._load_limits)
 
-    async def check(self, csv: str) -> CheckedList:
+    async def check(self, csv: str, region: str | None = None) -> CheckedList:
         """Checks a list without storing it. Raises: BadUserInput for a list that is too large."""
-        return await self._launcher.check(csv)
+        return await self._launcher.check(csv, region)
 
     async def launch(
-        self, new: NewCallJob, csv: str, key: IdempotencyKey | None, actor: Actor | None = None
+        self,
+        new: NewCallJob,
+        csv: str,
+        key: IdempotencyKey | None,
+        actor: Actor | None = None,
+        region: str | None = None,
     ) -> CallJob:
         """Returns the new job, or the job that the key created earlier. Raises: BadUserInput, Conflict."""
-        id_ = await self._launcher.launch(new, csv, key, actor)
+        id_ = await self._launcher.launch(new, csv, key, actor, region)
         self._wake_ups.wake(new.organization_id)
         return await self.get(new.organization_id, id_)
 

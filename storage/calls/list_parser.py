@@ -1,4 +1,6 @@
-"""Parses lists of phone numbers row by row: CSV with a header, E.164 numbers and variables. Pure; no I/O.
+"""Parses lists of phone numbers row by row: a header, phone numbers and variables. Pure; no I/O.
+
+Cells are separated by commas, semicolons or tabs, as in the files of spreadsheet programs in different countries.
 
 To save memory, the text is never split as a whole. Only the numbers of earlier rows are kept, to find duplicates.
 """
@@ -8,9 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import phonenumbers
-from phonenumbers import NumberParseException, PhoneNumberFormat, ValidationResult
-
+from storage.calls.phone_numbers import parse_phone_number
 from storage.calls.records import CallHeaderError, CallRowError
 from storage.errors import BadUserInput
 
@@ -19,14 +19,10 @@ MAX_ROWS = 100_000
 MAX_COLUMNS = 50
 MAX_NAME_CHARS = 100
 MAX_VALUE_CHARS = 2000
-MAX_NUMBER_CHARS = 40
 PHONE_NUMBER = "phone_number"
-EXPECTED_PHONE_NUMBER = "E.164 form, beginning with + and the country code, such as +819012345678"
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
-_MISSING = "The phone number is missing."
-_INVALID = f"Invalid phone number: expected {EXPECTED_PHONE_NUMBER}."
-_IMPOSSIBLE = f"{_INVALID} Check its digits."
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +35,16 @@ class ListRow:
     is_duplicate: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """How the rows below a header are read."""
+
+    names: list[str]
+    separator: str
+    region: str | None
+    """Country of numbers without a country code."""
+
+
 class _InvalidRow(Exception):
     """A row, or the header, is invalid. `column` is the name of the bad column, or None for the whole row."""
 
@@ -47,15 +53,16 @@ class _InvalidRow(Exception):
         self.column = column
 
 
-def parse_list(text: str) -> Iterator[ListRow | CallRowError]:
+def parse_list(text: str, region: str | None = None) -> Iterator[ListRow | CallRowError]:
     """Yields the rows in order: valid rows, or the first error of each invalid row. A CallHeaderError is the only item.
 
-    If several rows have one number, all except the first are duplicates.
+    If several rows have one number, all except the first are duplicates. Numbers without a country code are those of
+    the region, and errors without a region.
 
     Raises: BadUserInput for more than 10 MB, or when the iteration passes 100,000 rows.
     """
     _check_size(text)
-    return _parse_rows(text.removeprefix("\ufeff"))
+    return _parse_rows(text.removeprefix("\ufeff"), region)
 
 
 def _check_size(text: str) -> None:
@@ -63,11 +70,12 @@ def _check_size(text: str) -> None:
         raise BadUserInput("csv", f"a list of at most {MAX_BYTES // 1024 // 1024} MB")
 
 
-def _parse_rows(text: str) -> Iterator[ListRow | CallRowError]:
-    rows = _rows(text)
+def _parse_rows(text: str, region: str | None) -> Iterator[ListRow | CallRowError]:
+    separator = _separator(text)
+    rows = _rows(text, separator)
     try:
         line, cells = next(rows, (1, _InvalidRow("The list is empty. Its first line must name the columns.")))
-        names = _header(cells)
+        columns = _Columns(_header(cells, separator), separator, region)
     except _InvalidRow as error:
         yield CallHeaderError(line, error.column, str(error))
         return
@@ -77,7 +85,7 @@ def _parse_rows(text: str) -> Iterator[ListRow | CallRowError]:
         if count > MAX_ROWS:
             raise BadUserInput("csv", f"a list of at most {MAX_ROWS} rows")
         try:
-            row = _row(line, names, cells)
+            row = _row(line, columns, cells)
         except _InvalidRow as error:
             yield CallRowError(line, error.column, str(error))
             continue
@@ -87,9 +95,23 @@ def _parse_rows(text: str) -> Iterator[ListRow | CallRowError]:
         yield CallHeaderError(line, None, "The list has a header but no rows. Add at least one number.")
 
 
-def _rows(text: str) -> Iterator[tuple[int, list[str] | _InvalidRow]]:
+def _separator(text: str) -> str:
+    """Returns the separator with which the header names the phone numbers, else the one with which it has most cells.
+
+    A header without a separator, as of a list of numbers only, has commas.
+    """
+
+    def fit(separator: str) -> tuple[bool, int]:
+        _, cells = next(_rows(text, separator), (1, []))
+        return (False, 0) if isinstance(cells, _InvalidRow) else (PHONE_NUMBER in _column_names(cells), len(cells))
+
+    return max(SEPARATORS, key=fit)
+
+
+def _rows(text: str, separator: str) -> Iterator[tuple[int, list[str] | _InvalidRow]]:
     """Yields each row that is not blank, or the CSV reader's error, with the line on which it begins."""
-    reader = csv.reader((match[0] for match in _LINE.finditer(text) if match[0]), strict=True)
+    lines = (match[0] for match in _LINE.finditer(text) if match[0])
+    reader = csv.reader(lines, delimiter=separator, strict=True)
     while True:
         line = reader.line_num + 1
         try:
@@ -97,17 +119,25 @@ def _rows(text: str) -> Iterator[tuple[int, list[str] | _InvalidRow]]:
         except StopIteration:
             return
         except csv.Error as error:
-            yield line, _InvalidRow(f"The row is not valid CSV: {error}.")
+            yield line, _InvalidRow(f"The row is not valid CSV with {SEPARATORS[separator]} between cells: {error}.")
             continue
-        if cells:
+        if any(map(str.strip, cells)):
             yield line, cells
 
 
-def _header(cells: list[str] | _InvalidRow) -> list[str]:
+def _column_names(cells: list[str]) -> list[str]:
+    """Returns the names in a header. Spreadsheet programs add empty cells at its end."""
+    names = [name.strip() for name in cells]
+    while names and not names[-1]:
+        names.pop()
+    return [PHONE_NUMBER if name.casefold() == PHONE_NUMBER else name for name in names]
+
+
+def _header(cells: list[str] | _InvalidRow, separator: str) -> list[str]:
     """Returns the names of the columns. Raises: _InvalidRow."""
     if isinstance(cells, _InvalidRow):
         raise cells
-    names = [_storable(cell.strip(), None) for cell in cells]
+    names = [_storable(name, None) for name in _column_names(cells)]
     if len(names) > MAX_COLUMNS:
         raise _InvalidRow(f"The list has {len(names)} columns. At most {MAX_COLUMNS} are allowed.")
     for index, name in enumerate(names):
@@ -116,19 +146,27 @@ def _header(cells: list[str] | _InvalidRow) -> list[str]:
         if name in names[:index]:
             raise _InvalidRow("Two columns have this name. Rename one of them.", name)
     if PHONE_NUMBER not in names:
-        raise _InvalidRow(f"The column {PHONE_NUMBER} is missing. Add it to the first line.", PHONE_NUMBER)
+        found = f"which has {_count(len(names), 'cell')}, separated by {SEPARATORS[separator]}"
+        raise _InvalidRow(f"The column {PHONE_NUMBER} is missing. Add it to the first line, {found}.", PHONE_NUMBER)
     return names
 
 
-def _row(line: int, names: list[str], cells: list[str] | _InvalidRow) -> ListRow:
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _row(line: int, columns: _Columns, cells: list[str] | _InvalidRow) -> ListRow:
     if isinstance(cells, _InvalidRow):
         raise cells
-    if len(cells) != len(names):
-        raise _InvalidRow(f"The row has {len(cells)} cells, but the header has {len(names)}.")
+    names = columns.names
+    if len(cells) < len(names) or any(map(str.strip, cells[len(names) :])):
+        found = f"The row has {_count(len(cells), 'cell')}, separated by {SEPARATORS[columns.separator]}"
+        raise _InvalidRow(f"{found}, but the header has {_count(len(names), 'column')}.")
     number, variables = "", []
-    for name, cell in zip(names, cells, strict=True):
+    # Further cells are empty. Spreadsheet programs add them.
+    for name, cell in zip(names, cells, strict=False):
         if name == PHONE_NUMBER:
-            number = _number(cell)
+            number = _number(cell, columns.region)
         elif len(cell) > MAX_VALUE_CHARS:
             raise _InvalidRow(f"The value has {len(cell)} characters. At most {MAX_VALUE_CHARS} are allowed.", name)
         else:
@@ -136,29 +174,11 @@ def _row(line: int, names: list[str], cells: list[str] | _InvalidRow) -> ListRow
     return ListRow(line, number, variables)
 
 
-def _number(cell: str) -> str:
+def _number(cell: str, region: str | None) -> str:
     try:
-        return parse_phone_number(cell)
+        return parse_phone_number(cell, region)
     except ValueError as error:
         raise _InvalidRow(str(error), PHONE_NUMBER) from None
-
-
-def parse_phone_number(text: str) -> str:
-    """Returns the number in E.164 form, such as "+819012345678". Raises: ValueError with a message for people."""
-    text = text.strip()
-    if not text:
-        raise ValueError(_MISSING)
-    if len(text) > MAX_NUMBER_CHARS:
-        raise ValueError(_IMPOSSIBLE)
-    try:
-        number = phonenumbers.parse(text)
-    except NumberParseException as error:
-        is_local = error.error_type == NumberParseException.INVALID_COUNTRY_CODE and text[0] not in "+＋"
-        raise ValueError(_INVALID if is_local else _IMPOSSIBLE) from None
-    # Not `is_possible_number`, which accepts numbers that can be dialled only inside their area.
-    if number.extension or phonenumbers.is_possible_number_with_reason(number) != ValidationResult.IS_POSSIBLE:
-        raise ValueError(_IMPOSSIBLE)
-    return phonenumbers.format_number(number, PhoneNumberFormat.E164)
 
 
 def _storable(text: str, column: str | None) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from storage.calls import documents as calls
 from storage.calls.expired_data import PHONE_NUMBERS
+from storage.calls.number_check import NumberCheck
 from storage.chat import documents as chat
 from storage.chat.changes import NewMessage
 from storage.chat.communities import NewCommunity
@@ -86,6 +87,7 @@ from storage.streams import documents as streams
 from storage.streams.log import Stream
 from storage.timeline import MAX_TIMESTAMP, NOW, timeline_range
 from tests.keys import ADDRESS_KEYS
+from tests.storage.calls.stored_calls import queued_task, stored_job
 from tests.storage.mail.events import ok
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, keep_all
 
@@ -516,6 +518,15 @@ async def query_retention(scenario: TopicScenario) -> None:
     await stores.expired_messages.delete(org, -timedelta(days=1), None, ignore)
 
 
+async def query_calls(scenario: TopicScenario) -> None:
+    stores, org = scenario.stores, scenario.organization_id
+    await stores.do_not_call.add(org, [f"+8190123456{n}" for n in range(10, 30)])
+    await stores.mongo["call_jobs"].insert_one(stored_job(_id="open", org=org, ts=1))
+    tasks = [queued_task(_id={"j": "open", "r": row}, org=org) for row in range(2, 20)]
+    await stores.mongo["call_tasks"].insert_many(tasks)
+    assert len([number async for number in NumberCheck(stores.mongo).numbers(org)]) == 38
+
+
 QUERIES = {
     query_identity: {"users", "blocks", "follows", "memberships", "sessions"},
     query_accounts: {"local_accounts", "account_tokens", "account_mails", "invitations", "sign_in_limits", "users"}
@@ -558,6 +569,7 @@ QUERIES = {
     },
     query_files: {"files", "file_usage"},
     query_stamps: {"stamp_catalogues", "stamp_ownerships", "stamp_scans", "posts", "messages", "received_reactions"},
+    query_calls: {"call_jobs", "call_tasks", "do_not_call"},
     query_retention: {"retention_rules", "call_jobs", "call_tasks", "mail_ledger"},
     query_streams: {"topics", "streams", "events", "outbox", "secrets"},
 }

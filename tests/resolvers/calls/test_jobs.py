@@ -80,6 +80,30 @@ async def test_list_with_bad_rows_is_rejected_with_all_errors(ann: Person, store
     assert await stores.mongo["call_tasks"].count_documents({}) == 0
 
 
+@pytest.mark.parametrize(
+    "cell", ["+81 90 1234 5678 (mobile)", "+819012345678 Bob", "+81 9O 1234 5678", "+819012345678.00"]
+)
+async def test_cell_that_is_not_only_a_number_rejects_the_list(ann: Person, stores: Stores, cell: str) -> None:
+    job = await ann.do(LAUNCH, input=call_list(f"phone_number;name\n+819012345678;Aya\n{cell};Bo\n"))
+    assert (job["state"], [(error["row"], error["column"]) for error in job["rowErrors"]]) == (
+        "REJECTED",
+        [(3, "phone_number")],
+    )
+    assert await stores.mongo["call_tasks"].count_documents({}) == 0
+
+
+async def test_national_numbers_are_called_in_their_region(ann: Person) -> None:
+    csv = "phone_number\n090-1234-5678\n+12025550143\n"
+    assert (await ann.do(CHECK, input=call_list(csv)))["rowErrorCount"] == 1
+    assert (await ann.do(CHECK, input=call_list(csv, defaultRegion="JP")))["rowErrorCount"] == 0
+    job = await ann.do(LAUNCH, input=call_list(csv, defaultRegion="JP"))
+    assert [task["phoneNumber"] for task in job["tasks"]] == ["+819012345678", "+12025550143"]
+    for region in ("jp", "Japan", "", "ZZ", "001"):
+        for query in (CHECK, LAUNCH):
+            error = await ann.fails(query, input=call_list(csv, defaultRegion=region))
+            assert (error["code"], error["field"]) == ("BAD_USER_INPUT", "defaultRegion")
+
+
 async def test_job_with_start_is_scheduled_and_estimated(ann: Person) -> None:
     start_at = "2031-03-03T08:00:00.000Z"
     window = {"start": "09:00", "end": "17:00", "timeZone": "UTC", "weekdays": ["MON", "TUE"]}

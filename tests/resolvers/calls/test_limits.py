@@ -42,3 +42,14 @@ async def test_do_not_call_numbers_are_normalized(ann: Person) -> None:
     assert await ann.do(IS_LISTED, n=["+12025550143"]) == [False]
     assert (await ann.fails(ADD, n=["090"]))["field"] == "phoneNumbers"
     assert (await ann.fails(ADD, n=["+819012345678"] * 1001))["field"] == "phoneNumbers"
+
+
+@pytest.mark.parametrize(
+    "text", ["+81 90 1234 9999 (mobile)", "+819012349999 Bob", "+819012349999.00", "+81 9O 1234 9999"]
+)
+async def test_text_with_a_number_is_refused_by_its_index(ann: Person, text: str) -> None:
+    for field in (ADD, ADD.replace("addDoNotCall", "removeDoNotCall"), IS_LISTED):
+        (error,) = (await ann.execute(field, n=["+819012345678", text]))["errors"]
+        assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", "phoneNumbers")
+        assert error["message"].startswith("phoneNumbers[1]: Invalid phone number: ")
+    assert await ann.do(IS_LISTED, n=["+819012345678"]) == [False]

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.calls import list_parser
-from storage.calls.list_parser import MAX_BYTES, MAX_ROWS, ListRow, parse_list, parse_phone_number
+from storage.calls.list_parser import MAX_BYTES, MAX_ROWS, ListRow, parse_list
+from storage.calls.phone_numbers import parse_phone_number
 from storage.calls.records import CallRowError
 from storage.errors import BadUserInput
 
@@ -79,7 +80,7 @@ def test_each_bad_row_is_reported_with_its_column() -> None:
         ("phone_number\n", (1, None)),
         ("name\nx\n", (1, "phone_number")),
         ("phone_number,name,name\n+819012345678,a,b\n", (1, "name")),
-        ("phone_number,\n+819012345678,a\n", (1, None)),
+        ("phone_number,\n+819012345678,a\n", (2, None)),
         ('phone_number\n"+819012345678', (2, None)),
         ('"phone_number"x\n+819012345678', (1, None)),
         ("phone_number,x\n+819012345678,\ud800\n", (2, "x")),
@@ -99,11 +100,56 @@ def test_too_many_rows_or_bytes_are_bad_input() -> None:
         list(parse_list("phone_number\n" + "x\n" * (MAX_ROWS + 1)))
 
 
-def test_number_without_country_code_explains_the_form() -> None:
-    with pytest.raises(ValueError, match="beginning with"):
-        parse_phone_number("090-1234-5678")
-    with pytest.raises(ValueError, match="Check its digits"):
-        parse_phone_number("+999 12345678")
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("end", ["", "{0}", "{0}{0} {0}"])
+def test_list_of_each_separator_is_read(separator: str, end: str) -> None:
+    end = end.format(separator)
+    text = f' Phone_NUMBER {separator}name{end}\n+819012345678{separator}"a,b;c\td"{end}\n{separator}{end}\n'
+    (row,) = parse_list(text)
+    assert isinstance(row, ListRow)
+    assert (row.row, row.phone_number) == (2, "+819012345678")
+    assert row.variables == [("name", "a,b;c\td")]
+
+
+def test_list_of_numbers_only_is_read_with_empty_cells() -> None:
+    for text in (
+        "PHONE_NUMBER\n+819012345678\n",
+        "phone_number,\n+819012345678,\n",
+        "phone_number;\n+819012345678;;\n",
+    ):
+        assert rows(text) == [(2, "+819012345678")]
+
+
+def test_national_numbers_of_a_region_are_read() -> None:
+    text = "phone_number,x\n090-1234-5678,a\n+12025550143,b\n+81 90 1234 5678,c\n"
+    parsed = [row for row in parse_list(text, "JP") if isinstance(row, ListRow)]
+    numbers = [(row.phone_number, row.is_duplicate) for row in parsed]
+    assert numbers == [("+819012345678", False), ("+12025550143", False), ("+819012345678", True)]
+    assert errors(text) == [(2, "phone_number")]
+
+
+def test_header_in_quotes_is_read_with_its_separator() -> None:
+    assert rows('"note, or ""memo""";"phone_number"\n"x;y";"+819012345678"\n') == [(2, "+819012345678")]
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("phone;name;note\n+819012345678;a;b\n", (1, "phone_number", "3 cells, separated by semicolons")),
+        ("phone_number\tname\n+819012345678\n", (2, None, "1 cell, separated by tabs, but the header has 2 columns")),
+        ("phone_number;name\n+819012345678,a\n", (2, None, "1 cell, separated by semicolons")),
+        ("phone_number,name\n+819012345678,a,,b,\n", (2, None, "5 cells, separated by commas")),
+        ("phone_number\n+819012345678;a\n", (2, "phone_number", 'Found ";" as character 14')),
+        ('phone_number;name\n+819012345678;"a"b\n', (2, None, "CSV with semicolons between cells")),
+        ("phone_number,,name\n+819012345678,,a\n", (1, None, "Column 2 needs a name")),
+        ("Phone_number,PHONE_NUMBER\n+819012345678,\n", (1, "phone_number", "Two columns have this name")),
+    ],
+)
+def test_error_names_row_column_and_separator(text: str, error: tuple[int, str | None, str]) -> None:
+    (row,) = parse_list(text)
+    assert isinstance(row, CallRowError)
+    assert (row.row, row.column) == error[:2]
+    assert error[2] in row.message
 
 
 def test_100_000_rows_are_parsed_quickly_in_flat_memory() -> None:

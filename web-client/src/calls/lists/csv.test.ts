@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decodeFile, firstRows, parseRows, valuesByLine } from "./csv";
+import { firstRows, parseRows, valuesByLine } from "./csv";
 
 test("each row has the number of its first line, with quotes, blank lines and all line endings", () => {
   const text = '\uFEFFphone_number,note\r\n+811,"a, ""b""\nc"\n\n+812,d\r+813,e';
@@ -30,11 +30,17 @@ test("the preview is the header and the first rows", () => {
   expect(rows).toEqual([{ line: 2, cells: ["+811", "Ann"] }]);
 });
 
-test("a Shift_JIS file is decoded as well as a UTF-8 file", () => {
-  const shiftJis = new Uint8Array([0x89, 0xd4]).buffer;
-  expect(decodeFile(shiftJis)).toEqual({ text: "花", encoding: "Shift_JIS" });
-  expect(decodeFile(new TextEncoder().encode("花").buffer as ArrayBuffer)).toEqual({
-    text: "花",
-    encoding: "UTF-8",
-  });
+test.each([",", ";", "\t"])("a list separated by %j is read with its empty cells", (separator) => {
+  const end = separator.repeat(2);
+  const text = ` Phone_Number${separator}name${end}\n+811${separator}"a,b;c\td"${end}\n${separator}${end}\n`;
+  const { columns, rows } = firstRows(text, 5);
+  expect(columns).toEqual(["phone_number", "name"]);
+  expect(rows).toEqual([{ line: 2, cells: ["+811", "a,b;c\td", "", ""] }]);
+  const rowErrors = [{ row: 2, column: "phone_number" }];
+  expect([...valuesByLine(text, rowErrors)]).toEqual([[2, "+811"]]);
+});
+
+test("a list of numbers only, and one with a wrong header, are read", () => {
+  expect(firstRows("phone_number\n+811;a", 5).rows).toEqual([{ line: 2, cells: ["+811;a"] }]);
+  expect(firstRows("phone;name\n+811;a", 5).columns).toEqual(["phone", "name"]);
 });

@@ -9,8 +9,12 @@ export interface CsvRow {
   cells: string[];
 }
 
-/** Yields the rows that are not blank. Quoted cells may contain commas, line breaks and doubled quotes. */
-export function* parseRows(text: string): Generator<CsvRow> {
+/** As on the server, which checks the list. */
+const SEPARATORS = [",", ";", "\t"];
+const PHONE_NUMBER = "phone_number";
+
+/** Yields the rows that are not blank. Quoted cells may contain separators, line breaks and doubled quotes. */
+export function* parseRows(text: string, separator = separatorOf(text)): Generator<CsvRow> {
   let line = 1;
   let rowLine = 1;
   let cells: string[] = [];
@@ -18,6 +22,7 @@ export function* parseRows(text: string): Generator<CsvRow> {
   let isQuoted = false;
   const source = text.replace(/^\uFEFF/, "");
   const currentRow = () => ({ line: rowLine, cells: [...cells, cell] });
+  const isBlank = () => [...cells, cell].every((value) => value.trim() === "");
   for (let index = 0; index < source.length; index++) {
     const character = source[index] as string;
     const isLineEnd = character === "\n" || character === "\r";
@@ -31,17 +36,36 @@ export function* parseRows(text: string): Generator<CsvRow> {
       else if (source[index + 1] === '"') cell += source[++index];
       else isQuoted = false;
     } else if (character === '"' && cell === "") isQuoted = true;
-    else if (character === ",") {
+    else if (character === separator) {
       cells.push(cell);
       cell = "";
     } else if (isLineEnd) {
-      if (cells.length > 0 || cell !== "") yield currentRow();
+      if (!isBlank()) yield currentRow();
       cells = [];
       cell = "";
       rowLine = line;
     } else cell += character;
   }
-  if (cells.length > 0 || cell !== "") yield currentRow();
+  if (!isBlank()) yield currentRow();
+}
+
+/** Returns the separator with which the header names the phone numbers, else the one with which it has most cells. */
+function separatorOf(text: string): string {
+  const headers = SEPARATORS.map((separator) => ({
+    separator,
+    names: columnNames(parseRows(text, separator).next().value?.cells ?? []),
+  }));
+  const withNumbers = headers.find(({ names }) => names.includes(PHONE_NUMBER));
+  return (
+    withNumbers ?? headers.reduce((most, each) => (each.names.length > most.names.length ? each : most))
+  ).separator;
+}
+
+/** Returns the names in a header. Spreadsheet programs add empty cells at its end. */
+function columnNames(cells: readonly string[]): string[] {
+  const names = cells.map((name) => name.trim());
+  const count = names.findLastIndex((name) => name !== "") + 1;
+  return names.slice(0, count).map((name) => (name.toLowerCase() === PHONE_NUMBER ? PHONE_NUMBER : name));
 }
 
 /** Returns the header and the first rows after it. */
@@ -51,7 +75,7 @@ export function firstRows(text: string, count: number): { columns: string[]; row
     rows.push(row);
     if (rows.length > count) break;
   }
-  return { columns: (rows[0]?.cells ?? []).map((name) => name.trim()), rows: rows.slice(1) };
+  return { columns: columnNames(rows[0]?.cells ?? []), rows: rows.slice(1) };
 }
 
 /** Returns the invalid values by line: the cell of the error's column, or the whole row if no column is named. */
@@ -59,25 +83,17 @@ export function valuesByLine(
   text: string,
   rowErrors: readonly { row: number; column: string | null }[],
 ): Map<number, string> {
+  const separator = separatorOf(text);
   const columnsByLine = new Map(rowErrors.map(({ row: line, column }) => [line, column]));
   const lastLine = Math.max(0, ...columnsByLine.keys());
   const values = new Map<number, string>();
   let columns: string[] | null = null;
-  for (const { line, cells } of parseRows(text)) {
+  for (const { line, cells } of parseRows(text, separator)) {
     if (line > lastLine) break;
-    columns ??= cells.map((name) => name.trim());
+    columns ??= columnNames(cells);
     const column = columnsByLine.get(line);
     if (column === undefined) continue;
-    values.set(line, column === null ? cells.join(",") : (cells[columns.indexOf(column)] ?? ""));
+    values.set(line, column === null ? cells.join(separator) : (cells[columns.indexOf(column)] ?? ""));
   }
   return values;
-}
-
-/** Decodes UTF-8. Other files are decoded as Shift_JIS, in which spreadsheet programs in Japan save CSV files. */
-export function decodeFile(bytes: ArrayBuffer): { text: string; encoding: "UTF-8" | "Shift_JIS" } {
-  try {
-    return { text: new TextDecoder("utf-8", { fatal: true }).decode(bytes), encoding: "UTF-8" };
-  } catch {
-    return { text: new TextDecoder("shift_jis").decode(bytes), encoding: "Shift_JIS" };
-  }
 }

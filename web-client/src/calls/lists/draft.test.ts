@@ -20,6 +20,11 @@ test("a draft is converted to the API input", () => {
   expect(inputWithWindow.startAt).toBe(new Date(2026, 10, 21, 9).toISOString());
 });
 
+test("the country of national numbers is sent in capital letters, or not at all", () => {
+  expect(launchInput({ ...emptyDraft(), defaultRegion: " jp" }).defaultRegion).toBe("JP");
+  expect(launchInput(emptyDraft()).defaultRegion).toBeNull();
+});
+
 test("a list can be checked without a name and a scenario, but is complete only with both", () => {
   const draft = { ...emptyDraft(), csv: "phone_number\n" };
   expect(isComplete(draft)).toBe(false);

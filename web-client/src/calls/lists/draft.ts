@@ -10,6 +10,8 @@ export interface CallListDraft {
   name: string;
   scenario: string;
   csv: string;
+  /** The country of numbers without a country code, by its two letters; empty if such numbers are errors. */
+  defaultRegion: string;
   /** The value of a datetime-local field, in this browser's time zone; empty for immediately. */
   startAt: string;
   hasWindow: boolean;
@@ -27,6 +29,7 @@ export function emptyDraft(): CallListDraft {
     name: "",
     scenario: "",
     csv: "",
+    defaultRegion: "",
     startAt: "",
     hasWindow: false,
     start: "09:00",
@@ -50,6 +53,7 @@ export function launchInput(draft: CallListDraft): LaunchInput {
     name: draft.name.trim(),
     scenario: draft.scenario.trim(),
     csv: draft.csv,
+    defaultRegion: draft.defaultRegion.trim().toUpperCase() || null,
     startAt: draft.startAt ? new Date(draft.startAt).toISOString() : null,
     window: draft.hasWindow ? { start, end, timeZone, weekdays: [...weekdays] } : null,
     maxAttempts: parseInteger(draft.maxAttempts, 1),

@@ -28,6 +28,7 @@ export function useListCheck(draft: CallListDraft): ListCheckState {
   // A list may be large, so it is sent again only when a field changes that affects validation.
   const {
     csv,
+    defaultRegion,
     startAt,
     hasWindow,
     start,
@@ -56,6 +57,7 @@ export function useListCheck(draft: CallListDraft): ListCheckState {
   }, [
     direct,
     csv,
+    defaultRegion,
     startAt,
     hasWindow,
     start,

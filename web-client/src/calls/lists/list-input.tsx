@@ -4,14 +4,15 @@ import { Button, IconButton } from "../../ui/button";
 import { Icon } from "../../ui/icons";
 import { useTranslation } from "../../ui/preferences";
 import { notify } from "../../ui/toasts";
-import { decodeFile } from "./csv";
 import { EXAMPLE_CSV } from "./draft";
+import { decodeFile, type Encoding } from "./encoding";
 
 const FILE_MAX_BYTES = 10 * 1024 * 1024;
 
 interface ChosenCsvFile {
   name: string;
   bytes: number;
+  encoding: Encoding;
 }
 
 export function CallListInput({ csv, onChange }: { csv: string; onChange: (csv: string) => void }) {
@@ -25,8 +26,7 @@ export function CallListInput({ csv, onChange }: { csv: string; onChange: (csv: 
     if (!file) return;
     if (file.size > FILE_MAX_BYTES) return notify(t("callList.tooLarge"));
     const { text, encoding } = decodeFile(await file.arrayBuffer());
-    if (encoding === "Shift_JIS") notify(t("callList.shiftJis"));
-    setChosen({ name: file.name, bytes: file.size });
+    setChosen({ name: file.name, bytes: file.size, encoding });
     onChange(text);
   }
 
@@ -58,7 +58,7 @@ export function CallListInput({ csv, onChange }: { csv: string; onChange: (csv: 
           <input
             ref={picker}
             type="file"
-            accept=".csv,.txt,text/csv"
+            accept=".csv,.tsv,.txt,text/csv"
             aria-label={t("callList.choose")}
             tabIndex={-1}
             className="sr-only"
@@ -106,7 +106,12 @@ function CsvFileChip({ file, remove }: { file: ChosenCsvFile; remove: () => void
   const kilobytes = Math.max(1, Math.round(file.bytes / 1024));
   return (
     <div className="flex items-center gap-3 rounded-xl bg-hover px-3 py-2">
-      <span className="min-w-0 grow truncate font-medium">{file.name}</span>
+      <div className="min-w-0 grow">
+        <p className="truncate font-medium">{file.name}</p>
+        <p role="status" className="text-sm text-quiet">
+          {t("callList.encoding", { encoding: file.encoding })}
+        </p>
+      </div>
       <span className="text-sm text-quiet tabular-nums">{kilobytes.toLocaleString(language)} kB</span>
       <IconButton icon="close" label={t("callList.remove")} size="size-8" onClick={remove} />
     </div>

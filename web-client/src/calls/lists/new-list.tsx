@@ -70,6 +70,19 @@ export function NewCallListForm() {
           <div className="flex min-w-0 flex-col gap-5">
             <CallListTextFields draft={draft} change={change} />
             <CallListInput csv={draft.csv} onChange={(csv) => change({ csv })} />
+            <LabelledField label={t("callList.region")} hint={t("callList.regionHint")}>
+              {(props) => (
+                <input
+                  {...props}
+                  className="field w-20 uppercase"
+                  maxLength={2}
+                  autoComplete="off"
+                  placeholder="JP"
+                  value={draft.defaultRegion}
+                  onChange={(event) => change({ defaultRegion: event.target.value })}
+                />
+              )}
+            </LabelledField>
             <CallListOptions draft={draft} change={change} />
           </div>
           <div className="min-w-0">

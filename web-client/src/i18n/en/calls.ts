@@ -87,10 +87,12 @@ export const calls = {
   "callList.choose": "choose a file",
   "callList.format":
     "The first line holds the column names and must include phone_number. Write numbers with the country code, such as +819012345678.",
+  "callList.region": "Country of numbers without a country code",
+  "callList.regionHint": "Two letters, such as JP or US. If empty, such numbers are errors.",
   "callList.example": "Insert an example",
   "callList.remove": "Remove file",
   "callList.tooLarge": "The file is larger than 10 MB. Split it into smaller lists.",
-  "callList.shiftJis": "Read as Shift_JIS.",
+  "callList.encoding": "Read as {encoding}.",
   "callList.more": "Schedule and retries",
   "callList.startAt": "Start time",
   "callList.window": "Call only during certain hours",

@@ -87,10 +87,12 @@ export const calls: Record<keyof typeof en, Text> = {
   "callList.choose": "ファイルを選択",
   "callList.format":
     "1 行目は列名で、phone_number が必要です。番号は +819012345678 のように国番号から入力してください。",
+  "callList.region": "国番号のない番号の国",
+  "callList.regionHint": "JP や US のような 2 文字。空欄の場合、国番号のない番号はエラーになります。",
   "callList.example": "例を挿入",
   "callList.remove": "ファイルを削除",
   "callList.tooLarge": "ファイルが 10 MB を超えています。複数のリストに分割してください。",
-  "callList.shiftJis": "Shift_JIS として読み込みました。",
+  "callList.encoding": "{encoding} として読み込みました。",
   "callList.more": "時間帯と再試行",
   "callList.startAt": "開始日時",
   "callList.window": "架電する時間帯を指定",
