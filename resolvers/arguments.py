@@ -1,14 +1,16 @@
 """Types of arguments that many fields share, and the validation of argument values."""
 
+from collections import deque
 from datetime import datetime
 from functools import cache
 from typing import Annotated
 from zoneinfo import available_timezones
 
 import strawberry
-from emoji import EMOJI_DATA, STATUS
 
 from storage.errors import BadUserInput
+from storage.mongo.text_index.emojis import MAX_EMOJI_CHARS, qualified_emoji
+from storage.mongo.text_index.visible_characters import has_visible_character
 from storage.streams.log import Cursor
 from storage.timeline import NOW, TimelineRange, Timestamp, timeline_range
 
@@ -84,14 +86,33 @@ def checked_limit(limit: int, field: str = "limit") -> int:
 
 
 def checked_text(field: str, value: str, min_chars: int, max_chars: int) -> str:
-    """Returns the text if it has an allowed length, can be stored and is not only white space. Raises: BadUserInput."""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise BadUserInput(field, "text without lone surrogates") from None
-    if len(value) > max_chars or (value and not value.strip()) or len(value) < min_chars:
-        raise BadUserInput(field, f"{min_chars} to {max_chars} characters, not only white space (it has {len(value)})")
+    """Returns the text if it has an allowed length, can be stored, and is empty or visible. Raises: BadUserInput."""
+    require_storable(value, field)
+    if not min_chars <= len(value) <= max_chars or (value and not has_visible_character(value)):
+        expected = f"{min_chars} to {max_chars} characters, not only invisible ones (it has {len(value)})"
+        raise BadUserInput(field, expected)
     return value
+
+
+def require_storable(value: object, field: str = "") -> None:
+    """Raises BadUserInput if a text in the value has a lone surrogate, such as half of an emoji.
+
+    Lone surrogates have no UTF-8, so they can't be stored or sent. `field` is the name of the value. The error names
+    the text's place in it, such as `attachments[1].altText`.
+    """
+    pending = deque([(field, value)])
+    while pending:
+        place, each = pending.popleft()
+        if isinstance(each, dict):
+            pending.extend((f"{place}.{name}" if place else str(name), inner) for name, inner in each.items())
+        elif isinstance(each, list):
+            pending.extend((f"{place}[{index}]", inner) for index, inner in enumerate(each))
+        elif isinstance(each, str):
+            try:
+                each.encode()
+            except UnicodeEncodeError:
+                place = place.encode("utf-8", "backslashreplace").decode()
+                raise BadUserInput(place, "text without lone surrogates") from None
 
 
 @cache
@@ -107,20 +128,9 @@ def checked_time_zone(name: str) -> str:
     return name
 
 
-_VARIATION_SELECTOR = "\ufe0f"
-_EMOJIS = {
-    text.replace(_VARIATION_SELECTOR, ""): text
-    for text, data in EMOJI_DATA.items()
-    if data["status"] in (STATUS["fully_qualified"], STATUS["component"])
-}
-"""The emojis of Unicode in their fully qualified forms, by the same texts without variation selectors."""
-
-MAX_EMOJI_CHARS = 128
-
-
 def checked_emoji(value: str) -> str:
     """Returns the fully qualified form of the value if it is one emoji. Raises: BadUserInput."""
-    emoji = _qualified(value)
+    emoji = qualified_emoji(value)
     if emoji is None:
         raise BadUserInput("emoji", "exactly one emoji")
     return emoji
@@ -129,11 +139,7 @@ def checked_emoji(value: str) -> str:
 def stored_emojis(value: str) -> list[str]:
     """Returns the texts under which a reaction may be stored. Raises: BadUserInput.
 
-    Earlier versions stored an emoji as it was sent, and accepted sequences that Unicode does not list.
+    Earlier releases stored an emoji as it was sent, and accepted sequences that Unicode does not list.
     """
     sent = checked_text("emoji", value, 1, MAX_EMOJI_CHARS)
-    return list(dict.fromkeys((_qualified(sent) or sent, sent)))
-
-
-def _qualified(value: str) -> str | None:
-    return _EMOJIS.get(value.replace(_VARIATION_SELECTOR, "")) if len(value) <= MAX_EMOJI_CHARS else None
+    return list(dict.fromkeys((qualified_emoji(sent) or sent, sent)))

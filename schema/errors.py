@@ -85,6 +85,8 @@ def _log_and_mask(error: GraphQLError, original: BaseException) -> GraphQLError:
 
 
 def _copy(error: GraphQLError, message: str, extensions: dict[str, Any]) -> GraphQLError:
+    # Messages of graphql-core quote names of the request, which may have lone surrogates.
+    message = message.encode("utf-8", "backslashreplace").decode()
     return GraphQLError(message, error.nodes, error.source, error.positions, error.path, None, extensions)
 
 

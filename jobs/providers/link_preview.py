@@ -14,6 +14,7 @@ from html import unescape
 import orjson
 
 from jobs.providers.egress import MAX_URL_CHARS, Egress, EgressFailed, EgressRefused, FetchedResponse, web_url
+from storage.mongo.text_index.visible_characters import has_visible_character
 
 MAX_PAGE_BYTES = 512 * 1024
 MAX_OEMBED_BYTES = 64 * 1024
@@ -112,7 +113,8 @@ _JOINERS = "\u200c\u200d"
 def _text(raw: str, max_chars: int) -> str:
     words = " ".join(raw.split())
     visible = (c for c in words if c in _JOINERS or unicodedata.category(c) not in ("Cc", "Cf", "Cs"))
-    return "".join(visible).strip()[:max_chars].rstrip()
+    text = "".join(visible).strip()[:max_chars].rstrip()
+    return text if has_visible_character(text) else ""
 
 
 def _web_url(raw: str, base: str) -> str:
@@ -129,9 +131,11 @@ MAX_TAGS = 1000
 # Each pattern consumes its input, or stops after MAX_TAG_CHARS. A page is therefore scanned a few times at most.
 _ELEMENTS = re.compile(
     r"<!--.*?(?:-->|\Z)"
-    r"|<(script|style)\b.*?(?:</\1\b|\Z)"
+    r"|<(script|style|template)\b.*?(?:</\1\b|\Z)"
     r"|<title\b[^<>]*+>(?P<title>.*?)(?:</title|\Z)"
-    r"|<(?P<tag>meta|link)\b",
+    r"|<(?P<tag>meta|link)\b"
+    r"|(?P<drawing></?(?:svg|math)\b[^<>]*+)"
+    r"|(?P<body></head\b|<body\b)",
     re.IGNORECASE | re.DOTALL,
 )
 _TAG = re.compile(r"""<\w+(?:(?:[^<>"']|"[^"]*+"|'[^']*+')*+>|[^<>]*+>)""")
@@ -139,18 +143,24 @@ _ATTRIBUTE = re.compile(r"""([^\s"'<>/=]++)(?:\s*+=\s*+(?:"([^"]*+)(?:"|\Z)|'([^
 
 
 def _metadata_values(html: str) -> dict[str, str]:
-    """Returns the first non-blank value of each metadata name (in lower case), and of `<title>` and `<oembed>`."""
+    """Returns the first visible value of each metadata name (in lower case), and of `<title>` and `<oembed>`."""
     values: dict[str, str] = {}
     for name, value in _metadata_of(html):
-        if value.strip():
+        if has_visible_character(value):
             values.setdefault(name, value)
     return values
 
 
 def _metadata_of(html: str) -> Iterator[tuple[str, str]]:
-    tags = 0
+    """Yields names and values. The title is one of the head, and of no drawing, which may have titles of its own."""
+    tags = depth = 0
+    has_title = True
     for element in _ELEMENTS.finditer(html):
-        if element["title"] is not None:
+        if drawing := element["drawing"]:
+            depth = max(0, depth - 1 if drawing.startswith("</") else depth + (not drawing.endswith("/")))
+        elif element["body"]:
+            has_title = False
+        elif element["title"] is not None and has_title and depth == 0:
             yield "<title>", unescape(element["title"][:MAX_TAG_CHARS])
         elif element["tag"] and tags < MAX_TAGS:
             tags += 1

@@ -18,6 +18,7 @@ import structlog
 
 from storage.errors import Unauthenticated, Unavailable
 from storage.identity.roles import Role
+from storage.mongo.text_index.visible_characters import has_visible_character
 
 PUBLIC_KEY_ALGORITHMS = ("RS256", "ES256")
 TOKEN_MAX_CHARS = 16_384
@@ -289,6 +290,8 @@ def claim_text(value: object, claim: str) -> str:
     """Returns the text of a claim. Raises: TokenInvalid."""
     if not isinstance(value, str) or not 1 <= len(value) <= TEXT_MAX_CHARS or _UNPRINTABLE.search(value):
         raise TokenInvalid(f"{claim} must be 1 to {TEXT_MAX_CHARS} characters without control characters")
+    if not has_visible_character(value):
+        raise TokenInvalid(f"{claim} must have a visible character")
     return value
 
 

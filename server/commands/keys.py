@@ -33,10 +33,11 @@ def create(
     """Create a service key and print it. It is not shown again."""
     from storage.identity.audit import command_line_actor
     from storage.identity.keys.records import NewServiceKey
+    from storage.mongo.text_index.visible_characters import has_visible_character
 
     scopes = _checked_scopes(scope)
-    if not (name.strip() and len(name) <= MAX_NAME_CHARS):
-        raise typer.BadParameter(f"1 to {MAX_NAME_CHARS} characters", param_hint="--name")
+    if len(name) > MAX_NAME_CHARS or not has_visible_character(name):
+        raise typer.BadParameter(f"1 to {MAX_NAME_CHARS} characters, not only invisible ones", param_hint="--name")
 
     async def work(keys: "ServiceKeyStore") -> None:
         expires_at = None if days is None else await keys.now() + timedelta(days=days)

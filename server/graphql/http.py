@@ -1,8 +1,7 @@
 """GraphQL over HTTP on Strawberry's view: POST with JSON only, one operation a request, every error as JSON.
 
 Conforms to the audits of npm graphql-http: application/json always gets 200; application/graphql-response+json gets 400
-if nothing was executed. A request that is refused before execution gets 400, 401, 403, 405, 413 or 429, and 503 if a
-required server does not answer.
+if nothing was executed. A request that is refused before execution gets 400, 401, 403, 405, 413, 429 or 503.
 """
 
 import math
@@ -28,6 +27,7 @@ from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 from strawberry.types import ExecutionResult
 from strawberry.types.graphql import OperationType
 
+from resolvers.arguments import require_storable
 from resolvers.audience import Audience
 from resolvers.context import Context, RequestClient
 from schema.binding import ACCEPTS_LARGE_BODY, ADMISSION
@@ -52,6 +52,7 @@ from server.graphql.fair_shares import FairShares, MeasuredAwaitable, attribute_
 from server.graphql.subscriptions import SubscriptionStarter
 from server.graphql.websocket import SocketAdapter, SocketServices, socket_handler
 from server.transport.bodies import MAX_BODY_BYTES, MAX_LIST_BODY_BYTES, PROCESS_BODIES, BodyTooLarge
+from server.transport.json_decoding import decode_json
 from storage.errors import BadUserInput, DomainError
 from storage.identity.records import User
 from storage.identity.roles import Role
@@ -186,12 +187,11 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         if session is None or not query.permits(session.scopes):
             return None  # Executing the request by itself refuses a key that lacks a scope.
         self._budgets.check(session.user, session.roles, query.cost)
-        key = session.user.organization_id, session.roles, query
 
         def execute(viewers: Sequence[User]) -> Awaitable[SharedAnswer]:
             return MeasuredAwaitable(self._execute_coalesced(query, session.roles, viewers))
 
-        return await self._coalescer.answer(key, session.user, execute)
+        return await self._coalescer.answer((session.user.organization_id, session.roles, query), session.user, execute)
 
     async def _execute_coalesced(
         self, query: CoalescibleQuery, roles: frozenset[Role], viewers: Sequence[User]
@@ -237,6 +237,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         if _media_type(request.content_type or "") != REQUEST_MEDIA_TYPE:
             raise BadUserInput("Content-Type", REQUEST_MEDIA_TYPE)
         body: dict[str, Any] = self.parse_json(await request.get_body())
+        require_storable(body.get("query"), "query")
         parsed = GraphQLRequestData(
             query=_body_field(body, "query", str, "a string"),
             variables=_body_field(body, "variables", dict, "an object"),
@@ -284,8 +285,7 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         Raises: Forbidden for a service key without the scope; RateLimited if a budget is spent; the error of an
         admission control that refuses the operation; Unavailable at the deadline.
         """
-        prepared = self._prepare(request.query)
-        cost = 0
+        prepared, cost = self._prepare(request.query), 0
         if prepared is not None:
             prepared.require_scopes(context.scopes)
             cost = prepared.cost(request.variables, request.operation_name)
@@ -332,8 +332,8 @@ class GraphQLEndpoint(GraphQL[Context, None]):
         return orjson.dumps(data)
 
     def decode_json(self, data: str | bytes) -> object:
-        """Decodes JSON with orjson. Raises: ValueError."""
-        return orjson.loads(data)
+        """Decodes JSON, also with lone surrogates in its strings. Raises: orjson.JSONDecodeError."""
+        return decode_json(data)
 
 
 def _client(request: HTTPConnection) -> RequestClient:

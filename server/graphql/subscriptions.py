@@ -20,6 +20,7 @@ from graphql import (
 )
 from graphql.execution import Executor
 
+from resolvers.arguments import require_storable
 from resolvers.context import Context
 from resolvers.events import SharedEventSource, ViewerEventSource
 from schema.sharing import depends_on_viewer
@@ -66,8 +67,9 @@ class SubscriptionStarter:
     ) -> SharedSubscription | ViewerSubscription | None:
         """Returns the subscription; None for a query or a mutation, and for a field without an event source.
 
-        Raises: OperationRefused; Forbidden for a service key without the scope.
+        Raises: OperationRefused; Forbidden for a service key without the scope; BadUserInput for a lone surrogate.
         """
+        require_storable(query, "query")
         try:
             prepared = self.documents.prepare(self.schema, query)
         except GraphQLError as error:
@@ -78,6 +80,7 @@ class SubscriptionStarter:
         if errors := prepared.errors(variables, operation_name):
             raise OperationRefused(list(errors))
         prepared.require_scopes(context.scopes)
+        require_storable(variables)
         executor = self._build_executor(prepared.document, context, variables, operation_name)
         source = await _open_source(executor)
         if isinstance(source, ViewerEventSource):

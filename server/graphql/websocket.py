@@ -35,6 +35,7 @@ from server.auth.credentials import Credential, RequestCredentials
 from server.auth.tokens import TokenExpired, TokenInvalid
 from server.auth.viewers import ViewerSession
 from server.graphql.broadcasts import Broadcasts
+from server.graphql.compiled.variables import is_storable
 from server.graphql.documents import OperationRequest
 from server.graphql.event_execution import EventExecution, write_events
 from server.graphql.fair_shares import FairShares, LoopShare, MeasuredAwaitable, attribute_time_to
@@ -78,7 +79,9 @@ class SocketAdapter(ASGIWebSocketAdapter):
     async def close(self, code: int, reason: str) -> None:
         """Closes the socket, unless it is closed. Cuts the reason to 123 bytes, the limit of a close frame."""
         with suppress(WebSocketDisconnect, RuntimeError):
-            await self.ws.close(code=code, reason=reason.encode()[:MAX_REASON_BYTES].decode(errors="ignore"))
+            await self.ws.close(
+                code=code, reason=reason.encode(errors="replace")[:MAX_REASON_BYTES].decode(errors="ignore")
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,8 +293,8 @@ def _frame_fault(message: Any) -> str | None:
         return "A payload must be an object"
     if message["type"] not in ("subscribe", "complete"):
         return None
-    if not isinstance(message.get("id"), str) or not message["id"]:
-        return "An id must be a string that is not empty"
+    if not isinstance(message.get("id"), str) or not message["id"] or not is_storable(message["id"]):
+        return "An id must be a string that is not empty, without lone surrogates"
     return _subscribe_fault(payload) if message["type"] == "subscribe" else None
 
 

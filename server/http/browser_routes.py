@@ -6,15 +6,16 @@ another site can sign its visitors in or out here.
 
 from collections.abc import Awaitable, Callable
 
-import orjson
 import structlog
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from resolvers.arguments import require_storable
 from resolvers.context import RequestClient
 from server.auth.credentials import RequestCredentials
 from server.http.json_answers import json_answer, retry_headers
+from server.transport.json_decoding import decode_json
 from storage.errors import BadUserInput, DomainError
 from storage.mongo import unavailable
 
@@ -53,11 +54,12 @@ def browser_route(path: str, method: str, credentials: RequestCredentials, handl
 async def json_body(request: Request) -> dict[str, object]:
     """Returns the JSON object in the body of a request. Raises: BadUserInput."""
     try:
-        value = orjson.loads(await limited_body(request))
-    except orjson.JSONDecodeError:
+        value = decode_json(await limited_body(request))
+    except ValueError:
         value = None
     if not isinstance(value, dict):
         raise BadUserInput("body", "a JSON object")
+    require_storable(value)
     return value
 
 

@@ -17,8 +17,10 @@ from starlette.routing import Route
 
 from jobs.providers.signed_webhooks import SignatureRefused, verify
 from jobs.providers.telephony.twilio import report_of, twilio_signature
+from resolvers.arguments import require_storable
 from server.settings import Settings
 from server.telephony import TELEPHONY_CALLBACK, TWILIO_CALLBACK
+from server.transport.json_decoding import decode_json
 from storage.calls.records import MAX_SEQUENCE, CallOutcome, CallReportKind
 from storage.errors import BadUserInput, DomainError, NotFound, Unavailable
 from storage.mongo import unavailable
@@ -140,7 +142,8 @@ def _form(body: bytes) -> list[tuple[str, str]]:
 def _report(body: bytes) -> tuple[str, int, CallReportKind, CallOutcome | None]:
     """Returns the call id, sequence number, kind and outcome of a JSON report. Raises: BadUserInput."""
     try:
-        report = orjson.loads(body)
+        report = decode_json(body)
+        require_storable(report)
         call_id, sequence, outcome = report["callId"], report["sequence"], report.get("outcome")
         kind = CallReportKind(report["event"])
         call_outcome = None if outcome is None else CallOutcome(outcome)

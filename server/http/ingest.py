@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated
 
-import orjson
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 from pymongo.errors import PyMongoError
 from starlette.requests import ClientDisconnect, Request
@@ -16,10 +15,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from jobs.mail.reports import NotADeliveryReport, delivery_events
+from resolvers.arguments import require_storable
 from server.auth.credentials import bearer_credential
 from server.auth.viewers import ViewerSessions
 from server.http.json_answers import json_answer, retry_headers
 from server.transport.bodies import MAX_BODY_BYTES, PROCESS_BODIES, BodyTooLarge
+from server.transport.json_decoding import decode_json
 from storage.errors import BadUserInput, DomainError, Forbidden, Unauthenticated
 from storage.identity.records import User
 from storage.identity.roles import Role
@@ -162,22 +163,52 @@ def _parse_lines(
         if not lines[index].strip():
             continue
         try:
-            events.append(DeliveryLine.model_validate_json(lines[index]).event())
+            events.append(_delivery_line(lines[index]).event())
             indexes.append(index)
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(str(part) for part in first["loc"]) or "line"
-            rejected.append(RejectedDelivery(index, _event_id(lines[index]), f"{where}: {first['msg']}"))
+        except (ValidationError, BadUserInput) as error:
+            rejected.append(RejectedDelivery(index, _event_id(lines[index]), _fault(error)))
     return indexes, events
+
+
+def _delivery_line(line: bytes) -> DeliveryLine:
+    """Returns the line. Raises: ValidationError; BadUserInput for a lone surrogate."""
+    try:
+        return DeliveryLine.model_validate_json(line)
+    except ValidationError as error:
+        value = _object_with_surrogates(line) if error.errors()[0]["type"] == "json_invalid" else None
+        if value is None:
+            raise
+        delivery_line = DeliveryLine.model_validate(value)
+        require_storable(delivery_line.model_dump(by_alias=True))
+        return delivery_line
+
+
+def _object_with_surrogates(line: bytes) -> dict[str, object] | None:
+    """Returns the object of a line that Pydantic does not read; None if the line is malformed."""
+    try:
+        value = decode_json(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _fault(error: ValidationError | BadUserInput) -> str:
+    """Returns what is wrong with a line, after the name of the field."""
+    if isinstance(error, BadUserInput):
+        return error.message
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in first["loc"]) or "line"
+    return f"{where}: {first['msg']}"
 
 
 def _event_id(line: bytes) -> str:
     """Returns the eventId of a malformed line; an empty string when it cannot be read."""
     try:
-        event_id = orjson.loads(line)["eventId"]
-    except (orjson.JSONDecodeError, TypeError, KeyError):
+        event_id = decode_json(line)["eventId"]
+    except (ValueError, TypeError, KeyError):
         return ""
-    return event_id[:MAX_ID_CHARS] if isinstance(event_id, str) else ""
+    # Answers can't have lone surrogates.
+    return event_id[:MAX_ID_CHARS].encode("utf-8", "backslashreplace").decode() if isinstance(event_id, str) else ""
 
 
 def result_as_json(result: RecordDeliveriesResult) -> dict[str, object]:

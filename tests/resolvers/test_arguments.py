@@ -49,12 +49,12 @@ def test_checked_emoji_refuses_everything_else(value: str) -> None:
     assert error.value.extensions == {"code": "BAD_USER_INPUT", "field": "emoji", "expected": "exactly one emoji"}
 
 
-@pytest.mark.parametrize("value", ["a", "a" * 5, "  a  ", "日本語です", "\u0000"])
+@pytest.mark.parametrize("value", ["a", "a" * 5, "  a  ", "日本語です", "a\u0000", "👨\u200d👩\u200d👧"])
 def test_checked_text_returns_text_within_limits(value: str) -> None:
     assert checked_text("title", value, 1, 5) == value
 
 
-@pytest.mark.parametrize("value", ["", "a" * 6, " ", "\u3000", "\ud800", "a\udc00"])
+@pytest.mark.parametrize("value", ["", "a" * 6, " ", "\u3000", "\x00", "\u200b", "\u3164\u2800", "\ud800", "a\udc00"])
 def test_checked_text_refuses_wrong_length_and_blank_text(value: str) -> None:
     with pytest.raises(BadUserInput) as error:
         checked_text("title", value, 1, 5)
@@ -136,6 +136,25 @@ async def test_refusal_names_field_and_expectation(chat: ChatScenario) -> None:
         refusal = await chat.ann.fails(text)
         assert (refusal["code"], refusal["field"]) == ("BAD_USER_INPUT", field), query
         assert refusal["expected"], query
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "blank", ["\\u0000", "\u200b", "\u200d", "\u3164", "\u2800", "\u00ad", "\ufe0f", "\u034f", "\U000e0067"]
+)
+async def test_text_without_visible_character_is_refused(chat: ChatScenario, blank: str) -> None:
+    queries = [query for query, _ in INVALID_QUERIES if "LONG" in query and "idempotencyKey" not in query]
+    queries += [
+        'mutation { createPost(input: {text: "LONG"}) { id } }',
+        'mutation { updateProfile(input: {bio: "LONG"}) { id } }',
+    ]
+    assert len(queries) == 6
+    for query in queries:
+        text = query.replace("LONG", blank).replace("$topic", f'"{chat.topic}"')
+        text = text.replace("$community", f'"{chat.community}"')
+        assert (await chat.ann.fails(text))["code"] == "BAD_USER_INPUT", text
+    kept = f"👨\u200d👩\u200d👧{blank}!"
+    assert (await chat.ann.post(chat.topic, kept))["text"] == kept
 
 
 def test_only_iana_time_zones_are_accepted() -> None:

@@ -14,7 +14,7 @@ from graphql import (
     GraphQLResolveInfo,
     GraphQLSchema,
 )
-from graphql.execution import Executor
+from graphql.execution import Executor, MiddlewareManager
 from graphql.execution.collect_fields import FieldDetailsList
 from graphql.execution.executor import CollectedErrors
 from graphql.pyutils import AwaitableOrValue, Path
@@ -23,7 +23,7 @@ from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from server.graphql.compiled.compiler import Compiler, Compilers
 from server.graphql.compiled.rows import CompiledPlan, CompletionPlan, CompletionRun
-from server.graphql.compiled.variables import long_lists, restore_lists
+from server.graphql.compiled.variables import is_storable, long_lists, require_storable_arguments, restore_lists
 from server.graphql.documents import DocumentCache, PreparedDocument
 from server.graphql.fair_shares import MeasuredAwaitable, await_in_turn
 
@@ -61,13 +61,19 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         *args: Any,
         **kwargs: Any,
     ) -> "list[GraphQLError] | Executor[Any]":
-        """Coerces variables as graphql-core does, except long lists of strings."""
+        """Coerces variables as graphql-core does, except long lists of strings.
+
+        A field whose argument has a lone surrogate fails, and the other fields are executed.
+        """
         raw_values = raw_variable_values or {}
         lists = long_lists(document, raw_values)
         shortened: dict[str, Any] = {**raw_values, **{name: [] for name in lists}} if lists else raw_values
         executor = super().build(schema, document, root_value, context_value, shortened, *args, **kwargs)
-        if lists and isinstance(executor, Executor):
-            restore_lists(executor.variable_values, lists)
+        if isinstance(executor, Executor):
+            if lists:
+                restore_lists(executor.variable_values, lists)
+            if not is_storable(raw_values):
+                executor.middleware_manager = MiddlewareManager(require_storable_arguments)
         return executor
 
     def execute_field(

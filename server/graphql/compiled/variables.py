@@ -1,10 +1,16 @@
-"""Skips the coercion of variables that are long lists of strings, which takes graphql-core 1 µs for each string."""
+"""Variables of operations: the coercion of long lists, and the refusal of lone surrogates.
 
-from collections.abc import Mapping
+graphql-core takes 1 µs to coerce each string of a list, so long lists of strings are not coerced.
+"""
+
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import orjson
 from graphql import DocumentNode, ListTypeNode, NamedTypeNode, NonNullTypeNode, OperationDefinitionNode, TypeNode
 from graphql.execution.values import VariableValues
+
+from resolvers.arguments import require_storable
 
 MIN_ITEMS = 50
 STRING_TYPES = {"String", "ID"}
@@ -25,6 +31,23 @@ def restore_lists(values: VariableValues, lists: Mapping[str, list[str]]) -> Non
         if name in values.sources:
             values.sources[name] = values.sources[name]._replace(value=value)
             values.coerced[name] = list(value)
+
+
+def is_storable(value: Any) -> bool:
+    """Returns whether a value of JSON has no lone surrogate. Returns False for some values that JSON does not have."""
+    try:
+        orjson.dumps(value)
+    except TypeError:
+        return False
+    return True
+
+
+def require_storable_arguments(resolve: Callable[..., Any], source: Any, info: Any, **arguments: Any) -> Any:
+    """Resolves a field as a middleware of graphql-core. Raises: BadUserInput if an argument has a lone surrogate."""
+    for name, value in arguments.items():
+        # Errors name the fields of an input object without the name of its argument.
+        require_storable(value, "" if isinstance(value, dict) else name)
+    return resolve(source, info, **arguments)
 
 
 def _declared_variables(document: DocumentNode) -> list[tuple[str, TypeNode]]:

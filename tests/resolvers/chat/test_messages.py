@@ -38,7 +38,7 @@ async def test_timestamps_increase_with_every_message(chat: ChatScenario) -> Non
 
 
 async def test_text_is_stored_as_written(chat: ChatScenario) -> None:
-    for text in ("x", "x" * 4000, " x ", "👨‍👩‍👧" * 500, "a\nb\tc", "\u0000", "狼煙"):
+    for text in ("x", "x" * 4000, " x ", "👨‍👩‍👧" * 500, "a\nb\tc", "a\u0000", "狼煙"):
         assert (await chat.ann.post(chat.topic, text))["text"] == text
         assert (await chat.bob.page(chat.topic))["items"][0]["text"] == text
 

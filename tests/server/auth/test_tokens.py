@@ -49,7 +49,9 @@ class TestClaims:
             verify(jwt.encode(payload, SECRET, algorithm="HS256"))
 
     @pytest.mark.parametrize("claim", ["sub", "org", "name", "handle"])
-    @pytest.mark.parametrize("value", ["a\x00b", "a\nb", "x" * 201, "\ud800", True, 1, 1.5, ["u1"], {"$ne": ""}])
+    @pytest.mark.parametrize(
+        "value", ["\u200b", "\u3164 ", "a\x00b", "a\nb", "x" * 201, "\ud800", True, 1, 1.5, ["u1"], {"$ne": ""}]
+    )
     def test_malformed_text_claim_is_invalid(self, claim: str, value: object) -> None:
         with pytest.raises(TokenInvalid):
             verify(unchecked_token({claim: value}))

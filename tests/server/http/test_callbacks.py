@@ -104,10 +104,11 @@ async def test_malformed_report_is_400(stores: Stores, report: object) -> None:
         (5, 1, "callId: expected a string."),
         ("x", "1", f"sequence: expected a number from 0 to {MAX_SEQUENCE}."),
         (5, "1", "callId: expected a string."),
+        ("<half>", 1, "callId: expected text without lone surrogates."),
     ],
 )
 async def test_malformed_field_is_named(stores: Stores, call_id: object, sequence: object, message: str) -> None:
-    body = orjson.dumps({"callId": call_id, "sequence": sequence, "event": "ANSWERED"})
+    body = orjson.dumps({"callId": call_id, "sequence": sequence, "event": "ANSWERED"}).replace(b"<half>", b"\\ud83d")
     headers = sign(SECRET, "id-1", int(time.time()), body)
     async with callback_client(stores) as http:
         response = await http.post("/callbacks/telephony", content=body, headers=headers)

@@ -80,6 +80,18 @@ def test_malformed_line_is_rejected_by_index(http: httpx2.Client) -> None:
     assert secret not in str(answer)
 
 
+def test_line_with_lone_surrogate_is_rejected_by_field(http: httpx2.Client) -> None:
+    lines = [
+        event_line(diagnostic="<half>", eventId="one"), event_line(), event_line(eventId="<half>"),
+        event_line(address="<half>@example.org", eventId="two"), event_line(tag="<half>"), ["<half>"],
+    ]  # fmt: skip
+    body = ndjson(*lines).replace(b"<half>", b"\\ud83d")
+    answer = http.post("/ingest/deliveries", content=body).json()
+    assert (answer["accepted"], answer["duplicates"]) == (2, 0)
+    rejected = [(each["index"], each["eventId"], each["message"].partition(":")[0]) for each in answer["rejected"]]
+    assert rejected == [(0, "one", "diagnostic"), (2, "\\ud83d", "eventId"), (3, "two", "address"), (5, "", "line")]
+
+
 @pytest.mark.parametrize(
     "content",
     [orjson.dumps([event_line()]), b"mail sent\nmail sent\n", b"\x1f\x8b"],

@@ -339,3 +339,22 @@ async def test_invalid_new_account_names_the_field(
     body = {"invitation": created.token, "name": "Bea", "password": PASSWORD, **fields}
     status, answer = await SessionBrowser(http).post("/accounts", **body)
     assert (status, answer["field"]) == (400, field)
+
+
+@pytest.mark.parametrize("field", ["address", "password", "name"])
+async def test_lone_surrogate_is_refused_with_its_field(http: httpx2.AsyncClient, field: str) -> None:
+    body = {"address": "ann@example.org", "password": PASSWORD, "name": "Ann", field: "<half>"}
+    for path in ("/accounts", "/sign-in/password"):
+        content = orjson.dumps(body).replace(b"<half>", b"\\ud83d")
+        response = await http.post(path, content=content, headers={**CLIENT, "content-type": "application/json"})
+        answer = orjson.loads(response.content)
+        assert (response.status_code, answer["code"], answer["field"]) == (400, "BAD_USER_INPUT", field)
+
+
+@pytest.mark.parametrize("name", [" ", "\u200b", "\u3164", "\u2800\ufe0f"])
+async def test_name_without_visible_character_is_refused(
+    web_stores: Stores, http: httpx2.AsyncClient, admin: Actor, name: str
+) -> None:
+    created = await web_stores.invitations.create(admin, new_invitation(address=f"{new_id()}@example.org"), None)
+    answer = await SessionBrowser(http).post("/accounts", invitation=created.token, name=name, password=PASSWORD)
+    assert (answer[0], answer[1]["code"], answer[1]["field"]) == (400, "BAD_USER_INPUT", "name")
