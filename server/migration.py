@@ -8,6 +8,7 @@ from pymongo.errors import PyMongoError
 from server.embedded import mongodb_failure
 from server.processes import StartupError
 from server.settings import Settings
+from storage.errors import Unavailable
 from storage.heartbeats import process_name
 from storage.locks import LockLost, Locks
 from storage.migrations.migrator import ShowProgress, describe, migrate
@@ -39,6 +40,8 @@ async def migrate_data(settings: Settings, show: ShowProgress) -> None:
             raise StartupError(f"The lease of the migration could not be renewed: {RETRY_ADVICE}.") from None
         except PyMongoError as error:
             raise StartupError(f"{mongodb_failure(error, settings.database)}: {RETRY_ADVICE}.") from error
+        except Unavailable as error:
+            raise StartupError(f"MongoDB is too busy for the migration: {RETRY_ADVICE}.") from error
 
 
 @asynccontextmanager

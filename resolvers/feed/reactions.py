@@ -23,9 +23,12 @@ async def add_post_reaction(info: Info, post_id: PostId, emoji: Emoji) -> Post:
 
 async def remove_post_reaction(info: Info, post_id: PostId, emoji: Emoji) -> Post:
     """Removes a reaction of the viewer from a post."""
-    viewer, emoji = require_member(info), stored_emojis(emoji)[0]
+    viewer, reactions = require_member(info), info.context.stores.post_reactions
+    first, *others = stored_emojis(emoji)
     post = await find_original(info, post_id)
-    changed = await info.context.stores.post_reactions.remove(post.key, viewer.id, emoji)
+    changed = await reactions.remove(post.key, viewer.id, first)
+    for other in others:
+        changed = await reactions.remove(post.key, viewer.id, other)
     if changed is None or changed.deleted_at is not None:
         raise NotFound("post", post_id)
     return changed

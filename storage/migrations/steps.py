@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pymongo.errors import OperationFailure
 
+from storage.migrations.reaction_forms import join_reaction_forms
 from storage.migrations.search_terms import add_name_ends, add_search_terms, add_topic_terms
 from storage.mongo import Document, Mongo
 
@@ -72,6 +73,7 @@ STEPS = (
     MigrationStep(4, "write the terms by which messages and posts are found", add_search_terms),
     MigrationStep(5, "write the terms by which topics are found", add_topic_terms),
     MigrationStep(6, "write the characters by which names in scripts without spaces are found", add_name_ends),
+    MigrationStep(7, "join reactions with different forms of one emoji", join_reaction_forms),
 )
 DATA_VERSION = STEPS[-1].version
 """Version of the data that this code writes."""

@@ -122,6 +122,7 @@ async def test_old_data_are_refused_then_migrated_once(mongo: Mongo) -> None:
         "step 4: write the terms by which messages and posts are found",
         "step 5: write the terms by which topics are found",
         "step 6: write the characters by which names in scripts without spaces are found",
+        "step 7: join reactions with different forms of one emoji",
     ]
     assert len(await run_migration(mongo)) == 2 + len(STEPS)
     await prepare_database(mongo)
