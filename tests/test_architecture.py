@@ -150,7 +150,6 @@ TESTED_ELSEWHERE = {
     "storage/identity/roles.py": "tests/resolvers/test_access.py",
     # Covered by the tests of callers or of whole processes.
     "resolvers/events.py": "tests/resolvers/feed/test_events.py",
-    "storage/identity/mentions.py": "tests/resolvers/feed/test_posts.py",
     "storage/publishing/events.py": "tests/storage/publishing/test_stored_changes.py",
     "storage/publishing/held_posts.py": "tests/jobs/publishing/test_held_posts.py",
     "storage/publishing/holding.py": "tests/storage/publishing/test_stored_posts.py",

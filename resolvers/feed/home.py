@@ -32,9 +32,12 @@ async def home_feed(
     """Returns a page of the viewer's home feed."""
     viewer = require_member(info)
     range_ = page_range(oldest, latest, limit, inclusive)
-    home, hidden = info.context.stores.home, (await info.context.hidden_subjects()).users
-    state = await home.record_read(viewer.organization_id, viewer.id)
+    stores, hidden = info.context.stores, (await info.context.hidden_subjects()).users
+    visit = await stores.home.record_visit(viewer.organization_id, viewer.id)
+    reader = await stores.home.load_reader(viewer.organization_id, viewer.id, hidden)
+    page, state = await stores.home.page(reader, range_), visit.state
+    if state is HomeFeedState.READY and await stores.home.begin_refill(reader, page, visit):
+        state = HomeFeedState.REBUILDING
     if state is HomeFeedState.REBUILDING:
-        await info.context.stores.queue.enqueue(FAN_OUT, "feed.rebuild", viewer.organization_id, viewer.id)
-    page = await home.page(await home.load_reader(viewer.organization_id, viewer.id, hidden), range_)
+        await stores.queue.enqueue(FAN_OUT, "feed.rebuild", viewer.organization_id, viewer.id)
     return HomeFeedPage(page.items, page.has_older, page.has_newer, page.oldest, page.newest, state)

@@ -200,7 +200,7 @@ async def link_previews(posts: Sequence[Post], info: Info) -> list[LinkPreview |
 
 def checked_hashtag(tag: str) -> str:
     """Returns the normalized hashtag. Raises: BadUserInput."""
-    return checked_text("tag", normalize_hashtag(tag.strip().lstrip("#＃")), 1, MAX_HASHTAG_CHARS)
+    return checked_text("tag", normalize_hashtag(tag.strip().lstrip("#＃﹟")), 1, MAX_HASHTAG_CHARS)
 
 
 def _checked_media_url(url: str) -> str:

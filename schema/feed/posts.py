@@ -25,8 +25,8 @@ strawberry.enum(
 )
 strawberry.enum(
     HomeFeedState,
-    description="READY: the feed is complete. REBUILDING: the viewer was absent for 30 days, and the feed is being "
-    "rebuilt; pages hold the posts that were restored so far.",
+    description="READY: the page has every post that belongs on it. REBUILDING: the viewer was absent for 30 days, or "
+    "posts were removed while older ones exist. The feed is being rebuilt; read the page again after a few seconds.",
 )
 
 

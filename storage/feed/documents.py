@@ -158,7 +158,9 @@ class FeedDocument(TypedDict):
     subscribed_at: NotRequired[datetime]
     """When the reader was last subscribed to the home stream, to the hour; absent until the first subscription."""
     rebuilding: NotRequired[bool]
-    """True while the feed of a returned reader is rebuilt."""
+    """True while the feed is rebuilt: after a long absence, or because it became shorter than 800 items."""
+    complete_from: NotRequired[int]
+    """Timestamp from which the feed has every post that belongs in it; 0 if it has all of them. Absent: not known."""
 
 
 class FanOutDocument(TypedDict):

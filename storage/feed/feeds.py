@@ -12,10 +12,10 @@ from pymongo.errors import BulkWriteError
 
 from storage.feed.changes import FEED_ITEMS
 from storage.feed.documents import FeedItemDocument, FeedItemId
-from storage.feed.follows import FEEDS, FOLLOWS
+from storage.feed.follows import FOLLOWS
 from storage.feed.records import home_stream
 from storage.feed.subscribers import HomeSubscribers
-from storage.feed.trimming import TRIM_EVERY, trim
+from storage.feed.trimming import FEEDS, TRIM_EVERY, trim
 from storage.ids import PostKey
 from storage.metrics import FEED_ITEMS_PUSHED
 from storage.mongo import DUPLICATE_KEY, Mongo, older_than

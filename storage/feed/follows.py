@@ -16,7 +16,7 @@ from pymongo.errors import PyMongoError
 from storage.errors import Conflict, DomainError, Forbidden
 from storage.feed.changes import FEED_ITEMS, POSTS
 from storage.feed.documents import OrganizationUserId
-from storage.feed.trimming import MAX_ITEMS, trim
+from storage.feed.trimming import FEEDS, MAX_ITEMS, add_posts, items_from
 from storage.identity.documents import FollowDocumentId
 from storage.identity.records import user_stream
 from storage.mongo import Document, Mongo, Session, older_than
@@ -26,7 +26,6 @@ from storage.streams.sequencer import Sequencer
 
 FOLLOWS = "follows"
 FOLLOW_CHANGES = "follow_changes"
-FEEDS = "feeds"
 USERS = "users"
 
 log = structlog.get_logger(__name__)
@@ -45,6 +44,11 @@ class FollowPair:
         """The `_id` of the pair's follow and of its change."""
         return {"o": self.organization_id, "f": self.follower_id, "e": self.followee_id}
 
+    @property
+    def feed_id(self) -> OrganizationUserId:
+        """The `_id` of the follower's feed."""
+        return {"o": self.organization_id, "u": self.follower_id}
+
     def user_document_id(self, user_id: str) -> Document:
         """Returns the `_id` of the follower or followee in `users`."""
         return {"org": self.organization_id, "id": user_id}
@@ -59,7 +63,7 @@ class _FollowChange(Change[bool]):
 
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the follow, its change, the follower's feed and both users."""
-        pair, feed = self.pair, {"o": self.pair.organization_id, "u": self.pair.follower_id}
+        pair, feed = self.pair, self.pair.feed_id
         users = [(USERS, pair.user_document_id(id_)) for id_ in (pair.follower_id, pair.followee_id)]
         return [(FOLLOWS, pair.document_id), (FOLLOW_CHANGES, pair.document_id), (FEEDS, feed), *users]
 
@@ -102,9 +106,8 @@ class Follow(_FollowChange):
             return False
         fields = {"org": pair.organization_id, "follower": pair.follower_id, "followee": pair.followee_id}
         batch.put(FOLLOWS, {"_id": pair.document_id, **fields, "at": batch.at})
-        feed = {"o": pair.organization_id, "u": pair.follower_id}
-        if batch.get(FEEDS, feed) is None:
-            batch.put(FEEDS, {"_id": feed, "seen_at": batch.at})
+        if batch.get(FEEDS, pair.feed_id) is None:
+            batch.put(FEEDS, {"_id": pair.feed_id, "seen_at": batch.at, "complete_from": 0})
         self.change_counts(batch, +1)
         notify(batch, pair.organization_id, pair.followee_id, NotificationKind.FOLLOW, pair.follower_id)
         return True
@@ -163,7 +166,7 @@ class FollowStore:
             if await self._mongo[FOLLOWS].find_one({"_id": pair.document_id}, {"_id": 1}, session=session):
                 await self._backfill(pair, session)
             else:
-                await self._items.delete_many({**_items_of(pair), "author": pair.followee_id}, session=session)
+                await self._remove_items(pair, session)
 
         await self._mongo.transact(work)
 
@@ -175,17 +178,16 @@ class FollowStore:
     async def _backfill(self, pair: FollowPair, session: Session) -> None:
         """Inserts items for the followee's newest posts. Posts that are merged on read need no item."""
         query = {"_id.o": pair.organization_id, "author": pair.followee_id, "merged": False, "deleted_at": None}
-        newest = self._mongo[POSTS].find(query, {"_id": 1}, session=session).sort("_id.ts", -1).limit(MAX_ITEMS)
-        owner: OrganizationUserId = {"o": pair.organization_id, "u": pair.follower_id}
-        ids = [{**owner, "ts": post["_id"]["ts"]} for post in await newest.to_list(None)]
-        existing = self._items.find({"_id": {"$in": ids}}, {"_id": 1}, session=session)
-        existing_timestamps = {item["_id"]["ts"] for item in await existing.to_list(None)}
-        items = [{"_id": id_, "author": pair.followee_id} for id_ in ids if id_["ts"] not in existing_timestamps]
-        if items:
-            await self._items.insert_many(items, session=session)
-            await trim(self._mongo, owner, session)
+        newest = self._mongo[POSTS].find(query, {"author": 1}, session=session).sort("_id.ts", -1).limit(MAX_ITEMS)
+        await add_posts(self._mongo, pair.feed_id, await newest.to_list(None), session)
 
+    async def _remove_items(self, pair: FollowPair, session: Session) -> None:
+        """Removes the followee's items. A feed that lost more than half of its size limit is then rebuilt.
 
-def _items_of(pair: FollowPair) -> Document:
-    owner = {"o": pair.organization_id, "u": pair.follower_id}
-    return {"_id": {"$gte": {**owner, "ts": 0}, "$lt": {**owner, "ts": 2**62}}}
+        Other feeds are rebuilt when their reader reaches their end.
+        """
+        in_feed = {"_id": items_from(pair.feed_id, 0)}
+        removed = await self._items.delete_many({**in_feed, "author": pair.followee_id}, session=session)
+        if removed.deleted_count > MAX_ITEMS // 2:
+            is_incomplete = {"_id": pair.feed_id, "complete_from": {"$ne": 0}}
+            await self._mongo[FEEDS].update_one(is_incomplete, {"$set": {"rebuilding": True}}, session=session)

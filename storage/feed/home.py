@@ -11,12 +11,12 @@ from enum import Enum
 
 from storage.feed.changes import FEED_ITEMS, MERGED_AUTHORS, POSTS
 from storage.feed.documents import FeedItemDocument, OrganizationUserId, PostDocument
-from storage.feed.feeds import ABSENT_S, FeedItemStore
-from storage.feed.follows import FEEDS, FOLLOWS
+from storage.feed.feeds import ABSENT_S
+from storage.feed.follows import FOLLOWS
 from storage.feed.posts import MAX_READ, PostStore
 from storage.feed.records import Post, post_record
-from storage.feed.trimming import MAX_ITEMS
-from storage.mongo import Document, Mongo
+from storage.feed.trimming import FEEDS, MAX_ITEMS, add_posts, items_from
+from storage.mongo import Document, Mongo, Session
 from storage.timeline import TimelinePage, TimelineRange, read_page
 
 SEEN_EVERY_S = 3600.0
@@ -30,10 +30,18 @@ EXTRA_ITEMS = 10
 
 
 class HomeFeedState(Enum):
-    """State of a home feed. REBUILDING: after a long absence of the reader, while pages may still lack posts."""
+    """State of a home feed. REBUILDING: pages may lack posts, after a long absence or after removals."""
 
     READY = "READY"
     REBUILDING = "REBUILDING"
+
+
+@dataclass(frozen=True, slots=True)
+class FeedVisit:
+    """A feed when its reader visits it. From `complete_from` the feed has every post; None if that is not known."""
+
+    state: HomeFeedState
+    complete_from: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,27 +76,56 @@ class _FeedSegment:
 
 
 class HomeFeedStore:
-    """Reads home feeds, and rebuilds the feeds of readers who were absent."""
+    """Reads home feeds, and rebuilds feeds that lack posts."""
 
-    def __init__(self, mongo: Mongo, posts: PostStore, feeds: FeedItemStore) -> None:
+    def __init__(self, mongo: Mongo, posts: PostStore) -> None:
         self._mongo = mongo
         self._posts = posts
-        self._feeds = feeds
 
     async def record_read(self, organization_id: str, reader_id: str) -> HomeFeedState:
-        """Stores, at most once an hour, that the reader reads the feed now. Returns the state of the feed.
+        """Records a visit. Returns the state of the feed."""
+        return (await self.record_visit(organization_id, reader_id)).state
+
+    async def record_visit(self, organization_id: str, reader_id: str) -> FeedVisit:
+        """Stores, at most once an hour, that the reader reads the feed now.
 
         After an absence of 30 days, the feed becomes REBUILDING.
         """
         id_ = {"o": organization_id, "u": reader_id}
-        age = {"age_ms": {"$subtract": ["$$NOW", "$seen_at"]}, "rebuilding": 1}
+        age = {"age_ms": {"$subtract": ["$$NOW", "$seen_at"]}, "rebuilding": 1, "complete_from": 1}
         feed = await self._mongo[FEEDS].find_one({"_id": id_}, age)
+        is_rebuilding = feed is not None and feed.get("rebuilding", False)
         if feed is None or feed["age_ms"] > SEEN_EVERY_S * 1000:
             was_absent = feed is not None and feed["age_ms"] > ABSENT_S * 1000
-            fields = {"seen_at": "$$NOW", **({"rebuilding": True} if was_absent else {})}
+            is_rebuilding = is_rebuilding or was_absent
+            fields: Document = {"seen_at": "$$NOW", **({"rebuilding": True} if was_absent else {})}
+            if feed is None:
+                fields["complete_from"] = {"$ifNull": ["$complete_from", 0]}
             await self._mongo[FEEDS].update_one({"_id": id_}, [{"$set": fields}], upsert=True)
-            feed = {"rebuilding": was_absent or (feed is not None and feed.get("rebuilding", False))}
-        return HomeFeedState.REBUILDING if feed.get("rebuilding") else HomeFeedState.READY
+        state = HomeFeedState.REBUILDING if is_rebuilding else HomeFeedState.READY
+        return FeedVisit(state, 0 if feed is None else feed.get("complete_from"))
+
+    async def begin_refill(self, reader: FeedReader, page: TimelinePage[Post], visit: FeedVisit) -> bool:
+        """Makes a feed REBUILDING if the page shows where posts are missing. Returns whether it did.
+
+        Posts are missing at the end of a feed that was full once, and has fewer than 800 items since posts were removed
+        from it. Removals themselves check nothing, since one removal may concern many feeds.
+        """
+        low = visit.complete_from or 0
+        shows_end = not page.has_older or (page.oldest is not None and page.oldest < low)
+        if visit.complete_from == 0 or not shows_end or await self._count_shown(reader, low) >= MAX_ITEMS:
+            return False
+        unchanged = {"_id": reader.owner, "complete_from": visit.complete_from}
+        return (await self._mongo[FEEDS].update_one(unchanged, {"$set": {"rebuilding": True}})).matched_count > 0
+
+    async def _count_shown(self, reader: FeedReader, low: int) -> int:
+        """Returns the number of items from `low` that belong to the reader or to users whom the reader follows."""
+        items: list[FeedItemDocument] = await self._mongo.find(
+            FEED_ITEMS, {"_id": items_from(reader.owner, low)}, {"author": 1}, limit=AUTHORS_PER_LOOKUP
+        )
+        authors = {item["author"] for item in items}
+        shown = {reader.id, *await self._followed_among(reader.organization_id, reader.id, authors)}
+        return sum(item["author"] in shown for item in items)
 
     async def load_reader(self, organization_id: str, reader_id: str, hidden: frozenset[str]) -> FeedReader:
         """Returns the reader, with the merged authors whom the reader follows now and has not hidden."""
@@ -154,24 +191,25 @@ class HomeFeedStore:
         return await self._posts.without_lost_reposts(shown, reader.hidden)
 
     async def rebuild(self, organization_id: str, reader_id: str) -> None:
-        """Fills the feed of an absent reader with the newest posts of the reader and all followees. Idempotent.
+        """Fills a feed with the newest posts of the reader and all followees, in one transaction. Idempotent.
 
-        After a failed insert the feed stays REBUILDING, and the next sweep tries again.
+        Items of users whom the reader does not follow any more are removed. After a failure the feed stays REBUILDING,
+        and the next sweep tries again.
         """
-        cursor = self._mongo[FOLLOWS].find({"org": organization_id, "follower": reader_id}, {"followee": 1})
-        authors = [reader_id, *[follow["followee"] for follow in await cursor.to_list(None)]]
-        newest: list[PostDocument] = []
-        for start in range(0, len(authors), AUTHORS_PER_READ):
-            newest += await self._newest_posts(organization_id, authors[start : start + AUTHORS_PER_READ])
-            newest = sorted(newest, key=lambda post: -post["_id"]["ts"])[:MAX_ITEMS]
         owner: OrganizationUserId = {"o": organization_id, "u": reader_id}
-        items: list[FeedItemDocument] = [
-            {"_id": {**owner, "ts": post["_id"]["ts"]}, "author": post["author"]} for post in newest
-        ]
-        failed = await self._feeds.insert(items)
-        await self._feeds.trim(organization_id, reader_id)
-        if not failed:
-            await self._mongo[FEEDS].update_one({"_id": owner}, {"$unset": {"rebuilding": 1}})
+
+        async def work(session: Session) -> None:
+            # The first write, so that a concurrent trim of the feed waits, or repeats this transaction.
+            rebuilt: Document = {"$set": {"complete_from": 0}, "$unset": {"rebuilding": 1}}
+            await self._mongo[FEEDS].update_one({"_id": owner}, rebuilt, session=session)
+            query = {"org": organization_id, "follower": reader_id}
+            follows = self._mongo[FOLLOWS].find(query, {"followee": 1}, session=session)
+            authors = [reader_id, *[follow["followee"] for follow in await follows.to_list(None)]]
+            ended = {"_id": items_from(owner, 0), "author": {"$nin": authors}}
+            await self._mongo[FEED_ITEMS].delete_many(ended, session=session)
+            await add_posts(self._mongo, owner, await self._newest_posts(owner, authors, session), session)
+
+        await self._mongo.transact(work)
 
     async def readers_to_rebuild(self, limit: int) -> list[tuple[str, str]]:
         """Returns the readers whose feed is to be rebuilt, as pairs of organization id and reader id."""
@@ -203,10 +241,18 @@ class HomeFeedStore:
         cursor = self._mongo[FOLLOWS].find(query, {"_id": 0, "followee": 1})
         return {follow["followee"] for follow in await cursor.to_list(None)}
 
-    async def _newest_posts(self, organization_id: str, authors: Sequence[str]) -> list[PostDocument]:
-        query = {"_id.o": organization_id, "author": {"$in": authors}, "merged": False, "deleted_at": None}
-        cursor = self._mongo[POSTS].find(query, {"author": 1}).sort("_id.ts", -1).limit(MAX_ITEMS)
-        return list(await cursor.to_list(MAX_ITEMS))
+    async def _newest_posts(
+        self, owner: OrganizationUserId, authors: Sequence[str], session: Session
+    ) -> list[PostDocument]:
+        """Returns the newest posts that need an item: pushed posts, and all posts of the feed's owner."""
+        newest: list[PostDocument] = []
+        needs_item: Document = {"deleted_at": None, "$or": [{"merged": False}, {"author": owner["u"]}]}
+        for start in range(0, len(authors), AUTHORS_PER_READ):
+            chunk = {"_id.o": owner["o"], "author": {"$in": authors[start : start + AUTHORS_PER_READ]}}
+            cursor = self._mongo[POSTS].find({**chunk, **needs_item}, {"author": 1}, session=session)
+            newest += await cursor.sort("_id.ts", -1).limit(MAX_ITEMS).to_list(MAX_ITEMS)
+            newest = sorted(newest, key=lambda post: -post["_id"]["ts"])[:MAX_ITEMS]
+        return newest
 
 
 def _parent_in(post: Post, authors: set[str]) -> bool:

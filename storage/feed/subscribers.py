@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from storage.feed.documents import OrganizationUserId
-from storage.feed.follows import FEEDS
 from storage.feed.records import home_stream
+from storage.feed.trimming import FEEDS
 from storage.mongo import Mongo, Session, older_than
 from storage.streams.log import KEPT_S, Stream, reset_stream
 

@@ -1,12 +1,16 @@
 """The size limit of home feeds: the newest 800 items stay. Items are pushed, backfilled or the reader's own posts.
 
-A feed is trimmed about once in 64 added items, so a feed that grows post by post holds 800 to about 900 items.
+A feed is trimmed about once in 64 added items, so a feed that grows post by post holds 800 to about 900 items. From the
+timestamp `complete_from` of its document a feed has every post. Only a feed that was full lacks posts before.
 """
 
-from storage.feed.changes import FEED_ITEMS
-from storage.feed.documents import FeedItemDocument, OrganizationUserId
-from storage.mongo import Mongo, Session
+from collections.abc import Sequence
 
+from storage.feed.changes import FEED_ITEMS
+from storage.feed.documents import FeedItemDocument, OrganizationUserId, PostDocument
+from storage.mongo import Document, Mongo, Session
+
+FEEDS = "feeds"
 MAX_ITEMS = 800
 TRIM_EVERY = 64
 MAX_REMOVED = 1000
@@ -16,13 +20,42 @@ MAX_REMOVED = 1000
 async def trim(mongo: Mongo, owner: OrganizationUserId, session: Session | None = None) -> None:
     """Keeps the newest 800 items. Removes at most 1,000 of the older items, the oldest first.
 
-    `owner` is the first part of the items' `_id`.
+    `owner` is the first part of the items' `_id`. A feed of 800 items is recorded as complete from the oldest of them.
     """
-    items, low = mongo[FEED_ITEMS], {**owner, "ts": 0}
-    in_feed = {"_id": {"$gte": low, "$lt": {**owner, "ts": 2**62}}}
-    newest = items.find(in_feed, {"_id": 1}, session=session).sort("_id", -1).skip(MAX_ITEMS).limit(1)
-    for newest_removed in await newest.to_list(1):
-        oldest = items.find({"_id": {"$gte": low, "$lte": newest_removed["_id"]}}, {"_id": 1}, session=session)
+    items, in_feed = mongo[FEED_ITEMS], items_from(owner, 0)
+    newest = items.find({"_id": in_feed}, {"_id": 1}, session=session).sort("_id", -1).skip(MAX_ITEMS - 1).limit(1)
+    for oldest_kept in await newest.to_list(1):
+        # Recorded before the removal, so that a crash in between loses no record.
+        await _record_completeness(mongo, owner, oldest_kept["_id"]["ts"], session)
+        below = {"$gte": in_feed["$gte"], "$lt": oldest_kept["_id"]}
+        oldest = items.find({"_id": below}, {"_id": 1}, session=session)
         rows: list[FeedItemDocument] = await oldest.sort("_id", 1).limit(MAX_REMOVED).to_list(MAX_REMOVED)
         if rows:
-            await items.delete_many({"_id": {"$gte": low, "$lte": rows[-1]["_id"]}}, session=session)
+            await items.delete_many({"_id": {**below, "$lte": rows[-1]["_id"]}}, session=session)
+
+
+async def add_posts(mongo: Mongo, owner: OrganizationUserId, posts: Sequence[PostDocument], session: Session) -> None:
+    """Inserts items for the posts that the feed lacks, and trims the feed."""
+    items = mongo[FEED_ITEMS]
+    added: dict[int, FeedItemDocument] = {
+        post["_id"]["ts"]: {"_id": {**owner, "ts": post["_id"]["ts"]}, "author": post["author"]} for post in posts
+    }
+    ids = [item["_id"] for item in added.values()]
+    for existing in await items.find({"_id": {"$in": ids}}, {"_id": 1}, session=session).to_list(None):
+        del added[existing["_id"]["ts"]]
+    if added:
+        await items.insert_many(list(added.values()), session=session)
+    await trim(mongo, owner, session)
+
+
+def items_from(owner: OrganizationUserId, low: int) -> Document:
+    """Returns the range of the `_id` of the feed's items from the timestamp `low`."""
+    return {"$gte": {**owner, "ts": low}, "$lt": {**owner, "ts": 2**62}}
+
+
+async def _record_completeness(
+    mongo: Mongo, owner: OrganizationUserId, timestamp: int, session: Session | None
+) -> None:
+    """Records that posts before the timestamp may be missing. An author who never read the feed has no document yet."""
+    fields = {"complete_from": {"$max": ["$complete_from", timestamp]}, "seen_at": {"$ifNull": ["$seen_at", "$$NOW"]}}
+    await mongo[FEEDS].update_one({"_id": owner}, [{"$set": fields}], upsert=True, session=session)

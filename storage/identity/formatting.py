@@ -11,21 +11,23 @@ from dataclasses import dataclass, field
 # Explicit classes, because `\s` and `\w` differ between Python and JavaScript.
 _SPACE = r"\x00-\x20\x7f-\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff"
 _SPACED_LETTER = r"A-Za-z0-9\u00c0-\u1fff"
-_LETTER = _SPACED_LETTER + r"\u3005-\u3007\u3041-\u9fff\uac00-\ud7a3"
-_URL_ENDS = _SPACE + r"<>\"`\\「」『』（）【】、。！？"
+LETTER = _SPACED_LETTER + r"\u3005-\u3007\u3041-\u9fff\uac00-\ud7a3"
+URL_ENDS = _SPACE + r"<>\"`\\「」『』（）【】、。！？"
 
 _LINE_BREAK = re.compile(r"\r\n?|\n")
 _FENCE_START = re.compile(r"```[A-Za-z0-9+#.-]*[ \t]*")
 _FENCE_END = re.compile(r"```[ \t]*")
 _LINE_MARKER = re.compile(r"(>)(?: |\Z)|(-) |([0-9]{1,9})\. ")
 _ESCAPE_OR_BACKTICKS = re.compile(r"\\[\\*_~`\[\]]|`+")
+_MARKER_CHARACTER = re.compile(r"[\\*_~`\[]")
 _HTTP = "[hH][tT][tT][pP][sS]?://"
-_TOKEN = re.compile(rf"\\[\\*_~`\[\]]|`+|\*+|_+|~+|\[|\]|({_HTTP}[^{_URL_ENDS}]+)|[@#＃][_{_LETTER}]+")
-_LINK_TARGET = re.compile(rf"\]\(({_HTTP}[^{_URL_ENDS}()]+(?:\([^{_URL_ENDS}()]*\)[^{_URL_ENDS}()]*)*)\)")
+_TAG_OR_MENTION = f"[@＠﹫#＃﹟][_＿０-９Ａ-Ｚａ-ｚ{LETTER}]+"
+_TOKEN = re.compile(rf"\\[\\*_~`\[\]]|`+|\*+|_+|~+|\[|\]|({_HTTP}[^{URL_ENDS}]+)|{_TAG_OR_MENTION}")
+_LINK_TARGET = re.compile(rf"\]\(({_HTTP}[^{URL_ENDS}()]+(?:\([^{URL_ENDS}()]*\)[^{URL_ENDS}()]*)*)\)")
 _URL_TRAILING = ".,:;!?'*_~)]}"
 _IS_BLANK = re.compile(f"[{_SPACE}]*")
 _IS_SPACED_LETTER = re.compile(f"[{_SPACED_LETTER}]")
-_IS_LETTER = re.compile(f"[{_LETTER}]")
+_IS_LETTER = re.compile(f"[{LETTER}]")
 _IS_FACE = re.compile(r"[\^;=<>°´¨≧≦∀・･ﾟ＾￣｀-]")
 """Characters of faces such as `(^_^)`, before which italic text does not begin."""
 
@@ -74,6 +76,20 @@ def without_code(text: str) -> str:
     if "`" not in text:
         return text
     return "\n".join("`" if row.kind == "codeBlock" else _without_code(row.content) for row in _block_lines(text))
+
+
+def unlinked_texts(text: str) -> Iterator[str]:
+    """Yields the texts between markers, code and links, in which URLs, mentions and hashtags are found."""
+    if not _MARKER_CHARACTER.search(text):
+        yield text
+        return
+    nodes = list(reversed(parse(text)))
+    while nodes:
+        node = nodes.pop()
+        if node.kind == "text":
+            yield node.text
+        elif node.kind != "link":
+            nodes += reversed(node.children)
 
 
 @dataclass(frozen=True, slots=True)

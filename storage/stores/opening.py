@@ -278,7 +278,7 @@ async def _started(
         fan_outs=fan_outs,
         follows=follows,
         feeds=feeds,
-        home=HomeFeedStore(mongo, posts, feeds),
+        home=HomeFeedStore(mongo, posts),
         home_subscribers=home_subscribers,
         list_subscribers=ListSubscribers(mongo),
         notifications=notifications,

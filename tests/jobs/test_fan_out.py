@@ -22,7 +22,7 @@ from storage.streams.changes import Batch
 from storage.timeline import NOW, timeline_range
 from tests.databases import fresh_database
 from tests.jobs.contexts import job_context
-from tests.storage.feed.feed_scenario import FeedScenario
+from tests.storage.feed.feed_scenario import FeedScenario, limit_feeds
 
 pytestmark = pytest.mark.anyio
 
@@ -154,6 +154,35 @@ async def test_deleted_post_is_removed_from_feeds_of_later_followers(
     await complete_feeds(feed, workers[0])
     await follow(feed, *READERS[:5])
     await delete_and_assert_removals(feed, workers[0], post, *READERS[:3])
+
+
+async def test_feed_of_deleted_posts_refills_with_older_posts(
+    feed: FeedScenario, workers: list[JobContext], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The deletions themselves rebuild nothing. The reader's next read does, and later deletions emit removals."""
+    limit_feeds(monkeypatch, 4)
+    org, reader = feed.organization_id, READERS[0]
+    await follow(feed, reader)
+    posts = [await feed.post() for _ in range(10)]
+    await complete_feeds(feed, workers[0])
+    await feed.stores.feeds.trim(org, reader)
+    await feed.subscribe(reader)
+    for post in posts[6:]:
+        await feed.stores.posts.delete(post.key, "ann", False)
+    await complete_feeds(feed, workers[0])
+    await feed.wait_for_relays(home_stream(org, reader))
+    assert await feed.stores.home.readers_to_rebuild(1000) == []
+    assert await home_feed_of(feed, reader) == []
+    visit = await feed.stores.home.record_visit(org, reader)
+    viewer = await feed.stores.home.load_reader(org, reader, frozenset())
+    page = await feed.stores.home.page(viewer, timeline_range(latest=NOW, limit=10))
+    assert await feed.stores.home.begin_refill(viewer, page, visit)
+    await rebuild_feeds(workers[0])
+    assert await home_feed_of(feed, reader) == [post.timestamp for post in posts[2:6]]
+    await feed.stores.posts.delete(posts[5].key, "ann", False)
+    await complete_feeds(feed, workers[0])
+    events = await feed.events(home_stream(org, reader))
+    assert (events[-1].kind, events[-1].ref) == ("PostRemoved", posts[5].timestamp)
 
 
 async def delete_and_assert_removals(feed: FeedScenario, jobs: JobContext, post: Post, *readers: str) -> None:

@@ -1,4 +1,7 @@
-"""Home feeds compared with a model, for any sequence of follows, blocks, posts, runs of workers, faults and crashes."""
+"""Home feeds compared with a model, for any sequence of follows, blocks, posts, runs of workers, faults and crashes.
+
+Feeds are also compared while they are limited to three posts, of many more that the followed people have.
+"""
 
 import asyncio
 import itertools
@@ -21,12 +24,13 @@ from storage.feed.feeds import FeedItemStore, FollowerChunk
 from storage.feed.follows import FollowPair
 from storage.feed.home import HomeFeedState
 from storage.feed.records import home_stream
+from storage.feed.trimming import MAX_ITEMS
 from storage.ids import PostKey
 from storage.mongo import Driver
 from storage.stores import open_stores
 from storage.timeline import NOW, timeline_range
 from tests.jobs.contexts import job_context
-from tests.storage.feed.feed_scenario import FeedScenario
+from tests.storage.feed.feed_scenario import FeedScenario, limit_feeds
 
 AUTHORS = ("ann", "bob", "cyd")
 READERS = (*AUTHORS, "fay", "gus", "hal")
@@ -58,11 +62,18 @@ class FeedModel:
     follows: set[tuple[str, str]] = field(default_factory=set)
     blocks: set[tuple[str, str]] = field(default_factory=set)
     posts: dict[int, str] = field(default_factory=dict)
+    merged: set[int] = field(default_factory=set)
 
     def visible_posts(self, reader: str) -> set[int]:
         """Returns the posts of a reader's whole home feed."""
         authors = {author for follower, author in self.follows if follower == reader} | {reader}
         return {timestamp for timestamp, author in self.posts.items() if author in authors}
+
+    def expected_posts(self, reader: str, limit: int) -> set[int]:
+        """Returns the posts that a feed of limited size holds: the newest, and those that are merged on read."""
+        visible = self.visible_posts(reader)
+        merged = {timestamp for timestamp in visible & self.merged if self.posts[timestamp] != reader}
+        return merged | set(sorted(visible - merged)[-limit:])
 
     def is_follow_refused(self, one: str, other: str) -> bool:
         return one == other or bool({(one, other), (other, one)} & self.blocks)
@@ -72,6 +83,7 @@ class FeedMachine(RuleBasedStateMachine):
     """Applies each rule to the product and to the model."""
 
     process: ClassVar[JobsOnLoop]
+    max_items: ClassVar[int] = MAX_ITEMS
 
     def __init__(self) -> None:
         super().__init__()
@@ -156,19 +168,23 @@ class FeedMachine(RuleBasedStateMachine):
         followers = sum(other == author for _, other in self.model.follows)
         assert post.merged == (followers > MAX_FOLLOWERS)
         self.model.posts[post.timestamp] = self.authors[post.timestamp] = author
+        if post.merged:
+            self.model.merged.add(post.timestamp)
         assert post.timestamp in self.run(self.read_feed(author)), "The author's own feed lacks the post."
 
     @rule(data=st.data())
     def delete(self, data: st.DataObject) -> None:
         if self.model.posts:
-            timestamp = data.draw(st.sampled_from(sorted(self.model.posts)))
-            author = self.model.posts.pop(timestamp)
-            readers = [each for each in SUBSCRIBERS if timestamp in self.run(self.read_feed(each))]
-            post = self.run(self.stores.posts.delete(PostKey(self.org, timestamp), author, False))
-            self.deleted.add(timestamp)
-            for reader in readers:
-                if reader == author or not post.merged:
-                    self.expected_removals[reader][timestamp] = author
+            self.delete_post(data.draw(st.sampled_from(sorted(self.model.posts))))
+
+    def delete_post(self, timestamp: int) -> None:
+        author = self.model.posts.pop(timestamp)
+        readers = [each for each in SUBSCRIBERS if timestamp in self.run(self.read_feed(each))]
+        post = self.run(self.stores.posts.delete(PostKey(self.org, timestamp), author, False))
+        self.deleted.add(timestamp)
+        for reader in readers:
+            if reader == author or not post.merged:
+                self.expected_removals[reader][timestamp] = author
 
     @rule(data=st.data(), has_inserted=st.booleans(), resumes_later=st.booleans())
     def crash(self, data: st.DataObject, has_inserted: bool, resumes_later: bool) -> None:
@@ -265,13 +281,27 @@ class FeedMachine(RuleBasedStateMachine):
         failed_retries = await self.feed.documents("feed_retries")
         assert all("failed_at" in retry for retry in failed_retries)
         for reader in READERS:
-            while await self.stores.home.record_read(self.org, reader) is HomeFeedState.REBUILDING:
-                await rebuild_feeds(self.jobs)
+            timestamps = set(await self.read_until_ready(reader))
             lost = {retry["_id"]["ts"] for retry in failed_retries if retry["_id"]["u"] == reader}
-            timestamps = set(await self.read_feed(reader))
-            assert timestamps <= self.model.visible_posts(reader) <= timestamps | lost, reader
+            expected = self.model.expected_posts(reader, self.max_items)
+            assert timestamps <= self.model.visible_posts(reader), reader
+            assert expected <= timestamps | lost, reader
         await self.check_counts(failed_retries)
         await self.check_events()
+
+    async def read_until_ready(self, reader: str) -> list[int]:
+        """Returns the whole feed after the rebuilds that a read of its end asks for."""
+        home = self.stores.home
+        for _ in range(100):
+            visit = await home.record_visit(self.org, reader)
+            viewer = await home.load_reader(
+                self.org, reader, await self.stores.relations.blocked_users_of(self.org, reader)
+            )
+            page = await home.page(viewer, timeline_range(latest=NOW, limit=999))
+            if visit.state is HomeFeedState.READY and not await home.begin_refill(viewer, page, visit):
+                return await self.read_feed(reader)
+            await rebuild_feeds(self.jobs)
+        raise AssertionError(f"The feed of {reader} is rebuilt at every read.")
 
     async def check_counts(self, failed_retries: list[dict[str, Any]]) -> None:
         """Asserts that no fan-out is open and that every follower is counted once."""
@@ -303,6 +333,25 @@ class FeedMachine(RuleBasedStateMachine):
             assert self.expected_removals[reader].keys() <= set(removed) <= self.deleted
 
 
+class SmallFeedMachine(FeedMachine):
+    """Limits feeds to three posts. Deliveries of many posts and removals of many posts alternate."""
+
+    max_items = 3
+
+    @rule(authors=st.permutations(AUTHORS))
+    def deliver_posts(self, authors: list[str]) -> None:
+        for author in authors:
+            for _ in range(3):
+                self.post(author)
+        self.run_workers()
+
+    @rule(author=AUTHOR)
+    def delete_newest(self, author: str) -> None:
+        for timestamp in sorted(each for each, post_author in self.model.posts.items() if post_author == author)[-4:]:
+            self.delete_post(timestamp)
+        self.run_workers()
+
+
 async def is_refused(work: Any) -> bool:
     try:
         await work
@@ -312,7 +361,9 @@ async def is_refused(work: Any) -> bool:
 
 
 @contextmanager
-def machine(mongodb_uri: str, redis_url: str, database: str, driver: Driver) -> Iterator[type[FeedMachine]]:
+def machine(
+    mongodb_uri: str, redis_url: str, database: str, driver: Driver, base: type[FeedMachine] = FeedMachine
+) -> Iterator[type[FeedMachine]]:
     """Yields the machine's class with stores on a separate event loop, because Hypothesis is synchronous."""
     with asyncio.Runner() as runner:
         stores_context = open_stores(mongodb_uri, redis_url, database, driver, MAX_FOLLOWERS)
@@ -322,7 +373,7 @@ def machine(mongodb_uri: str, redis_url: str, database: str, driver: Driver) -> 
         )
         try:
             process = JobsOnLoop(runner, job_context(stores_with_small_chunks))
-            yield type("BoundMachine", (FeedMachine,), {"process": process})
+            yield type("BoundMachine", (base,), {"process": process})
         finally:
             runner.run(stores_context.__aexit__(None, None, None))
 
@@ -342,6 +393,14 @@ def settings_for(examples: int, steps: int) -> settings:
 def test_home_feed_matches_model(mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver) -> None:
     with machine(mongodb_uri, redis_url, database, mongo_driver) as machine_class:
         run_machine(machine_class, settings=settings_for(10, 25))
+
+
+def test_small_home_feed_matches_model(
+    mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit_feeds(monkeypatch, SmallFeedMachine.max_items)
+    with machine(mongodb_uri, redis_url, database, mongo_driver, SmallFeedMachine) as machine_class:
+        run_machine(machine_class, settings=settings_for(10, 20))
 
 
 @pytest.mark.soak

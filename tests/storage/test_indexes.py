@@ -366,12 +366,14 @@ async def query_feeds(scenario: TopicScenario) -> None:
     await stores.fan_outs.advance(claim, chunk.after, True, 1, names[1:2])
     await stores.fan_outs.due_retries(10)
     await stores.fan_outs.store_retry_outcomes(FanOutRetry(post.key, {names[1]: 1}), ())
-    await stores.home.record_read(org, names[1])
+    visit = await stores.home.record_visit(org, names[1])
     for reader in (
         await stores.home.load_reader(org, names[1], NOBODY),
         await stores.home.load_reader(org, "ann", BLOCKED),
     ):
         await query_pages(lambda range_, reader=reader: stores.home.page(reader, range_))
+        page = await stores.home.page(reader, timeline_range(latest=NOW))
+        await stores.home.begin_refill(reader, page, replace(visit, complete_from=None))
     await stores.home.rebuild(org, names[1])
     await stores.home.readers_to_rebuild(10)
     await stores.feeds.remove(post.key, names)

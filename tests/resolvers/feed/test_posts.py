@@ -45,6 +45,24 @@ async def test_post_shows_its_fields(sign_in: SignIn) -> None:
     assert (await read(bob, id_))["fanOut"] is None
 
 
+async def test_names_in_words_and_addresses_mention_nobody(sign_in: SignIn) -> None:
+    ann = await sign_in("ann")
+    for name in ("bob", "caf"):
+        await sign_in(name)
+    text = "@caf\u00e9 @cafe\u0301 https://mastodon.social/@bob mastodon.social/@bob @bob@example.com [@bob](https://a.example)"
+    assert (await read(ann, await ann.create_post(text)))["mentions"] == []
+    assert (await read(ann, await ann.create_post("\uff20bob\u3055\u3093")))["mentions"] == [{"handle": "bob"}]
+
+
+@pytest.mark.parametrize("tag", ["caf\u00e9", "#CAFE\u0301", "\uff03\uff43\uff41\uff46\u00e9"])
+async def test_hashtag_is_found_in_every_equal_form(sign_in: SignIn, tag: str) -> None:
+    ann = await sign_in("ann")
+    await ann.create_post("#cafe\u0301 #\u0939\u093f\u0928\u094d\u0926\u0940")
+    query = 'query ($tag: String!) { hashtagPosts(tag: $tag, latest: "now") { items { hashtags } } }'
+    hashtags = ["caf\u00e9", "\u0939\u093f\u0928\u094d\u0926\u0940"]
+    assert (await ann.run(query, tag=tag))["hashtagPosts"]["items"] == [{"hashtags": hashtags}]
+
+
 async def test_created_post_is_on_every_timeline_at_once(sign_in: SignIn) -> None:
     bob = await sign_in("bob")
     for n in range(5):

@@ -5,6 +5,13 @@ import secrets
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pytest
+
+import storage.feed.feeds
+import storage.feed.follows
+import storage.feed.home
+import storage.feed.relays
+import storage.feed.trimming
 from storage.feed.changes import NewPost
 from storage.feed.records import Post
 from storage.mongo import Document
@@ -76,3 +83,11 @@ class FeedScenario:
 async def gather_list(*work: Any) -> list[Any]:
     """Awaits all awaitables concurrently. Returns the results as a list."""
     return list(await asyncio.gather(*work))
+
+
+def limit_feeds(monkeypatch: pytest.MonkeyPatch, items: int) -> None:
+    """Limits feeds to so many items, and trims about every second time instead of once in 64 posts."""
+    for module in (storage.feed.trimming, storage.feed.follows, storage.feed.home):
+        monkeypatch.setattr(module, "MAX_ITEMS", items)
+    for module in (storage.feed.trimming, storage.feed.feeds, storage.feed.relays):
+        monkeypatch.setattr(module, "TRIM_EVERY", 2)

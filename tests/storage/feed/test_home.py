@@ -13,6 +13,7 @@ from storage.feed.home import HomeFeedState
 from storage.feed.posts import NO_AUTHORS
 from storage.feed.records import Post, author_stream
 from storage.feed.trimming import MAX_ITEMS
+from storage.ids import PostKey
 from storage.timeline import NOW, timeline_range
 from tests.storage.feed.feed_scenario import FeedScenario
 from tests.storage.timeline_rule import PageArguments, actual_page, expected_page
@@ -156,6 +157,95 @@ async def test_rebuilt_feed_holds_newest_800(feed: FeedScenario) -> None:
     await feed.stores.home.rebuild(feed.organization_id, "bob")
     timestamps = [item["_id"]["ts"] for item in await feed.documents("feed_items")]
     assert timestamps == list(range(101, MAX_ITEMS + 101))
+
+
+async def add_posts(feed: FeedScenario, author: str, timestamps: range) -> None:
+    """Stores posts without pushing them."""
+    fields = {"author": author, "text": "", "merged": False}
+    await feed.stores.mongo["posts"].insert_many(
+        {"_id": {"o": feed.organization_id, "ts": ts}, **fields} for ts in timestamps
+    )
+
+
+async def read_until_ready(feed: FeedScenario, limit: int = 999) -> tuple[list[int], int]:
+    """Reads Bob's feed, and rebuilds it as often as a read asks for it. Returns the timestamps and the rebuilds."""
+    home, org = feed.stores.home, feed.organization_id
+    for rebuilds in range(5):
+        visit = await home.record_visit(org, "bob")
+        reader = await home.load_reader(org, "bob", NO_AUTHORS)
+        page = await home.page(reader, timeline_range(latest=NOW, limit=limit))
+        if visit.state is HomeFeedState.READY and not await home.begin_refill(reader, page, visit):
+            return [post.timestamp for post in page.items], rebuilds
+        await home.rebuild(org, "bob")
+    raise AssertionError("The feed is rebuilt at every read.")
+
+
+@pytest.mark.parametrize("removal", ["unfollow", "block"])
+async def test_feed_emptied_by_removal_shows_older_posts(feed: FeedScenario, removal: str) -> None:
+    await feed.sign_in("cyd")
+    await add_posts(feed, "cyd", range(1, 21))
+    await add_posts(feed, "ann", range(101, 101 + MAX_ITEMS + 150))
+    await follow(feed, "cyd", "ann")
+    assert len(await feed.documents("feed_items")) == MAX_ITEMS
+    pair = FollowPair(feed.organization_id, "bob", "ann")
+    if removal == "unfollow":
+        await feed.stores.follows.unfollow(pair)
+    else:
+        await feed.stores.relations.block(feed.organization_id, "bob", "ann")
+        await feed.stores.follows.apply_change(pair)
+    assert (feed.organization_id, "bob") in await feed.stores.home.readers_to_rebuild(1000)
+    assert await read_until_ready(feed) == (list(range(20, 0, -1)), 1)
+
+
+async def test_feed_short_of_few_posts_refills_at_its_end_only(feed: FeedScenario) -> None:
+    await feed.sign_in("cyd")
+    await add_posts(feed, "ann", range(1, MAX_ITEMS + 101))
+    await add_posts(feed, "cyd", range(MAX_ITEMS + 101, MAX_ITEMS + 121))
+    await follow(feed, "cyd", "ann")
+    await feed.stores.follows.unfollow(FollowPair(feed.organization_id, "bob", "cyd"))
+    assert await feed.stores.home.readers_to_rebuild(1000) == []
+    assert (await read_until_ready(feed, 50))[1] == 0
+    assert await read_until_ready(feed) == (list(range(MAX_ITEMS + 100, 100, -1)), 1)
+    assert (await read_until_ready(feed))[1] == 0
+
+
+async def test_feed_of_few_posts_is_never_refilled(feed: FeedScenario) -> None:
+    await add_posts(feed, "ann", range(1, 31))
+    await follow(feed, "ann")
+    await feed.stores.feeds.remove(PostKey(feed.organization_id, 3), ["bob"])
+    assert (await read_until_ready(feed))[1] == 0
+
+
+async def test_feed_of_earlier_release_refills_once(feed: FeedScenario) -> None:
+    """Feeds of earlier releases lack `complete_from`."""
+    await add_posts(feed, "ann", range(1, 31))
+    await follow(feed, "ann")
+    await feed.stores.mongo["feed_items"].delete_many({"_id.o": feed.organization_id})
+    await feed.stores.mongo["feeds"].update_many({}, {"$unset": {"complete_from": 1}})
+    assert await read_until_ready(feed) == (list(range(30, 0, -1)), 1)
+    assert (await read_until_ready(feed))[1] == 0
+
+
+async def test_gap_below_backfilled_posts_is_refilled(feed: FeedScenario) -> None:
+    """The feed holds older posts of a new followee than those that it lost to trimming and removals."""
+    await feed.sign_in("cyd")
+    await add_posts(feed, "ann", range(101, 101 + MAX_ITEMS + 100))
+    await add_posts(feed, "cyd", range(1, 101))
+    await follow(feed, "ann")
+    newest = range(301, 101 + MAX_ITEMS + 100)
+    await feed.stores.mongo["posts"].delete_many({"_id.o": feed.organization_id, "_id.ts": {"$gte": newest.start}})
+    await feed.stores.mongo["feed_items"].delete_many({"_id.o": feed.organization_id, "_id.ts": {"$gte": newest.start}})
+    await follow(feed, "cyd")
+    assert await read_until_ready(feed, 150) == (list(range(300, 150, -1)), 1)
+    assert await read_until_ready(feed) == (list(range(300, 0, -1)), 0)
+
+
+async def test_rebuilt_feed_keeps_own_merged_posts(feed: FeedScenario) -> None:
+    await feed.sign_in("cyd")
+    own = await create_merged_post(feed, "bob")
+    await feed.stores.mongo["feed_items"].delete_many({"_id.o": feed.organization_id})
+    await feed.stores.home.rebuild(feed.organization_id, "bob")
+    assert (await read(feed, PageArguments(None, NOW, 10, True)))[1] == [own.timestamp]
 
 
 async def test_home_feed_ignores_equal_users_of_another_organization(feed: FeedScenario) -> None:

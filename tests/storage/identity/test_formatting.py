@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import storage.identity.formatting
 from storage.files.link_previews import first_url
 from storage.identity.formatting import Node, parse, plain_text, without_code
-from storage.identity.mentions import find_hashtags
+from storage.identity.mentions import find_handles, find_hashtags
 from tests.programs import WEB_CLIENT, require_node_and_web_client
 
 TEXT_FOLDER = WEB_CLIENT / "src" / "ui" / "text"
@@ -38,6 +38,23 @@ FRAGMENTS = (
         "https://x.y/z_w_",
         "HTTP://q",
         "😀",
+    ),
+    *(
+        "#cafe\u0301",
+        "#हिन्दी",
+        "・#",
+        "＠bob",
+        "@x.y",
+        "@bob@",
+        "-2",
+        ".",
+        ":",
+        "/",
+        "a.b/",
+        "\u3099",
+        "\u200c",
+        "㍿",
+        "１",
     ),
     *("K", "ſ", "\x1c", "\x85", "𠮷", "<b>", "-", ">", "=", "1. "),
 )
@@ -77,6 +94,12 @@ def test_web_client_parses_random_texts_as_the_server() -> None:
     for text, tree, plain in zip(found, report["trees"], report["plainTexts"], strict=True):
         assert [_compact_of_client(block) for block in tree] == [compact(block) for block in parse(text)], repr(text)
         assert plain == plain_text(text), repr(text)
+    for text, parts in zip(found, report["parts"], strict=True):
+        handles = [part["handle"] for part in parts if part["kind"] == "mention"]
+        tags = [part["tag"] for part in parts if part["kind"] == "tag"]
+        assert list(dict.fromkeys(handles)) == find_handles(text), repr(text)
+        # The client only lowers the case, since the server normalizes the tag of a query.
+        assert list(dict.fromkeys(each.casefold() for each in tags)) == find_hashtags(text), repr(text)
 
 
 def _compact_of_client(node: dict[str, Any]) -> Any:

@@ -1,6 +1,7 @@
 /** The pages with feeds of posts: the home feed, everyone's posts, and the posts with a hashtag. */
 import { request, subscribe, useApi } from "../api/api";
 import { hrefOf, useRoute } from "../app/router";
+import type { TimelineFeed } from "../timeline/feed";
 import { PageTitle } from "../ui/page-title";
 import { useTranslation } from "../ui/preferences";
 import { EmptyState } from "../ui/states";
@@ -19,12 +20,19 @@ import {
 import { PostComposer } from "./post-composer";
 import { useFeed } from "./use-feed";
 
+const REBUILT_AFTER_MS = 3_000;
+
 export function HomePage() {
   const { t } = useTranslation();
   const { direct } = useApi();
-  const feed = useFeed<Post>(async (latest, inclusive) => {
+  const feed: TimelineFeed<Post> = useFeed<Post>(async (latest, inclusive) => {
     const { page } = await request(direct, HomeFeed, { latest, inclusive });
-    if (page.state === "REBUILDING") notify(t("feed.rebuilding"));
+    if (page.state === "REBUILDING") {
+      notify(t("feed.rebuilding"));
+      // An empty feed is read again. Another keeps its place.
+      if (latest === "now" && page.items.length === 0)
+        setTimeout(() => void feed.open(null), REBUILT_AFTER_MS);
+    }
     return page;
   }, false);
   return (

@@ -32,8 +32,8 @@ interface BlockLine {
 // Explicit classes, because `\s` and `\w` differ between Python and JavaScript.
 const SPACE = "\\x00-\\x20\\x7f-\\xa0\\u1680\\u2000-\\u200f\\u2028-\\u202f\\u205f-\\u206f\\u3000\\ufeff";
 const SPACED_LETTER = "A-Za-z0-9\\u00c0-\\u1fff";
-const LETTER = `${SPACED_LETTER}\\u3005-\\u3007\\u3041-\\u9fff\\uac00-\\ud7a3`;
-const URL_ENDS = `${SPACE}<>"\`\\\\「」『』（）【】、。！？`;
+export const LETTER = `${SPACED_LETTER}\\u3005-\\u3007\\u3041-\\u9fff\\uac00-\\ud7a3`;
+export const URL_ENDS = `${SPACE}<>"\`\\\\「」『』（）【】、。！？`;
 const HTTP = "[hH][tT][tT][pP][sS]?://";
 
 const FENCE_START = /^```[A-Za-z0-9+#.-]*[ \t]*$/;
@@ -41,14 +41,14 @@ const FENCE_END = /^```[ \t]*$/;
 const LINE_MARKER = /^(\\?)(?:(>)(?: |$)|(-) |([0-9]{1,9})\. )/;
 const ESCAPE_OR_BACKTICKS = /\\[\\*_~`[\]]|`+/g;
 const TOKEN = new RegExp(
-  `\\\\[\\\\*_~\`[\\]]|\`+|\\*+|_+|~+|\\[|\\]|(${HTTP}[^${URL_ENDS}]+)|[@#＃][_${LETTER}]+`,
+  `\\\\[\\\\*_~\`[\\]]|\`+|\\*+|_+|~+|\\[|\\]|(${HTTP}[^${URL_ENDS}]+)|[@＠﹫#＃﹟][_＿０-９Ａ-Ｚａ-ｚ${LETTER}]+`,
   "g",
 );
 const LINK_TARGET = new RegExp(
   `\\]\\((${HTTP}[^${URL_ENDS}()]+(?:\\([^${URL_ENDS}()]*\\)[^${URL_ENDS}()]*)*)\\)`,
   "y",
 );
-const URL_TRAILING = ".,:;!?'*_~)]}";
+export const URL_TRAILING = ".,:;!?'*_~)]}";
 const IS_BLANK = new RegExp(`^[${SPACE}]*$`);
 const IS_SPACED_LETTER = new RegExp(`[${SPACED_LETTER}]`);
 const IS_LETTER = new RegExp(`[${LETTER}]`);

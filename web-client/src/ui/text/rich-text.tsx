@@ -127,7 +127,9 @@ function LinkedText({ text, users }: { text: string; users: UsersByHandle }) {
           {part.text}
         </a>
       );
-    const user = part.kind === "mention" && users.get(part.handle.toLowerCase());
+    // "@ann-2" mentions ann-2 if that handle exists, otherwise ann.
+    const user =
+      part.kind === "mention" && (users.get(part.handle) ?? users.get(part.handle.replace(/-.*/, "")));
     if (!user) return <span key={key}>{part.text}</span>;
     return (
       <a
