@@ -110,6 +110,7 @@ TEXTS_WITHOUT_PERSON = {
     "createUpload.input.contentType": _NO_TEXT,
     "eraseUser.handle": _NO_TEXT,
     "launchCallJob.input.csv": _CALLED,
+    "launchCallJob.input.defaultRegion": _NO_TEXT,
     "launchCallJob.input.name": _ORGANIZATION,
     "launchCallJob.input.scenario": _ORGANIZATION,
     "launchCallJob.input.window.end": _NO_TEXT,
