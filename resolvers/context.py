@@ -1,7 +1,7 @@
 """The context that resolvers get beside their arguments: the viewer, the audience and the stores."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -39,6 +39,10 @@ class ImageSigner(Protocol):
         ...
 
 
+async def _no_refusal(_url: str) -> str | None:
+    return None
+
+
 @dataclass(slots=True)
 class Context:
     """The context of one request or one socket.
@@ -62,6 +66,9 @@ class Context:
     legacy_book: LegacyBook | None = None
     sign_download: Callable[[str], str] = str
     """Returns the signed URL of an export, by its id."""
+
+    egress_refusal: Callable[[str], Awaitable[str | None]] = _no_refusal
+    """Returns why this server sends no requests to a URL, or None. The server passes its address guard."""
 
     push_key: str | None = None
     """The public VAPID key in base64url; None if nothing is pushed."""

@@ -1,7 +1,7 @@
 """Idempotency keys of mutations. The digest of the arguments covers all fields of an input, also fields added later."""
 
 from dataclasses import fields, is_dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
@@ -24,18 +24,19 @@ def input_key(viewer: User, mutation: str, input: Any, **fingerprints: str) -> I
     Raises: BadUserInput for an empty or overlong key.
     """
     arguments = _plain(input) | fingerprints
-    key = arguments.pop("idempotency_key")
+    key = arguments.pop("idempotency_key", None)
     return idempotency_key(viewer.organization_id, viewer.id, mutation, key, arguments)
 
 
 def _plain(value: Any) -> Any:
-    """Returns an input value as JSON values. An omitted field is null."""
+    """Returns an input value as JSON values, without omitted fields and nulls. Equal instants are equal texts."""
     if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        plain = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {name: each for name, each in plain.items() if each is not None}
     if isinstance(value, list):
         return [_plain(each) for each in value]
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, datetime):
-        return value.isoformat()
+        return (value.astimezone(UTC) if value.tzinfo else value).isoformat()
     return None if value is UNSET else value

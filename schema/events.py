@@ -109,7 +109,10 @@ class TopicCreated(EventKindMixin, Event):
     topic: Topic = strawberry.field(description="The topic.")
 
 
-@strawberry.type(description="A topic has new messages. Sent at most once a second for each topic.")
+@strawberry.type(
+    description="A topic has new messages, or its last message was edited or deleted. Sent at most once a second for "
+    "each topic."
+)
 class TopicActivity(EventKindMixin, Event):
     topic: Topic = strawberry.field(description="The topic.")
 
@@ -131,7 +134,8 @@ class CommunityChanged(EventKindMixin, Event):
 
 
 @strawberry.type(
-    description="A conversation of the viewer is new, has new messages, people or another name, or was left."
+    description="A conversation of the viewer is new, has new messages, people or another name, or was left, or its "
+    "last message was edited or deleted."
 )
 class ConversationChanged(EventKindMixin, Event):
     conversation_id: ID = strawberry.field(description="Id of the conversation.")

@@ -207,7 +207,12 @@ class Mutation(
     )
     schedule_post: ScheduledPost = mutation(
         resolvers.publishing.posts.schedule_post,
-        "Schedules a post to one or more targets. The post is durable when the mutation returns.",
+        "Schedules a post to one or more targets, for an instant. The post is durable when the mutation returns.",
+        limit=WriteLimit.SCHEDULES,
+    )
+    schedule_post_at_local_time: ScheduledPost = mutation(
+        resolvers.publishing.posts.schedule_post_at_local_time,
+        "Schedules a post to one or more targets, for a local time of a time zone. Otherwise as `schedulePost`.",
         limit=WriteLimit.SCHEDULES,
     )
     update_scheduled_post: ScheduledPost = mutation(

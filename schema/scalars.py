@@ -2,18 +2,23 @@
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import strawberry
 from graphql import GraphQLError, StringValueNode, ValueNode
 from strawberry.types.scalar import ScalarDefinition
 
+from resolvers.publishing.times import LocalDateTime
 from storage.streams.log import Cursor
 from storage.timeline import NOW, Timestamp, format_timestamp, parse_timestamp
 
 _TIMESTAMP = 'a string like "1639720395.000002": Unix seconds with exactly six decimals'
 _INSTANT = 'an RFC 3339 instant with an offset, such as "2026-11-21T12:00:00Z"'
+_LOCAL_TIME = 'a local date and time without an offset, such as "2026-11-21T12:00"'
+
+ZERO_OFFSET = timezone(timedelta(0), "+00:00")
+"""The offset of local times that are equal to UTC. Z, which says nothing about local time, is parsed as `UTC`."""
 
 MAX_CURSOR = 65_536
 """Maximum number of characters. Present cursors have fewer than 200.
@@ -24,6 +29,7 @@ Cursors of an old version may be longer. They are accepted, but subscriptions do
 _RFC_3339 = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)", re.ASCII | re.IGNORECASE
 )
+_LOCAL_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?", re.ASCII | re.IGNORECASE)
 
 
 def _parse_timestamp(value: object) -> Timestamp:
@@ -44,12 +50,20 @@ def _parse_instant(value: object) -> datetime:
     # fromisoformat accepts much of ISO 8601 that is not RFC 3339, such as week dates and hours without minutes.
     text = value.upper() if isinstance(value, str) and _RFC_3339.fullmatch(value) else ""
     try:
-        # The offset stays as written, since an offset of the author's time zone marks a local time.
+        # The offset stays as written, since it may be compared with the offset of a time zone.
         instant = datetime.fromisoformat(text)
         instant.astimezone(UTC)
-        return instant
+        return instant.replace(tzinfo=ZERO_OFFSET) if text.endswith("+00:00") else instant
     except (ValueError, OverflowError):
         raise _bad_value("DateTime", _INSTANT) from None
+
+
+def _parse_local_time(value: object) -> LocalDateTime:
+    text = value.upper() if isinstance(value, str) and _LOCAL_RFC_3339.fullmatch(value) else ""
+    try:
+        return LocalDateTime(datetime.fromisoformat(text))
+    except ValueError:
+        raise _bad_value("LocalDateTime", _LOCAL_TIME) from None
 
 
 def _parse_cursor(value: object) -> str:
@@ -91,6 +105,14 @@ SCALARS: dict[Any, ScalarDefinition] = {
         serialize=_format_instant,
         parse_value=_parse_instant,
         parse_literal=_literal(_parse_instant),
+    ),
+    LocalDateTime: strawberry.scalar(
+        name="LocalDateTime",
+        description="Local date and time of a time zone that is given beside it, as clocks there show it, e.g. "
+        "2026-11-21T12:00 or 2026-11-21T12:00:30. Times with an offset are refused.",
+        serialize=datetime.isoformat,
+        parse_value=_parse_local_time,
+        parse_literal=_literal(_parse_local_time),
     ),
     Cursor: strawberry.scalar(
         name="Cursor",

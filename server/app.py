@@ -111,6 +111,7 @@ async def _add_routes_of_stores(
             image_urls.sign,
             legacy_book=legacy,
             sign_download=download_urls.sign,
+            egress_refusal=egress.refusal_of,
             push_key=settings.vapid_key and vapid_key(settings.vapid_key).public_text,
             telephony_lines=telephony_lines(settings),
             write_budgets=WriteBudgets(writes_per_minute(settings)),

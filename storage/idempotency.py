@@ -15,8 +15,8 @@ from storage.mongo import Mongo, Session, literals
 
 KEPT_S = 24 * 3600
 MAX_LENGTH = 200
-DIGEST_PREFIX = "input:"
-"""Prefix of digests that cover all arguments. Earlier versions stored digests of some arguments, without a prefix."""
+DIGEST_PREFIX = "arguments:"
+"""Prefix of digests. Digests of earlier versions have no prefix or another one, and were computed in other ways."""
 
 
 class IdempotencyKeyId(TypedDict):

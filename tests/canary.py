@@ -42,6 +42,9 @@ EARLIER_EMAIL = f"early.{WORD}@Example.net"
 
 CONNECT = "mutation ($input: ConnectAccountInput!) { done: connectAccount(input: $input) { id } }"
 SCHEDULE = "mutation ($input: SchedulePostInput!) { done: schedulePost(input: $input) { id } }"
+SCHEDULE_LOCAL = """
+mutation ($input: SchedulePostAtLocalTimeInput!) { done: schedulePostAtLocalTime(input: $input) { id } }
+"""
 UPDATE = """
 mutation ($id: ID!, $input: UpdateScheduledPostInput!) { updateScheduledPost(id: $id, input: $input) { id } }
 """
@@ -126,6 +129,7 @@ TEXTS_WITHOUT_PERSON = {
     "renameConversation.name": "Belongs to the people of the group.",
     "renameTopic.title": _ORGANIZATION,
     "schedulePost.input.timeZone": _NO_TEXT,
+    "schedulePostAtLocalTime.input.timeZone": _NO_TEXT,
     "setNotificationSettings.input.quietHours.end": _NO_TEXT,
     "setNotificationSettings.input.quietHours.start": _NO_TEXT,
     "setNotificationSettings.input.quietHours.timeZone": _NO_TEXT,
@@ -373,5 +377,8 @@ async def _publish(stores: Stores, canary: CanaryPerson) -> None:
     attachments = [{"uploadId": await _upload(canary), "altText": f"{WORD} hill"}]
     with_file = {"text": f"{WORD} text", "attachments": attachments, "toHomeFeed": True, "dueAt": planned["dueAt"]}
     scheduled = await canary.do(SCHEDULE, input=with_file)
+    for content in ({"media": media}, {"attachments": [{"uploadId": await _upload(canary), "altText": f"{WORD} sea"}]}):
+        local = {"text": f"{WORD} text", "toHomeFeed": True, "dueAtLocal": "2030-01-01T00:00", "timeZone": "UTC"}
+        await canary.do(SCHEDULE_LOCAL, input={**local, **content})
     other = [{"uploadId": await _upload(canary), "altText": f"{WORD} other hill"}]
     await canary.run(UPDATE, id=scheduled["id"], input={"attachments": other})

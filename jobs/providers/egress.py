@@ -162,8 +162,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
     async def _connect(self, request: httpx2.Request) -> Connection:
         url = _checked_url(request.url)
-        addresses = await self._resolve(url)
-        check_addresses(addresses, _port(url), self._allow)
+        addresses = await self.checked_addresses(url)
         peers = [Peer(url.scheme, _ascii_host(url), _port(url), address) for address in addresses[:MAX_ADDRESSES]]
         for peer in peers:
             if (idle := self._connections.take_idle(peer)) is not None:
@@ -175,6 +174,12 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
                 failure = error
         raise failure
+
+    async def checked_addresses(self, url: httpx2.URL) -> list[str]:
+        """Returns the addresses of the URL's host. Raises: EgressRefused; ConnectError if the name does not resolve."""
+        addresses = await self._resolve(url)
+        check_addresses(addresses, _port(url), self._allow)
+        return addresses
 
     async def _resolve(self, url: httpx2.URL) -> list[str]:
         try:
@@ -230,6 +235,20 @@ class Egress:
         self.transport = GuardedTransport(allow, ssl_context)
         self._timeout_s = timeout_s
         self._max_bytes = max_bytes
+
+    async def refusal_of(self, url: str) -> str | None:
+        """Returns why the guard refuses requests to the URL, without sending one.
+
+        None: the guard permits them now, or the name does not resolve in time. Each request is checked again.
+        """
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await self.transport.checked_addresses(web_url(url))
+        except EgressRefused as error:
+            return str(error)
+        except (httpx2.ConnectError, TimeoutError):
+            pass
+        return None
 
     async def get(
         self,

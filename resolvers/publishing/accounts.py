@@ -36,7 +36,7 @@ async def connect_account(
     """Connects an account."""
     viewer, accounts = require_role(info, Role.OPERATOR), info.context.stores.accounts
     name = checked_text("name", input.name, 1, MAX_NAME_CHARS)
-    base_url = _checked_base_url(input.network, text_or_none(input.base_url))
+    base_url = await _checked_base_url(info, input.network, text_or_none(input.base_url))
     credentials = _checked_credentials(input.network, input.credentials)
     key = input_key(viewer, "connectAccount", input, credentials=accounts.fingerprint(credentials))
     new = AccountToConnect(viewer.organization_id, input.network, name, base_url, viewer.id)
@@ -55,7 +55,7 @@ async def disconnect_account(
     return account
 
 
-def _checked_base_url(network: Network, url: str | None) -> str | None:
+async def _checked_base_url(info: Info, network: Network, url: str | None) -> str | None:
     if network is Network.SANDBOX:
         if url is not None:
             raise BadUserInput("baseUrl", "no address, because the sandbox is part of this server")
@@ -65,6 +65,8 @@ def _checked_base_url(network: Network, url: str | None) -> str | None:
             raise BadUserInput("baseUrl", f"an address, because {network.value} has no default one")
         return None
     address = checked_web_address("baseUrl", url)
+    if (refusal := await info.context.egress_refusal(address)) is not None:
+        raise BadUserInput("baseUrl", f"an address to which this server may send requests, but {refusal}")
     return address if network is Network.WEBHOOK else address.rstrip("/")
 
 

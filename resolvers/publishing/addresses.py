@@ -1,4 +1,4 @@
-"""Web addresses from clients. Only their form is checked here; the address guard checks the host at each request."""
+"""Web addresses from clients. Only their form is checked here; the address guard checks the host."""
 
 from urllib.parse import urlsplit
 

@@ -8,8 +8,12 @@ from resolvers.arguments import checked_text, checked_time_zone
 from resolvers.context import Info
 from resolvers.files.attachments import checked_attachments
 from resolvers.publishing.addresses import checked_web_address
-from resolvers.publishing.inputs import ScheduledMediaInput, SchedulePostInput, UpdateScheduledPostInput
-from resolvers.publishing.times import due_moment
+from resolvers.publishing.inputs import (
+    NewScheduledPostInput,
+    ScheduledMediaInput,
+    UpdateScheduledPostInput,
+)
+from resolvers.publishing.times import new_due_moment
 from storage.errors import BadUserInput, Conflict
 from storage.files.attachments import NewAttachment
 from storage.identity.records import User
@@ -32,9 +36,10 @@ MAX_TARGETS = 50
 MAX_LATENESS_S = 7 * 86_400
 
 
-async def new_scheduled_post(info: Info, viewer: User, input: SchedulePostInput) -> NewScheduledPost:
+async def new_scheduled_post(
+    info: Info, viewer: User, input: NewScheduledPostInput, due_at: datetime, zone: str
+) -> NewScheduledPost:
     """Returns the validated post. Raises: BadUserInput, NotFound, Forbidden, Conflict."""
-    zone = checked_time_zone(input.time_zone)
     media = _media(input.media)
     attachments = await checked_attachments(info, input.attachments)
     targets = _home_feed(viewer, input.to_home_feed)
@@ -46,7 +51,7 @@ async def new_scheduled_post(info: Info, viewer: User, input: SchedulePostInput)
         text=_text(input.text, bool(media or attachments)),
         media=media,
         targets=targets,
-        due_at=due_moment(input.due_at, zone),
+        due_at=due_at,
         time_zone=zone,
         max_lateness_s=checked_max_lateness_s(input.max_lateness_s),
         attachments=attachments,
@@ -63,7 +68,7 @@ async def scheduled_post_edit(
     media = _media(input.media) if isinstance(input.media, list) else None
     new_text = input.text if isinstance(input.text, str) else None
     targets = await _edited_targets(info, viewer, post, input)
-    due_at = due_moment(input.due_at, zone or post.time_zone) if isinstance(input.due_at, datetime) else None
+    due_at = new_due_moment(input.due_at, input.due_at_local, zone or post.time_zone)
     edited_media = post.media if media is None else media
     attachments = await _edited_attachments(info, post, input)
     has_files = bool(post.attachments if attachments is None else attachments)

@@ -10,7 +10,7 @@ from resolvers.access import require_role
 from resolvers.arguments import After, ListLimit, checked_limit, text_or_none
 from resolvers.context import Info
 from resolvers.publishing.posts import wake_worker
-from resolvers.publishing.times import due_moment
+from resolvers.publishing.times import LocalDateTime, new_due_moment
 from storage.errors import BadUserInput
 from storage.identity.records import User
 from storage.identity.roles import Role, with_included
@@ -34,8 +34,15 @@ async def release_scheduled_post(
     due_at: Annotated[
         datetime | None,
         strawberry.argument(
-            description="New due time, with an offset that fits the post's time zone. Omitted or null: the due time "
-            "stays, or is now if it has passed."
+            description="New due time, with Z or with the offset of the post's time zone at that instant. Omitted or "
+            "null, as `dueAtLocal` is: the due time stays, or is now if it has passed."
+        ),
+    ] = UNSET,
+    due_at_local: Annotated[
+        LocalDateTime | None,
+        strawberry.argument(
+            description="New due time as clocks in the post's time zone show it. Only one of `dueAt` and `dueAtLocal` "
+            "may be given. BAD_USER_INPUT if clock changes skip or repeat that local time."
         ),
     ] = UNSET,
 ) -> ScheduledPost:
@@ -46,7 +53,7 @@ async def release_scheduled_post(
     for publication in await stores.scheduled_posts.publications_of(post.id):
         if publication.held_at is not None:
             await _require_right(info, responsible, publication)
-    moment = due_moment(due_at, post.time_zone) if isinstance(due_at, datetime) else None
+    moment = new_due_moment(due_at, due_at_local, post.time_zone)
     released = await stores.held_posts.release(info.context.actor, post, responsible.id, moment)
     return await wake_worker(info, released)
 

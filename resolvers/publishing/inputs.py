@@ -7,12 +7,16 @@ from strawberry import ID, UNSET
 
 from resolvers.idempotency import KEY_DESCRIPTION
 from resolvers.inputs import AttachmentInput
+from resolvers.publishing.times import LocalDateTime
 from storage.publishing.networks import MediaKind, Network
 
 _DUE = (
-    "When to publish. An offset that `timeZone` uses around that date makes it a local time of the author. "
-    "BAD_USER_INPUT if clock changes skip or repeat that local time. With Z or any other offset, the local time is "
-    "not checked."
+    "When to publish, as an instant. With Z or +00:00 it is an instant in any time zone. Any other offset must be the "
+    "offset of `timeZone` at that instant, unless `timeZone` is UTC; otherwise BAD_USER_INPUT."
+)
+_DUE_LOCAL = (
+    "When to publish, as clocks in `timeZone` show it. BAD_USER_INPUT, with both possible instants, if clock changes "
+    "skip or repeat that local time."
 )
 _LATENESS = (
     "Number of seconds after `dueAt` in which the post may still be published if the service was down, 1 to 604800. "
@@ -57,8 +61,10 @@ class ScheduledMediaInput:
     kind: MediaKind = strawberry.field(default=MediaKind.IMAGE, description="Kind of the medium.")
 
 
-@strawberry.input(description="A post to schedule, with at least one target.")
-class SchedulePostInput:
+@strawberry.input
+class NewScheduledPostInput:
+    """The fields of a post to schedule, except for its due time. Not an input of the schema by itself."""
+
     text: str = strawberry.field(
         description="Text within the limit of every target. May be empty if there are media or files."
     )
@@ -76,10 +82,20 @@ class SchedulePostInput:
     to_account_ids: list[ID] = strawberry.field(
         default_factory=list, description="Ids of connected accounts, at most 50. Needs the role OPERATOR."
     )
-    due_at: datetime = strawberry.field(description=_DUE)
-    time_zone: str = strawberry.field(default="UTC", description=_ZONE)
     max_lateness_s: int = strawberry.field(default=3600, description=_LATENESS)
     idempotency_key: str | None = strawberry.field(default=UNSET, description=KEY_DESCRIPTION)
+
+
+@strawberry.input(description="A post to schedule for an instant, with at least one target.")
+class SchedulePostInput(NewScheduledPostInput):
+    due_at: datetime = strawberry.field(description=_DUE)
+    time_zone: str = strawberry.field(default="UTC", description=_ZONE)
+
+
+@strawberry.input(description="A post to schedule for a local time, with at least one target.")
+class SchedulePostAtLocalTimeInput(NewScheduledPostInput):
+    due_at_local: LocalDateTime = strawberry.field(description=_DUE_LOCAL)
+    time_zone: str = strawberry.field(description=_ZONE)
 
 
 @strawberry.input(description="The fields to change. A field that is left out or null stays as it is.")
@@ -95,7 +111,12 @@ class UpdateScheduledPostInput:
         "a day, unless they are attached elsewhere before.",
     )
     due_at: datetime | None = strawberry.field(default=UNSET, description=_DUE)
-    time_zone: str | None = strawberry.field(default=UNSET, description=_ZONE)
+    due_at_local: LocalDateTime | None = strawberry.field(
+        default=UNSET, description=f"{_DUE_LOCAL} Only one of `dueAt` and `dueAtLocal` may be given."
+    )
+    time_zone: str | None = strawberry.field(
+        default=UNSET, description=f"{_ZONE} A new time zone alone does not move the post."
+    )
     max_lateness_s: int | None = strawberry.field(default=UNSET, description=_LATENESS)
     to_home_feed: bool | None = strawberry.field(
         default=UNSET, description="Whether to publish to the author's followers."

@@ -7,12 +7,14 @@ import strawberry
 from strawberry import ID, UNSET, Parent
 
 from resolvers.access import granted_roles, require_member
-from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, page_range
+from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_time_zone, page_range
 from resolvers.context import Info
 from resolvers.idempotency import input_key
 from resolvers.publishing.arguments import new_scheduled_post, scheduled_post_edit
-from resolvers.publishing.inputs import SchedulePostInput, UpdateScheduledPostInput
+from resolvers.publishing.inputs import SchedulePostAtLocalTimeInput, SchedulePostInput, UpdateScheduledPostInput
+from resolvers.publishing.times import due_moment, local_due_moment
 from storage.errors import Conflict, Forbidden
+from storage.idempotency import IdempotencyKey
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.publishing.records import (
@@ -22,6 +24,7 @@ from storage.publishing.records import (
     ScheduledPostState,
     post_state,
 )
+from storage.publishing.scheduling import NewScheduledPost
 from storage.redis.queue import PUBLISHING
 from storage.timeline import TimelinePage
 
@@ -60,10 +63,23 @@ async def scheduled_posts(
 async def schedule_post(
     info: Info, input: Annotated[SchedulePostInput, strawberry.argument(description="The post to schedule.")]
 ) -> ScheduledPost:
-    """Schedules a post."""
-    viewer = require_member(info)
-    new_post = await new_scheduled_post(info, viewer, input)
-    key = input_key(viewer, "schedulePost", input)
+    """Schedules a post for an instant."""
+    viewer, zone = require_member(info), checked_time_zone(input.time_zone)
+    new_post = await new_scheduled_post(info, viewer, input, due_moment(input.due_at, zone), zone)
+    return await _schedule(info, new_post, input_key(viewer, "schedulePost", input))
+
+
+async def schedule_post_at_local_time(
+    info: Info,
+    input: Annotated[SchedulePostAtLocalTimeInput, strawberry.argument(description="The post to schedule.")],
+) -> ScheduledPost:
+    """Schedules a post for a local time."""
+    viewer, zone = require_member(info), checked_time_zone(input.time_zone)
+    new_post = await new_scheduled_post(info, viewer, input, local_due_moment(input.due_at_local, zone), zone)
+    return await _schedule(info, new_post, input_key(viewer, "schedulePostAtLocalTime", input))
+
+
+async def _schedule(info: Info, new_post: NewScheduledPost, key: IdempotencyKey | None) -> ScheduledPost:
     return await wake_worker(info, await info.context.stores.scheduled_posts.schedule(new_post, key))
 
 

@@ -109,11 +109,10 @@ class PostMessage(WriterChange[Message]):
             count_reply(batch, +1)
             notify_followers(batch, key, new.author_id, new.mention_ids)
             add_followers(batch, (new.author_id, *new.mention_ids))
-        elif direct_fields(batch) is None:
-            count_poster(batch, new.author_id)
-            batch.add_outbox_row(community_stream(new.community_id), "TopicActivity", new.topic_id)
         else:
-            batch.add_outbox_row(community_stream(new.topic_id), "ConversationActivity", new.topic_id)
+            if direct_fields(batch) is None:
+                count_poster(batch, new.author_id)
+            _announce_activity(batch, new.topic_id)
         _notify_mentioned(batch, key, new.author_id, new.mention_ids)
         return message_record(document)
 
@@ -149,6 +148,11 @@ class MessageChange(Change[Message]):
     def terms_key(self) -> DocumentKey:
         """Returns the key of the message's terms. Changes of the text need them."""
         return MESSAGE_TERMS, self.key.document_id
+
+    def announce_new_text(self, batch: Batch) -> None:
+        """Announces the topic's activity if the message is its last one, whose text is shown in lists of topics."""
+        if thread_fields(batch) is None and self.key.timestamp >= batch.head["before"]["last"]:
+            _announce_activity(batch, self.key.topic_id)
 
     def put_message(self, batch: Batch, document: MessageDocument, event: str) -> Message:
         """Puts the message back and emits the event."""
@@ -196,6 +200,7 @@ class EditMessage(MessageChange, WriterChange[Message]):
             document.pop("preview_due", None)
             _request_preview(document, batch)
         batch.put(MESSAGE_TERMS, message_terms(document, batch.head["community"], thread_fields(batch)))
+        self.announce_new_text(batch)
         return self.put_message(batch, document, "MessageEdited")
 
 
@@ -236,6 +241,7 @@ class DeleteMessage(MessageChange, WriterChange[Message]):
         count_reply(batch, -1)
         tombstone = _tombstone(document, batch)
         batch.put(MESSAGE_TERMS, message_terms(tombstone, batch.head["community"]))
+        self.announce_new_text(batch)
         return self.put_message(batch, tombstone, "MessageDeleted")
 
     def _audit(self, batch: Batch, author_id: str) -> None:
@@ -263,6 +269,13 @@ class SetPreview(MessageChange):
             return message_record(document)
         put_preview(document, self.preview)
         return self.put_message(batch, document, "MessageEdited")
+
+
+def _announce_activity(batch: Batch, topic_id: str) -> None:
+    """Adds the row that tells the community, or the people of a conversation, of a new state of the topic."""
+    kind = "TopicActivity" if direct_fields(batch) is None else "ConversationActivity"
+    # A conversation has its own id as its community.
+    batch.add_outbox_row(community_stream(batch.head["community"]), kind, topic_id)
 
 
 def message_place(key: MessageKey) -> str:

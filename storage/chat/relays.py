@@ -27,7 +27,7 @@ ACTIVITY_EVERY_S = 1.0
 
 
 class TopicActivityRelay(OutboxRelay):
-    """Emits TopicActivity for a topic with new messages, at most once a second for each topic."""
+    """Emits TopicActivity for a topic with a new or changed last message, at most once a second for each topic."""
 
     def __init__(self) -> None:
         self._emitted_at: dict[str, datetime] = {}

@@ -40,6 +40,7 @@ VALUES: dict[str, object] = {
     "csv": "phone_number\n+819012345678\n",
     "credentials": "lose",
     "dueAt": "2030-01-01T00:00:00Z",
+    "dueAtLocal": "2030-01-01T00:00",
     "altText": "Words",
     "address": "ann@example.org",
     "addresses": ["ann@example.org", "nobody@example.net"],
@@ -83,12 +84,16 @@ VALUES: dict[str, object] = {
     "scopes": ["chat:read"],
     "text": "Words",
     "timestamp": "1.000000",
+    "timeZone": "UTC",
     "title": "Words",
     "to": TODAY,
     "typing": True,
     "until": "2040-01-01T00:00:00Z",
 }
 """Values by argument name, except for ids of existing objects. Other optional arguments are omitted."""
+
+ONLY_IF_REQUIRED = {"dueAtLocal", "timeZone"}
+"""Arguments of VALUES that are passed only where they are required. `dueAtLocal` excludes `dueAt`."""
 
 SAME_FOR_ALL = {"Stamp": "hello"}
 """Ids of objects that are the same in every organization, by type."""
@@ -196,7 +201,8 @@ class RootField:
         is_required = (
             is_required_argument(value) if isinstance(value, GraphQLArgument) else is_required_input_field(value)
         )
-        return is_required or name in VALUES or (self.with_all_ids and any(True for _ in self._id_types(name, value)))
+        is_known = name in VALUES and name not in ONLY_IF_REQUIRED
+        return is_required or is_known or (self.with_all_ids and any(True for _ in self._id_types(name, value)))
 
     def _value(self, name: str, value: Value, ids: Mapping[str, str], values: Mapping[str, object]) -> object:
         type_ = get_named_type(value.type)
@@ -229,7 +235,9 @@ def root_fields() -> list[RootField]:
     roots = (schema._schema.query_type, schema._schema.mutation_type, schema._schema.subscription_type)
     fields = [RootField(root.name, name, field) for root in roots if root for name, field in root.fields.items()]
     # A post that is scheduled to accounts takes no files. A reply does not quote.
-    omitted_types = dict.fromkeys(("schedulePost", "updateScheduledPost"), frozenset({"Upload"}))
+    omitted_types = dict.fromkeys(
+        ("schedulePost", "schedulePostAtLocalTime", "updateScheduledPost"), frozenset({"Upload"})
+    )
     omitted_types["createPost"] = frozenset({"QuotedPost"})
     return [replace(each, omitted_types=omitted_types.get(each.name, frozenset())) for each in fields]
 

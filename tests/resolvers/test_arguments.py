@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from graphql import is_input_object_type
 from strawberry import UNSET
 
 from resolvers.arguments import (
@@ -15,9 +16,11 @@ from resolvers.arguments import (
     page_range,
     text_or_none,
 )
+from schema.root import schema
 from storage.errors import BadUserInput
+from storage.identity.roles import Role
 from storage.timeline import NOW
-from tests.resolvers.people import ChatScenario
+from tests.resolvers.people import ChatScenario, SignIn
 
 EMOJIS = [
     *("👍", "👍🏽", "👨‍👩‍👧", "🇯🇵", "❤️", "1️⃣", "#️⃣", "*️⃣"),
@@ -158,7 +161,56 @@ async def test_text_without_visible_character_is_refused(chat: ChatScenario, bla
 
 
 def test_only_iana_time_zones_are_accepted() -> None:
-    assert checked_time_zone("Asia/Tokyo") == "Asia/Tokyo"
-    for name in ("", "Tokyo", "../UTC", "Asia/Tokyo ", "EST5", "posix/Asia/Tokyo", "right/Asia/Tokyo"):
+    for name in ("Asia/Tokyo", "Europe/Kyiv", "Europe/Kiev", "America/Argentina/Ushuaia", "UTC", "Etc/GMT+9", "CET"):
+        assert checked_time_zone(name) == name
+    for name in ("", "Tokyo", "../UTC", "Asia/Tokyo ", "asia/tokyo", "EST5", "Asia", "Etc/Unknown"):
         with pytest.raises(BadUserInput):
             checked_time_zone(name)
+
+
+FOLDERS_OF_SYSTEMS = ("posix/Asia/Tokyo", "right/Asia/Tokyo", "right/UTC", "SystemV/EST5EDT", "zone.tab", "tzdata.zi")
+PSEUDO_ZONES = ("localtime", "Factory", "posixrules", "posix", *FOLDERS_OF_SYSTEMS)
+
+
+def time_zone_inputs() -> list[str]:
+    """Returns every input of the schema that takes a time zone, such as `Query.searchMessages.timeZone`."""
+    roots = (schema._schema.query_type, schema._schema.mutation_type)
+    arguments = [(f"{root.name}.{name}", field.args) for root in roots if root for name, field in root.fields.items()]
+    inputs = [(name, each.fields) for name, each in schema._schema.type_map.items() if is_input_object_type(each)]
+    places = [f"{path}.{name}" for path, values in [*arguments, *inputs] for name in values]
+    return sorted(each for each in places if "zone" in each.rpartition(".")[2].lower())
+
+
+ZONED_QUERIES = {
+    "CallingWindowInput.timeZone": 'mutation ($zone: String!) { launchCallJob(input: { name: "a", scenario: "a", '
+    'csv: "phone_number", window: { start: "09:00", end: "18:00", timeZone: $zone } }) { id } }',
+    "Query.searchMessages.timeZone": 'query ($zone: String!) { searchMessages(query: "a", latest: "now", '
+    "timeZone: $zone) { oldest } }",
+    "Query.searchPosts.timeZone": 'query ($zone: String!) { searchPosts(query: "a", latest: "now", timeZone: $zone) '
+    "{ oldest } }",
+    "Query.searchTopics.timeZone": 'query ($zone: String!) { searchTopics(query: "a", latest: "now", '
+    "timeZone: $zone) { oldest } }",
+    "QuietHoursInput.timeZone": "mutation ($zone: String!) { setNotificationSettings(input: { quietHours: "
+    '{ start: "22:00", end: "07:00", timeZone: $zone } }) { digest } }',
+    "SchedulePostAtLocalTimeInput.timeZone": "mutation ($zone: String!) { schedulePostAtLocalTime(input: "
+    '{ text: "a", toHomeFeed: true, dueAtLocal: "2030-01-01T00:00", timeZone: $zone }) { id } }',
+    "SchedulePostInput.timeZone": 'mutation ($zone: String!) { schedulePost(input: { text: "a", toHomeFeed: true, '
+    'dueAt: "2030-01-01T00:00:00Z", timeZone: $zone }) { id } }',
+    "UpdateScheduledPostInput.timeZone": "mutation ($id: ID!, $zone: String!) { updateScheduledPost(id: $id, input: "
+    "{ timeZone: $zone }) { id } }",
+}
+SCHEDULE = (
+    'mutation { done: schedulePost(input: { text: "a", toHomeFeed: true, dueAt: "2030-01-01T00:00:00Z" }) { id } }'
+)
+
+
+@pytest.mark.anyio
+async def test_pseudo_zones_are_refused_wherever_a_zone_is(chat: ChatScenario, sign_in: SignIn) -> None:
+    assert time_zone_inputs() == sorted(ZONED_QUERIES)
+    operator = await sign_in("boss", roles=[Role.OPERATOR])
+    post = await operator.do(SCHEDULE)
+    for query in ZONED_QUERIES.values():
+        for zone in PSEUDO_ZONES:
+            used = {"id": post["id"]} if "$id" in query else {}
+            refusal = await operator.fails(query, zone=zone, **used)
+            assert (refusal["code"], refusal["field"]) == ("BAD_USER_INPUT", "timeZone"), (query, zone)

@@ -14,7 +14,8 @@ from resolvers.idempotency import input_key
 from resolvers.inputs import PostMessageInput
 from resolvers.publishing.inputs import ConnectAccountInput, ScheduledMediaInput, SchedulePostInput
 from schema.root import schema
-from storage.idempotency import IdempotencyKey
+from storage.errors import Conflict
+from storage.idempotency import DIGEST_PREFIX, DuplicateRequest, IdempotencyKey
 from storage.identity.records import User
 from storage.mongo import Driver
 from storage.publishing.networks import MediaKind, Network
@@ -233,7 +234,7 @@ def inputs_with_keys() -> list[Any]:
 
 
 def test_every_input_with_a_key_is_found() -> None:
-    assert len(inputs_with_keys()) == 11
+    assert len(inputs_with_keys()) == 12
 
 
 @pytest.mark.parametrize("input_type", inputs_with_keys())
@@ -259,6 +260,26 @@ def test_omitted_field_equals_null(stamp_id: Any) -> None:
     expected = input_key(ANN, "m", PostMessageInput(topic_id=ID("t"), text="\ud800", idempotency_key="k"))
     input_ = PostMessageInput(topic_id=ID("t"), text="\ud800", stamp_id=stamp_id, idempotency_key="k")
     assert input_key(ANN, "m", input_) == expected
+
+
+def test_equal_instants_have_equal_digests() -> None:
+    def key(text: str) -> IdempotencyKey | None:
+        due_at = datetime.fromisoformat(text)
+        return input_key(ANN, "m", SchedulePostInput(text="a", due_at=due_at, idempotency_key="k"))
+
+    instants = ("2030-01-01T00:00:00+00:00", "2030-01-01T09:00:00+09:00", "2029-12-31T19:00:00.000-05:00")
+    assert len({key(each) for each in instants}) == 1
+    assert key("2030-01-01T00:00:00+09:00") != key("2030-01-01T00:00:00+00:00")
+
+
+def test_digest_of_earlier_version_counts_as_the_same() -> None:
+    key = input_key(ANN, "m", PostMessageInput(topic_id=ID("t"), text="a", idempotency_key="k"))
+    assert key is not None
+    for digest in ("input:0f", "0f"):
+        with pytest.raises(DuplicateRequest):
+            key.raise_duplicate(key.document("id", datetime.now(UTC)) | {"digest": digest})
+    with pytest.raises(Conflict):
+        key.raise_duplicate(key.document("id", datetime.now(UTC)) | {"digest": f"{DIGEST_PREFIX}0f"})
 
 
 def test_omitted_key_is_none() -> None:

@@ -13,7 +13,9 @@ from schema.scalars import SCALARS
 from storage.streams.log import Cursor
 from storage.timeline import MAX_TIMESTAMP, NOW, Timestamp
 
-TIMESTAMP, DATE_TIME, CURSOR = (schema._schema.type_map[name] for name in ("Timestamp", "DateTime", "Cursor"))
+TIMESTAMP, DATE_TIME, LOCAL_DATE_TIME, CURSOR = (
+    schema._schema.type_map[name] for name in ("Timestamp", "DateTime", "LocalDateTime", "Cursor")
+)
 INT64 = st.integers(-(2**63), 2**63 - 1)
 
 
@@ -35,7 +37,7 @@ def refusal(scalar: Any, value: object) -> dict[str, Any]:
 
 
 def test_custom_scalars_are_all_in_the_schema() -> None:
-    assert {definition.name for definition in SCALARS.values()} == {"Timestamp", "DateTime", "Cursor"}
+    assert {definition.name for definition in SCALARS.values()} == {"Timestamp", "DateTime", "LocalDateTime", "Cursor"}
 
 
 @pytest.mark.parametrize(
@@ -200,6 +202,60 @@ def test_instant_round_trips_to_the_millisecond(instant: datetime) -> None:
         return
     text = DATE_TIME.serialize(instant)  # type: ignore[attr-defined]
     assert parse_variable(DATE_TIME, text) == instant.replace(microsecond=instant.microsecond // 1000 * 1000)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_utc"),
+    [
+        ("12:00:00Z", True),
+        ("12:00:00z", True),
+        ("12:00:00-00:00", True),
+        ("12:00:00+00:00", False),
+        ("12:00:00.5+00:00", False),
+        ("12:00:00+01:00", False),
+    ],
+)
+def test_only_z_and_unknown_offset_are_parsed_as_utc(text: str, is_utc: bool) -> None:
+    assert (parse_variable(DATE_TIME, f"2026-11-21T{text}").tzinfo is UTC) is is_utc
+
+
+@pytest.mark.parametrize(
+    ("text", "local"),
+    [
+        ("2026-11-21T12:00", datetime(2026, 11, 21, 12)),
+        ("2026-11-21t12:00:30", datetime(2026, 11, 21, 12, 0, 30)),
+        ("2026-11-21T12:00:30.123456789", datetime(2026, 11, 21, 12, 0, 30, 123_456)),
+    ],
+)
+def test_local_time_is_parsed_without_offset(text: str, local: datetime) -> None:
+    assert parse_variable(LOCAL_DATE_TIME, text) == local
+    assert parse_literal_text(LOCAL_DATE_TIME, f'"{text}"') == local
+    assert LOCAL_DATE_TIME.serialize(local) == local.isoformat()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        1639720395,
+        None,
+        "",
+        "09:00",
+        "2026-11-21",
+        "2026-11-21 12:00",
+        "2026-11-21T12",
+        "2026-11-21T12:00Z",
+        "2026-11-21T12:00:00Z",
+        "2026-11-21T12:00:00+09:00",
+        "2026-02-30T12:00",
+        "2026-11-21T25:00",
+        "2026-11-21T24:00",
+        "2026-11-21T12:00\n",
+    ],
+)
+def test_malformed_local_time_is_refused(value: object) -> None:
+    extensions = refusal(LOCAL_DATE_TIME, value)
+    assert extensions["code"] == "BAD_USER_INPUT"
+    assert "without an offset" in extensions["expected"]
 
 
 def test_cursor_is_passed_unchanged() -> None:

@@ -11,6 +11,7 @@ import pytest
 from pymongo.errors import PyMongoError
 
 from server.app import create_app
+from server.auth.tokens import mint
 from server.settings import Settings
 from storage.secrets.image_urls import ImageUrls
 from storage.secrets.shared_secrets import shared_secret
@@ -74,6 +75,17 @@ async def test_image_url_is_valid_in_other_process(settings: Settings) -> None:
         for _ in range(2):
             async with running_app(settings) as http:
                 assert (await http.get(path)).status_code == 502
+
+
+async def test_private_webhook_is_refused_by_the_server(settings: Settings) -> None:
+    token = mint(SECRET, user_id="ann", organization_id="acme", roles=("OPERATOR",), ttl_s=60)
+    query = """mutation { connectAccount(input: { network: WEBHOOK, name: "a", credentials: "s",
+        baseUrl: "http://127.0.0.1/hook" }) { id } }"""
+    async with running_app(settings) as http:
+        headers = {"authorization": f"Bearer {token}"}
+        response = await http.post("/graphql", json={"query": query}, headers=headers)
+    (error,) = response.json()["errors"]
+    assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", "baseUrl")
 
 
 async def test_create_app_opens_no_connection(settings: Settings) -> None:

@@ -11,7 +11,7 @@ from storage.streams.log import Stream
 
 
 class ConversationActivityRelay(TopicActivityRelay):
-    """Notifies the people who have joined of new messages, at most once a second for each conversation."""
+    """Notifies the people who have joined of new and changed last messages, at most once a second each."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -254,6 +254,17 @@ async def test_unresolvable_name_is_retryable(egress: Egress) -> None:
         await egress.get("http://nowhere.invalid/")
 
 
+@pytest.mark.anyio
+async def test_refusal_of_url_is_known_without_a_request(server: StubServer, egress: Egress) -> None:
+    assert await egress.refusal_of(server.url(host="localhost")) is None
+    assert await egress.refusal_of("http://nowhere.invalid/") is None, "The name may resolve later."
+    for url in (server.url(host="localhost"), "http://10.0.0.1/", "http://[::1]/"):
+        assert "not a public address" in (await Egress().refusal_of(url) or "")
+    assert "neither 80 nor 443" in (await Egress().refusal_of("http://93.184.215.14:8080/") or "")
+    assert "no host" in (await Egress().refusal_of("http://a b/") or "")
+    assert server.connections == 0
+
+
 # Names. The tests replace the system's resolver.
 
 AnswerLookup = Callable[[list[str]], None]

@@ -431,6 +431,22 @@ async def test_leaving_ends_the_subscription(chat: ChatScenario) -> None:
         assert error["extensions"]["code"] == "FORBIDDEN"
 
 
+async def test_new_text_of_last_message_changes_the_conversation(chat: ChatScenario) -> None:
+    id_ = await start(chat.ann, chat.bob)
+    async with chat.bob.subscribed(EVENTS) as events:
+
+        async def wait_for_text(text: str) -> None:
+            while (await events.next_event())["conversation"]["topic"]["lastMessage"] != {"text": text}:
+                pass
+
+        message = await chat.ann.post(id_, "secret")
+        await wait_for_text("secret")
+        await chat.ann.do(EDIT, id=message["id"], text="edited")
+        await wait_for_text("edited")
+        await chat.ann.do(DELETE, id=message["id"])
+        await wait_for_text("")
+
+
 async def test_events_tell_people_about_their_conversations(chat: ChatScenario) -> None:
     async with chat.ann.subscribed(EVENTS) as events, chat.bob.subscribed(EVENTS) as others:
         id_ = await request(chat)

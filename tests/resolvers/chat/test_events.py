@@ -122,6 +122,21 @@ async def test_leaving_ends_the_subscription_within_five_seconds(chat: ChatScena
     assert error.value.codes == ["FORBIDDEN"]
 
 
+async def test_new_text_of_last_message_is_topic_activity(chat: ChatScenario) -> None:
+    async with chat.bob.subscribed(COMMUNITY_EVENTS, community=chat.community) as events:
+
+        async def wait_for_text(text: str) -> None:
+            while (await events.next_event())["topic"]["lastMessage"] != {"text": text}:
+                pass
+
+        message = await chat.ann.post(chat.topic, "secret")
+        await wait_for_text("secret")
+        await chat.ann.do(EDIT, id=message["id"], text="edited")
+        await wait_for_text("edited")
+        await chat.ann.do(DELETE, id=message["id"])
+        await wait_for_text("")
+
+
 async def test_topic_activity_is_emitted_at_most_once_a_second(chat: ChatScenario) -> None:
     async with chat.bob.subscribed(COMMUNITY_EVENTS, community=chat.community) as events:
         await asyncio.gather(*(chat.ann.post(chat.topic, str(number)) for number in range(10)))

@@ -1,10 +1,13 @@
 """Connecting and disconnecting accounts: validation, access rights, and credentials that are never returned."""
 
 import json
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
+from jobs.providers.egress import Egress
+from resolvers.context import Context
 from storage.identity.roles import Role
 from storage.publishing.records import PublicationState
 from storage.stores import open_stores
@@ -91,6 +94,37 @@ async def test_refusal_of_invalid_account_shows_no_credentials(ann: Person, chan
     (error,) = answer["errors"]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", field)
     assert SECRET not in json.dumps(answer)
+
+
+@dataclass
+class GuardedPerson(Person):
+    """A person of a server whose address guard permits public addresses only."""
+
+    egress: Egress = field(default_factory=Egress)
+
+    @property
+    def context(self) -> Context:
+        return replace(super().context, egress_refusal=self.egress.refusal_of)
+
+
+@pytest.mark.parametrize("network", ["WEBHOOK", "MASTODON", "BLUESKY"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("http://127.0.0.1/hook", "http://10.0.0.5/hook", "https://[::1]/", "http://169.254.169.254/latest"),
+        *("http://localhost/hook", "http://2130706433/", "http://0x7f.1/", "http://[::ffff:10.0.0.1]/"),
+        *("https://93.184.215.14:8443/", "http://100.64.0.1/", "http://0/"),
+    ],
+)
+async def test_private_base_url_is_refused_at_connection(ann: Person, network: str, url: str) -> None:
+    person = GuardedPerson(ann.stores, ann.user, ann.roles)
+    credentials = {"WEBHOOK": SECRET, "MASTODON": "token", "BLUESKY": "ann:secret"}[network]
+    input_ = {"network": network, "name": "Hook", "baseUrl": url, "credentials": credentials}
+    refusal = await person.fails(CONNECT, input=input_)
+    assert (refusal["code"], refusal["field"]) == ("BAD_USER_INPUT", "baseUrl")
+    assert (await person.run(LIST))["connectedAccounts"] == []
+    public = await person.do(CONNECT, input={**input_, "baseUrl": "https://93.184.215.14/hook"})
+    assert public["disconnectedAt"] is None
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,10 @@ SCHEDULE = "mutation ($input: SchedulePostInput!) { done: schedulePost(input: $i
 DEACTIVATE = 'mutation { deactivateUser(userId: "bob", reason: "left") { id } }'
 HELD = "{ heldScheduledPosts { id heldSince author { id } state } }"
 RELEASE = """
-mutation ($id: ID!, $user: ID!, $due: DateTime) {
-  done: releaseScheduledPost(heldPostId: $id, responsibleUserId: $user, dueAt: $due) { heldSince dueAt author { id } }
+mutation ($id: ID!, $user: ID!, $due: DateTime, $local: LocalDateTime) {
+  done: releaseScheduledPost(heldPostId: $id, responsibleUserId: $user, dueAt: $due, dueAtLocal: $local) {
+    heldSince dueAt author { id }
+  }
 }
 """
 
@@ -32,6 +34,17 @@ async def test_posts_of_deactivated_person_wait_for_an_admin(chat: ChatScenario,
     released = await ada.do(RELEASE, id=post, user="ann", due="2030-01-02T00:00:00Z")
     assert released == {"heldSince": None, "dueAt": "2030-01-02T00:00:00.000Z", "author": {"id": "ann"}}
     assert (await ada.run(HELD))["heldScheduledPosts"] == []
+
+
+async def test_held_post_is_released_for_a_local_time(chat: ChatScenario, sign_in: SignIn) -> None:
+    ada = await sign_in("ada", roles=[Role.ADMIN])
+    due = {"dueAt": "2030-01-01T00:00:00+09:00", "timeZone": "Asia/Tokyo"}
+    post = (await chat.bob.do(SCHEDULE, input={"text": "hi", "toTopicIds": [chat.topic], **due}))["id"]
+    await ada.run(DEACTIVATE)
+    new_time = {"id": post, "user": "ann", "local": "2030-01-02T09:00"}
+    assert (await ada.fails(RELEASE, **new_time, due="2030-01-02T00:00:00Z"))["field"] == "dueAtLocal"
+    assert (await ada.fails(RELEASE, id=post, user="ann", due="2030-01-02T00:00:00+01:00"))["field"] == "dueAt"
+    assert (await ada.do(RELEASE, **new_time))["dueAt"] == "2030-01-02T00:00:00.000Z"
 
 
 async def test_only_administrators_list_and_release_held_posts(chat: ChatScenario, sign_in: SignIn) -> None:

@@ -22,6 +22,10 @@ fragment post on ScheduledPost {
 }
 """
 SCHEDULE = "mutation ($input: SchedulePostInput!) { done: schedulePost(input: $input) { ...post } }" + POST
+SCHEDULE_LOCAL = (
+    "mutation ($input: SchedulePostAtLocalTimeInput!) { done: schedulePostAtLocalTime(input: $input) { ...post } }"
+    + POST
+)
 UPDATE = (
     "mutation ($id: ID!, $input: UpdateScheduledPostInput!) { done: updateScheduledPost(id: $id, input: $input) "
     "{ ...post } }" + POST
@@ -94,7 +98,7 @@ async def test_post_beyond_limits_of_any_target_is_refused(chat: ChatScenario, o
     assert await refusal_of_input(operator, timeZone="Tokyo") == (bad, "timeZone")
     assert await refusal_of_input(operator, maxLatenessS=0) == (bad, "maxLatenessS")
     assert await refusal_of_input(operator, dueAt="2020-01-01T00:00:00Z") == (bad, "dueAt")
-    assert await refusal_of_input(operator, dueAt="2026-10-25T02:30:00+02:00", timeZone="Europe/Berlin") == (
+    assert await refusal_of_input(operator, dueAt="2030-03-31T02:30:00+02:00", timeZone="Europe/Berlin") == (
         bad,
         "dueAt",
     )
@@ -113,6 +117,55 @@ async def test_repeated_key_schedules_once(chat: ChatScenario) -> None:
     posts = await asyncio.gather(*(schedule(chat.ann, idempotencyKey="k") for _ in range(3)))
     assert len({post["id"] for post in posts}) == 1
     assert (await refusal_of_input(chat.ann, idempotencyKey="k", text="other"))[0] == "CONFLICT"
+
+
+async def test_repeated_key_with_another_offset_is_one_post(chat: ChatScenario) -> None:
+    times = ("06-01T00:00:00Z", "06-01T09:00:00+09:00", "05-31T19:00:00-05:00", "06-01T00:00:00.000+00:00")
+    posts = [await schedule(chat.ann, idempotencyKey="k", dueAt=f"2030-{each}") for each in times]
+    assert len({post["id"] for post in posts}) == 1
+    assert (await refusal_of_input(chat.ann, idempotencyKey="k", dueAt="2030-06-01T00:00:00+09:00"))[0] == "CONFLICT"
+
+
+async def test_offset_that_contradicts_the_zone_moves_no_post(chat: ChatScenario) -> None:
+    contradiction = {"dueAt": "2031-03-15T09:00:00-05:00", "timeZone": "America/New_York"}
+    assert await refusal_of_input(chat.ann, **contradiction) == ("BAD_USER_INPUT", "dueAt")
+    post = await schedule(chat.ann, dueAt="2031-03-15T09:00:00-04:00", timeZone="America/New_York")
+    for due in ("2031-03-15T09:00:00-05:00", "2031-03-15T09:00:00+01:00"):
+        refusal = await chat.ann.fails(UPDATE, id=post["id"], input={"dueAt": due})
+        assert (refusal["code"], refusal["field"]) == ("BAD_USER_INPUT", "dueAt")
+    assert (await chat.ann.do(GET, id=post["id"]))["dueAt"] == "2031-03-15T13:00:00.000Z"
+
+
+async def test_local_time_is_scheduled_and_rescheduled(chat: ChatScenario) -> None:
+    content = {"text": "hello", "toHomeFeed": True, "timeZone": "Africa/Casablanca", "idempotencyKey": "k"}
+    posts = [
+        await chat.ann.do(SCHEDULE_LOCAL, input={**content, "dueAtLocal": each})
+        for each in ("2030-06-01T09:00", "2030-06-01T09:00:00")
+    ]
+    assert len({post["id"] for post in posts}) == 1
+    assert (posts[0]["dueAt"], posts[0]["timeZone"]) == ("2030-06-01T08:00:00.000Z", "Africa/Casablanca")
+    later = await chat.ann.do(UPDATE, id=posts[0]["id"], input={"dueAtLocal": "2030-06-02T10:00"})
+    assert (later["dueAt"], later["timeZone"]) == ("2030-06-02T09:00:00.000Z", "Africa/Casablanca")
+    moved = {"dueAtLocal": "2030-06-02T10:00", "timeZone": "Asia/Tokyo"}
+    assert (await chat.ann.do(UPDATE, id=posts[0]["id"], input=moved))["dueAt"] == "2030-06-02T01:00:00.000Z"
+
+
+async def test_skipped_and_repeated_local_times_are_refused(chat: ChatScenario) -> None:
+    post = await schedule(chat.ann, timeZone="Europe/Dublin")
+    for local in ("2030-03-31T01:30", "2030-10-27T01:30"):
+        new = {"text": "hello", "toHomeFeed": True, "timeZone": "Europe/Dublin", "dueAtLocal": local}
+        refusals = [
+            await chat.ann.fails(SCHEDULE_LOCAL, input=new),
+            await chat.ann.fails(UPDATE, id=post["id"], input={"dueAtLocal": local}),
+        ]
+        assert {(each["code"], each["field"]) for each in refusals} == {("BAD_USER_INPUT", "dueAtLocal")}
+
+
+async def test_update_with_two_due_times_is_refused(chat: ChatScenario) -> None:
+    post = await schedule(chat.ann)
+    both = {"dueAt": DUE, "dueAtLocal": "2030-01-01T00:00"}
+    refusal = await chat.ann.fails(UPDATE, id=post["id"], input=both)
+    assert (refusal["code"], refusal["field"]) == ("BAD_USER_INPUT", "dueAtLocal")
 
 
 async def test_update_changes_only_named_fields(chat: ChatScenario) -> None:

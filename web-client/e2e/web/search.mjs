@@ -17,6 +17,7 @@ try {
   const page = await open(tokens.ben, "/home");
   await page.getByRole("heading", { level: 1 }).first().waitFor({ state: "attached" });
   await page.keyboard.press("Control+k");
+  await page.getByRole("combobox").waitFor();
   await page.keyboard.type("fireworks");
   await page.getByRole("option", { name: /Search messages for/ }).waitFor();
   await page.keyboard.press("ArrowUp");

@@ -13,26 +13,31 @@ import {
   type TypedDocumentNode,
 } from "urql";
 import { requestHeaders } from "../session/identity";
+import type { ObservableValue } from "../ui/value";
 import { createCache } from "./cache";
 import { connect, type ServerConnection, subscribeWithResume } from "./connection";
+import { collectTextChanges, type TextChanges } from "./text-changes";
 
 export interface Api {
   cached: Client;
   direct: Client;
   connection: ServerConnection;
+  /** The edits and deletions that either client has received. */
+  changes: ObservableValue<TextChanges>;
 }
 
 /** Creates the clients and their connection. Calls `onTokenRejected` when the server rejects the token. */
 export function createApi(token: string, onTokenRejected: () => void): Api {
   const connection = connect(token, onTokenRejected);
+  const { changes, exchange } = collectTextChanges();
   const createClient = (exchanges: Exchange[]) =>
     new Client({
       url: "/graphql",
       preferGetMethod: false,
       fetchOptions: { headers: requestHeaders(token) },
-      exchanges: [...exchanges, fetchExchange, resumableSubscriptions(connection)],
+      exchanges: [...exchanges, exchange, fetchExchange, resumableSubscriptions(connection)],
     });
-  return { cached: createClient([createCache()]), direct: createClient([]), connection };
+  return { cached: createClient([createCache()]), direct: createClient([]), connection, changes };
 }
 
 function resumableSubscriptions({ socket }: ServerConnection): Exchange {

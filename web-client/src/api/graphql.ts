@@ -5,7 +5,7 @@ import type { introspection } from "./schema";
 export const graphql = initGraphQLTada<{
   introspection: introspection;
   disableMasking: true;
-  scalars: { Timestamp: string; Cursor: string; DateTime: string };
+  scalars: { Timestamp: string; Cursor: string; DateTime: string; LocalDateTime: string };
 }>();
 
 export type { FragmentOf, ResultOf, VariablesOf } from "gql.tada";

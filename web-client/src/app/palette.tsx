@@ -5,6 +5,7 @@ import { graphql } from "../api/graphql";
 import { useJoinedCommunities } from "../chat/sidebar/joined-communities";
 import { useViewer } from "../session/viewer";
 import { Dialog } from "../ui/dialogs/dialog";
+import { typedKey } from "../ui/fields/typed-key";
 import { Icon, type IconName } from "../ui/icons";
 import { chooseLanguage, chooseTheme, type Translate, useTranslation } from "../ui/preferences";
 import { matchingItems } from "./matching-items";
@@ -47,11 +48,11 @@ export function CommandPalette({ onClose, requestSignOut }: CommandPaletteProps)
   }
 
   function handleKey(event: KeyboardEvent) {
-    if (event.nativeEvent.isComposing) return;
-    if (event.key === "ArrowDown") setChosenIndex((chosenIndex + 1) % Math.max(1, commands.length));
-    else if (event.key === "ArrowUp")
+    const key = typedKey(event);
+    if (key === "ArrowDown") setChosenIndex((chosenIndex + 1) % Math.max(1, commands.length));
+    else if (key === "ArrowUp")
       setChosenIndex((chosenIndex + commands.length - 1) % Math.max(1, commands.length));
-    else if (event.key === "Enter") run(commands[chosenIndex]);
+    else if (key === "Enter") run(commands[chosenIndex]);
     else return;
     event.preventDefault();
   }

@@ -18,7 +18,7 @@ export const MessageParts = graphql(
     linkPreview { url title description imageUrl image { width height blurhash } siteName }
     attachments { ...AttachmentParts }
     quote {
-      message { id topicId timestamp text deletedAt author { id name } stamp { id name } attachments { name } }
+      message { id topicId timestamp text editedAt deletedAt author { id name } stamp { id name } attachments { name } }
     }
     editedAt
     deletedAt
@@ -38,7 +38,7 @@ const TopicParts = graphql(`
     archivedAt
     lastActivity
     unreadCount
-    lastMessage { id text author { id name } stamp { id name } attachments { name } }
+    lastMessage { id text editedAt deletedAt author { id name } stamp { id name } attachments { name } }
   }
 `);
 export type TopicRow = ResultOf<typeof TopicParts>;

@@ -9,6 +9,7 @@ import { FormattingHelp } from "../ui/fields/formatting-help";
 import { applyFormattingKey } from "../ui/fields/formatting-keys";
 import { LabelledField } from "../ui/fields/labelled-field";
 import { useLength } from "../ui/fields/length";
+import { typedKey } from "../ui/fields/typed-key";
 import { useTranslation } from "../ui/preferences";
 import { RichText } from "../ui/text/rich-text";
 import { notify } from "../ui/toasts";
@@ -60,7 +61,7 @@ function BioDialog({ bio, onClose }: { bio: string; onClose: () => void }) {
             onChange={(event) => setText(event.target.value)}
             onKeyDown={(event) => {
               if (applyFormattingKey(event)) event.preventDefault();
-              if (event.key === "Enter" && (event.ctrlKey || event.metaKey))
+              if (typedKey(event) === "Enter" && (event.ctrlKey || event.metaKey))
                 event.currentTarget.form?.requestSubmit();
             }}
           />

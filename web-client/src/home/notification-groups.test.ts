@@ -30,11 +30,13 @@ function notification(
 }
 
 function message(id: string, topicId = "t"): Partial<Notification> {
-  return { message: { id, topicId, timestamp: "1.000001", text: "", stamp: null } };
+  return {
+    message: { id, topicId, timestamp: "1.000001", text: "", editedAt: null, deletedAt: null, stamp: null },
+  };
 }
 
 function post(id: string): Partial<Notification> {
-  return { post: { id, text: "" } };
+  return { post: { id, text: "", editedAt: null } };
 }
 
 const keyed = (notifications: readonly Notification[]) =>

@@ -2,6 +2,7 @@
 import type { ReactNode } from "react";
 import { useEffect, useState } from "react";
 import { request, useApi } from "../api/api";
+import { useCurrent, useWatchedMessages, useWatchedPosts } from "../api/current-text";
 import { hrefOf, type Route } from "../app/router";
 import type { TextKey } from "../i18n/texts";
 import { dateOf, relativeTime } from "../i18n/times";
@@ -23,7 +24,13 @@ import {
   hasUnread,
   type NotificationGroup,
 } from "./notification-groups";
-import { MarkNotificationsRead, type Notification, Notifications, ReactionsReceived } from "./operations";
+import {
+  MarkNotificationsRead,
+  type Notification,
+  Notifications,
+  ReactionsReceived,
+  type ReceivedReaction,
+} from "./operations";
 import { newestNotification, unreadCount } from "./unread";
 import { useFeed } from "./use-feed";
 
@@ -43,7 +50,10 @@ export function NotificationsPage() {
   });
   const isMarkKnown = readUpTo !== undefined;
   const newNotification = useValue(newestNotification);
-  const newestTimestamp = useValue(feed.state).window.items.at(-1)?.timestamp;
+  const { items } = useValue(feed.state).window;
+  const newestTimestamp = items.at(-1)?.timestamp;
+  useWatchedMessages(items.flatMap(({ message }) => message ?? []).reverse());
+  useWatchedPosts(items.some(({ post }) => post !== null));
   useEffect(() => {
     if (newNotification) feed.put(newNotification);
   }, [newNotification, feed]);
@@ -71,7 +81,9 @@ export function NotificationsPage() {
 
 function NotificationRow({ group, isUnread }: { group: NotificationGroup; isUnread: boolean }) {
   const { t } = useTranslation();
-  const { message, post, warning, reportOutcome, timestamp } = group.newest;
+  const { warning, reportOutcome, timestamp } = group.newest;
+  const message = useCurrent(group.newest.message);
+  const post = useCurrent(group.newest.post);
   return (
     <NotificationLinkRow
       to={notificationRoute(group.newest)}
@@ -80,13 +92,24 @@ function NotificationRow({ group, isUnread }: { group: NotificationGroup; isUnre
       preview={
         warning ??
         (reportOutcome && t(`report.decided.${reportOutcome}`)) ??
-        (plainText(message?.text ?? post?.text ?? "") || message?.stamp?.name)
+        (message && messagePreview(message, t)) ??
+        (post?.deletedAt ? t("post.gone") : plainText(post?.text ?? ""))
       }
       isUnread={isUnread}
     >
       <GroupPicture actors={actorsOf(group)} />
     </NotificationLinkRow>
   );
+}
+
+interface PreviewedMessage {
+  text: string;
+  deletedAt?: string | null;
+  stamp: { name: string } | null;
+}
+
+function messagePreview({ text, deletedAt, stamp }: PreviewedMessage, t: Translate): string | undefined {
+  return deletedAt ? t("message.deleted") : plainText(text) || stamp?.name;
 }
 
 /** The pictures of the two people who acted last, in a square of the same size for every row. */
@@ -194,30 +217,38 @@ export function ReactionsPage() {
     const { page } = await request(direct, ReactionsReceived, { latest, inclusive });
     return { ...page, items: page.items.map((item) => ({ ...item, id: item.timestamp })) };
   });
+  const { items } = useValue(feed.state).window;
+  useWatchedMessages(items.map(({ message }) => message).reverse());
   return (
     <FeedList
       feed={feed}
       head={<NotificationTabs />}
       empty={<EmptyState icon="smile" title={t("reactions.none")} hint={t("reactions.noneHint")} />}
     >
-      {({ id, timestamp, emoji, user, message }) => (
-        <NotificationLinkRow
-          key={id}
-          to={{ name: "topic", id: message.topicId, at: message.timestamp }}
-          at={timestamp}
-          title={
-            <>
-              <span className="mr-1 text-lg">
-                <ReactionPicture emoji={emoji} />
-              </span>{" "}
-              {t("reaction.by", { name: user.name })}
-            </>
-          }
-          preview={plainText(message.text) || message.stamp?.name}
-        >
-          <Avatar user={user} />
-        </NotificationLinkRow>
-      )}
+      {(reaction) => <ReceivedReactionRow key={reaction.id} reaction={reaction} />}
     </FeedList>
+  );
+}
+
+function ReceivedReactionRow({ reaction }: { reaction: ReceivedReaction }) {
+  const { t } = useTranslation();
+  const { timestamp, emoji, user } = reaction;
+  const message = useCurrent(reaction.message);
+  return (
+    <NotificationLinkRow
+      to={{ name: "topic", id: message.topicId, at: message.timestamp }}
+      at={timestamp}
+      title={
+        <>
+          <span className="mr-1 text-lg">
+            <ReactionPicture emoji={emoji} />
+          </span>{" "}
+          {t("reaction.by", { name: user.name })}
+        </>
+      }
+      preview={messagePreview(message, t)}
+    >
+      <Avatar user={user} />
+    </NotificationLinkRow>
   );
 }

@@ -4,7 +4,7 @@ import { AttachmentParts } from "../files/operations";
 
 const QuotedPostParts = graphql(`
   fragment QuotedPostParts on Post {
-    id timestamp author { id handle name avatarUrl } text mediaUrls mentions { id handle name }
+    id timestamp author { id handle name avatarUrl } text mediaUrls mentions { id handle name } editedAt
   }
 `);
 export type QuotedPost = ResultOf<typeof QuotedPostParts>;
@@ -146,6 +146,7 @@ export const UndoRepost = graphql(`mutation UndoRepost($id: ID!) { undoRepost(po
 export const EditPost = graphql(`
   mutation EditPost($id: ID!, $text: String!) {
     editPost(id: $id, text: $text) {
+      id
       text
       editedAt
       mentions { id handle name }
@@ -183,8 +184,8 @@ export const NotificationParts = graphql(`
     kind
     emoji
     actor { id handle name avatarUrl }
-    message { id topicId timestamp text stamp { id name } }
-    post { id text }
+    message { id topicId timestamp text editedAt deletedAt stamp { id name } }
+    post { id text editedAt }
     warning
     publication { id scheduledPostId }
     reportOutcome
@@ -221,7 +222,8 @@ export const ReactionsReceived = graphql(`
     page: reactionsReceived(latest: $latest, inclusive: $inclusive, limit: 30) {
       hasOlder
       hasNewer
-      items { timestamp emoji user { id handle name avatarUrl } message { id topicId timestamp text stamp { id name } } }
+      items { timestamp emoji user { id handle name avatarUrl } message { id topicId timestamp text editedAt deletedAt stamp { id name } } }
     }
   }
 `);
+export type ReceivedReaction = ResultOf<typeof ReactionsReceived>["page"]["items"][number];

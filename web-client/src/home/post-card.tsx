@@ -1,6 +1,7 @@
 /** One post, with its fan-out progress for the author. */
 import { useState } from "react";
 import { useMutation } from "urql";
+import { useCurrent } from "../api/current-text";
 import { hrefOf } from "../app/router";
 import { AttachmentList } from "../files/attachment-list";
 import { dateAndTime, dateOf, relativeTime } from "../i18n/times";
@@ -34,8 +35,8 @@ export function PostCard({ post: entry, onChanged, onDeleted }: Props) {
   const { t, language } = useTranslation();
   const viewer = useViewer();
   const [isEditing, setIsEditing] = useState(false);
-  if (entry.isRepost && entry.repostOf === null) return <DeletedOriginal />;
-  const post: PostBody = entry.repostOf ?? entry;
+  const post = useCurrent<PostBody>(entry.repostOf ?? entry);
+  if (post.deletedAt || (entry.isRepost && entry.repostOf === null)) return <DeletedOriginal />;
   const postedAt = dateOf(post.timestamp);
   const { author } = post;
   const mayDelete = author.id === viewer.id || mayAdminister(viewer.roles);

@@ -15,6 +15,7 @@ import { FormattingHelp } from "../ui/fields/formatting-help";
 import { insertText } from "../ui/fields/insert-text";
 import { useLength } from "../ui/fields/length";
 import { MentionField } from "../ui/fields/mentions";
+import { typedKey } from "../ui/fields/typed-key";
 import { useTranslation } from "../ui/preferences";
 import { notify, notifyFailure } from "../ui/toasts";
 import { CreatePost, type Post } from "./operations";
@@ -114,7 +115,9 @@ export function PostComposer({ onPosted, kind = "post", otherId }: Props) {
           placeholder={t(label)}
           value={text}
           onText={(text) => change({ text })}
-          onKeyDown={(event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && void post()}
+          onKeyDown={(event) =>
+            typedKey(event) === "Enter" && (event.ctrlKey || event.metaKey) && void post()
+          }
           {...length.fieldProps}
         />
         {mediaText !== null && (

@@ -8,6 +8,7 @@ import { Button } from "../ui/button";
 import { Dialog } from "../ui/dialogs/dialog";
 import { useLength } from "../ui/fields/length";
 import { MentionField } from "../ui/fields/mentions";
+import { typedKey } from "../ui/fields/typed-key";
 import { useTranslation } from "../ui/preferences";
 import { ErrorState, LoadingState } from "../ui/states";
 import { RichText } from "../ui/text/rich-text";
@@ -61,8 +62,8 @@ export function PostEditForm({ post, onChanged, onDone }: Props) {
         value={text}
         onText={setDraft}
         onKeyDown={(event) => {
-          if (event.key === "Escape") close();
-          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void save();
+          if (typedKey(event) === "Escape") close();
+          if (typedKey(event) === "Enter" && (event.ctrlKey || event.metaKey)) void save();
         }}
         {...length.fieldProps}
       />

@@ -1,4 +1,5 @@
 /** The post that another post quotes, inside of that post. */
+import { useCurrent } from "../api/current-text";
 import { hrefOf } from "../app/router";
 import { dateAndTime, dateOf, relativeTime } from "../i18n/times";
 import { Avatar } from "../ui/avatar";
@@ -7,10 +8,12 @@ import { RichText } from "../ui/text/rich-text";
 import type { QuotedPost } from "./operations";
 
 /** `post` is null if the quoted post was deleted or the viewer must not see it. */
-export function QuotedPostCard({ post }: { post: QuotedPost | null }) {
+export function QuotedPostCard({ post: quoted }: { post: QuotedPost | null }) {
   const { t, language } = useTranslation();
+  const post = useCurrent(quoted);
   const className = "mt-2 rounded-xl border border-line px-3 py-2";
-  if (post === null) return <p className={`${className} text-quiet italic`}>{t("post.gone")}</p>;
+  if (post === null || post.deletedAt)
+    return <p className={`${className} text-quiet italic`}>{t("post.gone")}</p>;
   const { author } = post;
   const postedAt = dateOf(post.timestamp);
   return (

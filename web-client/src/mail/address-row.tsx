@@ -42,7 +42,7 @@ export function AddressRow(props: Props) {
     >
       <div className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1">
         <span className="min-w-0 truncate font-medium">{address}</span>
-        <VerdictBadge blocked={blocked} verdict={verdict} />
+        <VerdictBadge standing={standing} />
       </div>
       <div className="max-sm:order-last sm:row-span-2 sm:self-center sm:justify-self-end">
         {mayUnblock && blocked && standing.normalized !== null && <UnblockButton {...props} />}

@@ -94,7 +94,7 @@ function DomainRow({ standing, put }: { standing: DomainStanding; put: (now: Dom
     >
       <div className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1">
         <span className="min-w-0 truncate font-medium">{domain}</span>
-        <VerdictBadge {...standing} />
+        <VerdictBadge standing={standing} />
       </div>
       <div className="max-sm:order-last sm:row-span-2 sm:self-center">
         {mayChange && <ManualSettingButtons standing={standing} put={put} />}

@@ -1,21 +1,17 @@
 /** A verdict: its rule, reason and counters. */
-import { Badge, type BadgeTone } from "../ui/badge";
+import { Badge } from "../ui/badge";
 import { Icon } from "../ui/icons";
 import { useTranslation } from "../ui/preferences";
 import type { VerdictRule } from "./operations";
+import { type JudgedStanding, verdictLook } from "./verdict-look";
 
-interface VerdictProps {
-  blocked: boolean;
-  verdict: { rule: VerdictRule; detail: string };
-}
-
-export function VerdictBadge({ blocked, verdict: { rule } }: VerdictProps) {
+export function VerdictBadge({ standing }: { standing: JudgedStanding }) {
   const { t } = useTranslation();
-  const tone: BadgeTone = blocked ? "bad" : rule === "UNKNOWN_ADDRESS" ? "quiet" : "good";
+  const { tone, icon, textKey } = verdictLook(standing);
   return (
     <Badge tone={tone}>
-      <Icon name={blocked ? "close" : "check"} className="size-3" />
-      {t(`verdict.${rule}`)}
+      <Icon name={icon} className="size-3" />
+      {t(textKey)}
     </Badge>
   );
 }
@@ -36,7 +32,7 @@ export function VerdictDetail({ verdict, cleanTextKey, bounceCount }: VerdictDet
 }
 
 interface VerdictDetailProps {
-  verdict: VerdictProps["verdict"];
+  verdict: { rule: VerdictRule; detail: string };
   /**
    * The text when there is no bounce. The text for a domain does not mention complaints, because complaints are not
    * counted by domain.

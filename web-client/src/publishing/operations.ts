@@ -85,6 +85,12 @@ export const SchedulePost = graphql(
   `mutation SchedulePost($input: SchedulePostInput!) { schedulePost(input: $input) { ...ScheduledParts } }`,
   [ScheduledParts],
 );
+export const SchedulePostAtLocalTime = graphql(
+  `mutation SchedulePostAtLocalTime($input: SchedulePostAtLocalTimeInput!) {
+    schedulePostAtLocalTime(input: $input) { ...ScheduledParts }
+  }`,
+  [ScheduledParts],
+);
 export const UpdatePost = graphql(
   `mutation UpdatePost($id: ID!, $input: UpdateScheduledPostInput!) {
     updateScheduledPost(id: $id, input: $input) { ...ScheduledParts }

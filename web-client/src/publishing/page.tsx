@@ -29,7 +29,7 @@ import {
 } from "./posts/posts";
 import { readingsOf, rejectionOf } from "./posts/rejections";
 import { useZone } from "./zone";
-import { localOf, localTimeInSlot, withOffset } from "./zones";
+import { localOf, localTimeInSlot } from "./zones";
 
 const LEAD_TIME_MS = 600_000;
 const WIDE_SCREEN = "(min-width: 48rem)";
@@ -147,7 +147,7 @@ function usePostDialogs(
     // A post that is dropped on a past time would be published at once, so the user must confirm the time.
     if (local <= now) return showDialog({ kind: "move", post, initialTime, readings: null });
     try {
-      await movePost(post, withOffset(zone, local), zone);
+      await movePost(post, initialTime);
     } catch (error) {
       const rejection = rejectionOf(error);
       const readings = readingsOf(rejection);

@@ -37,32 +37,13 @@ export function offset_min(zone: string, at: Date): number {
   return (Date.parse(`${localOf(zone, at)}Z`) - wholeSecond_ms) / MINUTE_MS;
 }
 
-/**
- * Returns a local time in RFC 3339 with the zone's offset. A local time that is skipped or occurs twice gets one of the
- * zone's offsets around it. It never gets +00:00, which the server accepts as an unambiguous instant.
- */
-export function withOffset(zone: string, local: string): string {
-  const utc_ms = Date.parse(`${local}Z`);
-  const offsetsAround = [-DAY_MS, DAY_MS].map((difference_ms) =>
-    offset_min(zone, new Date(utc_ms + difference_ms)),
-  );
-  const possibleOffsets = [...new Set(offsetsAround)].sort((a, b) => Math.abs(b) - Math.abs(a));
-  const matchingOffsets = possibleOffsets.filter(
-    (offset) => offset_min(zone, new Date(utc_ms - offset * MINUTE_MS)) === offset,
-  );
-  const [offset = 0] = matchingOffsets.length === 1 ? matchingOffsets : possibleOffsets;
-  return `${local}:00${offsetText(offset)}`;
-}
-
-function offsetText(offsetMinutes: number): string {
-  const minutes = Math.abs(offsetMinutes);
-  const twoDigits = (value: number) => String(value).padStart(2, "0");
-  return `${offsetMinutes < 0 ? "-" : "+"}${twoDigits(Math.floor(minutes / 60))}:${twoDigits(Math.floor(minutes % 60))}`;
-}
-
-/** Returns the instant of a local time. For an ambiguous local time, returns one of its two instants. */
+/** Returns the instant of a local time. For a local time that is skipped or occurs twice, returns one of its two instants. */
 export function instantOf(zone: string, local: string): Date {
-  return new Date(withOffset(zone, local));
+  const utc_ms = Date.parse(`${local}Z`);
+  const instants = [-DAY_MS, DAY_MS]
+    .map((difference_ms) => offset_min(zone, new Date(utc_ms + difference_ms)))
+    .map((offset) => new Date(utc_ms - offset * MINUTE_MS));
+  return instants.find((at) => localOf(zone, at).startsWith(local)) ?? (instants[0] as Date);
 }
 
 /** Returns a post's local time after a move. A day as slot keeps the time of day, an hour as slot keeps the minutes. */

@@ -8,6 +8,8 @@ const match = (id: string): SearchMatch => ({
   excerpt: [],
   topic: null,
   stamp: null,
+  editedAt: null,
+  deletedAt: null,
 });
 const page = { hasOlder: true, oldest: "5.000000", searchedTo: null };
 

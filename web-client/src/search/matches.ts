@@ -12,6 +12,8 @@ export interface SearchMatch {
   /** The topic, or that of a message; null for a post. */
   topic: MessageMatch["topic"] | null;
   stamp: MessageMatch["message"]["stamp"];
+  editedAt: string | null;
+  deletedAt: string | null;
 }
 
 export interface SearchMatchPage {
@@ -34,12 +36,21 @@ export function messageMatch({ message, topic, excerpt }: MessageMatch): SearchM
 }
 
 export function postMatch({ post, excerpt }: PostMatch): SearchMatch {
-  return { ...post, excerpt, topic: null, stamp: null };
+  return { ...post, excerpt, topic: null, stamp: null, deletedAt: null };
 }
 
 export function topicMatch({ topic, excerpt }: TopicMatch): SearchMatch {
   const timestamp = (Date.parse(topic.createdAt) / 1000).toFixed(6);
-  return { id: topic.id, timestamp, topic, excerpt, author: null, stamp: null };
+  return {
+    id: topic.id,
+    timestamp,
+    topic,
+    excerpt,
+    author: null,
+    stamp: null,
+    editedAt: null,
+    deletedAt: null,
+  };
 }
 
 /**

@@ -6,7 +6,7 @@ export const SearchMessages = graphql(
     page: searchMessages(query: $query, latest: $latest, limit: 30, timeZone: $timeZone) {
       hasOlder oldest searchedTo
       items {
-        message { id timestamp author { id handle name } stamp { id name imageUrl } }
+        message { id timestamp editedAt deletedAt author { id handle name } stamp { id name imageUrl } }
         topic { id title parentMessageId community { id name } }
         excerpt { text isMatch }
       }
@@ -18,7 +18,7 @@ export const SearchPosts = graphql(
     page: searchPosts(query: $query, latest: $latest, limit: 30, timeZone: $timeZone) {
       hasOlder oldest searchedTo
       items {
-        post { id timestamp author { id handle name } }
+        post { id timestamp editedAt author { id handle name } }
         excerpt { text isMatch }
       }
     }

@@ -1,4 +1,5 @@
 /** The results of a search, with the matching words highlighted. */
+import { useCurrent, useWatchedMessages, useWatchedPosts } from "../api/current-text";
 import { rejectionText, wrongTerm } from "../api/failure";
 import { hrefOf } from "../app/router";
 import { dateAndTime, dateOf, timeOrDate } from "../i18n/times";
@@ -8,12 +9,16 @@ import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { type Translate, useTranslation } from "../ui/preferences";
 import { EmptyState, ErrorState, LoadingState } from "../ui/states";
+import { plainText } from "../ui/text/formatting";
 import type { SearchKind, SearchMatch } from "./matches";
 import { useSearch } from "./use-search";
 
 export function SearchResults({ kind, query }: { kind: Exclude<SearchKind, "people">; query: string }) {
   const { t } = useTranslation();
   const { matches, error, isLoadingMore, loadMore } = useSearch(kind, query);
+  useWatchedPosts(kind === "posts");
+  const messages = kind === "messages" ? (matches?.items ?? []) : [];
+  useWatchedMessages(messages.flatMap(({ id, topic }) => (topic ? [{ id, topicId: topic.id }] : [])));
   if (!query) return <EmptyState icon="search" title={t("search.start")} hint={t("search.startHint")} />;
   if (error) return <SearchErrorText error={error} vagueText={t("search.tooVague")} />;
   if (!matches) return <LoadingState />;
@@ -65,9 +70,12 @@ function placeText(
   return community.name ? `${community.name} · ${name}` : name;
 }
 
+/** A result, with its new text if it was edited since. The server's excerpt is of the old text. */
+type ChangeableMatch = SearchMatch & { text?: string };
+
 function MatchRow({ match, author }: { match: SearchMatch; author: NonNullable<SearchMatch["author"]> }) {
   const { t, language } = useTranslation();
-  const { topic, timestamp, excerpt, stamp } = match;
+  const { topic, timestamp, excerpt, stamp, text, deletedAt } = useCurrent<ChangeableMatch>(match);
   const at = dateOf(timestamp);
   const route = topic
     ? ({ name: "topic", id: topic.id, at: timestamp } as const)
@@ -92,7 +100,13 @@ function MatchRow({ match, author }: { match: SearchMatch; author: NonNullable<S
               {timeOrDate(language, at, new Date())}
             </time>
           </span>
-          <SearchExcerpt parts={excerpt} />
+          {deletedAt ? (
+            <span className="text-quiet italic">{t(topic ? "message.deleted" : "post.gone")}</span>
+          ) : (
+            <SearchExcerpt
+              parts={text === undefined ? excerpt : [{ text: plainText(text), isMatch: false }]}
+            />
+          )}
           {stamp && <StampImage path={stamp.imageUrl} name={stamp.name} className="mt-1 size-12" />}
         </span>
       </a>

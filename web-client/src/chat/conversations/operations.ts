@@ -10,7 +10,7 @@ const ConversationParts = graphql(`
     people { joined user { id name handle } }
     topic {
       id title archivedAt lastActivity unreadCount muted
-      lastMessage { id timestamp text author { id name } stamp { id name } attachments { name } }
+      lastMessage { id timestamp text editedAt deletedAt author { id name } stamp { id name } attachments { name } }
     }
   }
 `);

@@ -9,6 +9,7 @@ import {
   useState,
 } from "react";
 import { Virtualizer, type VirtualizerHandle } from "virtua";
+import { useWatchedMessages, WATCHED_MAX_IN_CHAT } from "../../api/current-text";
 import type { CommunityRights } from "../../moderation/rights";
 import { useViewer } from "../../session/viewer";
 import { compareTimestamps, indexOfTimestamp } from "../../timeline/window";
@@ -85,6 +86,7 @@ export function MessageTimeline(props: Props) {
   const [focusedId, setFocusedId] = useState<string | null>(null);
   const pins = useValue(topicView.pins.messages);
   const { items, hasOlder, hasNewer } = state.window;
+  useWatchedMessages(quotesOfOtherTopics(items), WATCHED_MAX_IN_CHAT);
   const pending = allPending.filter(
     (entry) => entry.topicId === topicId && !entry.replyTo && !entry.hasArrived,
   );
@@ -319,4 +321,13 @@ function LoadingNote({ text }: { text: string }) {
       {text}
     </p>
   );
+}
+
+/** Returns the quoted messages of other topics, those of the latest quotes first. */
+function quotesOfOtherTopics(items: readonly Message[]) {
+  const quoted = items.flatMap(({ topicId, quote }) => {
+    const message = quote?.message;
+    return message && message.topicId !== topicId ? [message] : [];
+  });
+  return quoted.reverse();
 }

@@ -1,4 +1,5 @@
 /** A quoted message inside of a message, as a link to it. */
+import { useCurrent } from "../../api/current-text";
 import { hrefOf } from "../../app/router";
 import { useTranslation } from "../../ui/preferences";
 import { contentOf } from "../messages/message-content";
@@ -27,8 +28,9 @@ export function QuoteBlock({ quote }: { quote: NonNullable<Message["quote"]> }) 
 }
 
 /** The author and up to three lines of a quoted message. */
-export function QuoteContent({ message }: { message: QuotedMessage }) {
+export function QuoteContent({ message: quoted }: { message: QuotedMessage }) {
   const { t } = useTranslation();
+  const message = useCurrent(quoted);
   return (
     <>
       <span className="block truncate font-semibold">

@@ -9,7 +9,7 @@ export const ParentMessage = graphql(
 
 const ThreadContent = graphql(`
   fragment ThreadContent on Message {
-    id text deletedAt author { id name } stamp { id name } attachments { name }
+    id text editedAt deletedAt author { id name } stamp { id name } attachments { name }
   }
 `);
 export const FollowedThreads = graphql(

@@ -1,6 +1,7 @@
 /** The thread of a message: the message, its replies, and a field for a reply. On narrow screens it covers the topic. */
 import { type KeyboardEvent, useCallback, useEffect, useRef, useState } from "react";
 import { useQuery } from "urql";
+import { useCurrent } from "../../api/current-text";
 import { dateAndTime, dateOf } from "../../i18n/times";
 import { useViewer } from "../../session/viewer";
 import { Avatar } from "../../ui/avatar";
@@ -86,8 +87,9 @@ function useStartedThread(parentId: string): string | null {
   return started;
 }
 
-function ThreadParent({ message }: { message: Message }) {
+function ThreadParent({ message: loaded }: { message: Message }) {
   const { t, language } = useTranslation();
+  const message = useCurrent(loaded);
   const { author, timestamp, deletedAt } = message;
   return (
     <article

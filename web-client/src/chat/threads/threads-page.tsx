@@ -1,6 +1,7 @@
 /** The threads that the viewer follows: unread ones first, then the others, each most recently active first. */
 
 import { useState } from "react";
+import { useCurrent, useWatchedMessages, WATCHED_MAX_IN_CHAT } from "../../api/current-text";
 import { hrefOf } from "../../app/router";
 import { dateAndTime, dateOf, timeOrDate } from "../../i18n/times";
 import { Button } from "../../ui/button";
@@ -23,6 +24,7 @@ export function ThreadsPage() {
   const { t } = useTranslation();
   const [limit, setLimit] = useState(FOLLOWED_PAGE_SIZE);
   const { threads, hasMore, error, reload } = useFollowedThreads(limit);
+  useWatchedMessages(threads?.flatMap(messagesOf) ?? [], WATCHED_MAX_IN_CHAT);
   const unread = threads?.filter(({ thread }) => thread.unreadCount > 0) ?? [];
   const read = threads?.filter(({ thread }) => thread.unreadCount === 0) ?? [];
   return (
@@ -57,6 +59,11 @@ export function ThreadsPage() {
   );
 }
 
+function messagesOf({ thread, parentMessage, parentTopic }: FollowedThread) {
+  const last = thread.lastMessage ? [{ id: thread.lastMessage.id, topicId: thread.id }] : [];
+  return parentMessage ? [...last, { id: parentMessage.id, topicId: parentTopic.id }] : last;
+}
+
 function ThreadGroup({ title, threads }: { title: string; threads: readonly FollowedThread[] }) {
   if (threads.length === 0) return null;
   return (
@@ -74,7 +81,9 @@ function ThreadGroup({ title, threads }: { title: string; threads: readonly Foll
 function ThreadRow({ followed }: { followed: FollowedThread }) {
   const { t, language } = useTranslation();
   const { thread, parentTopic } = followed;
-  const { lastMessage, unreadCount } = thread;
+  const { unreadCount } = thread;
+  const lastMessage = useCurrent(thread.lastMessage);
+  const parentMessage = useCurrent(followed.parentMessage);
   const at = dateOf(thread.lastActivity);
   return (
     <li>
@@ -85,7 +94,9 @@ function ThreadRow({ followed }: { followed: FollowedThread }) {
       >
         <span className="min-w-0 grow">
           <span className="block truncate text-sm text-quiet">{placeText(parentTopic, t)}</span>
-          <span className="block truncate font-semibold">{parentText(followed, t)}</span>
+          <span className="block truncate font-semibold">
+            {parentText({ ...followed, parentMessage }, t)}
+          </span>
           {lastMessage && (
             <span className="block truncate text-sm">
               {lastMessage.author.name}: {contentOf(lastMessage, t)}

@@ -1,4 +1,5 @@
 /** A link to a topic or a conversation in the sidebar, with the last message and the number of unread ones. */
+import { useCurrent } from "../../api/current-text";
 import { hrefOf, useRoute } from "../../app/router";
 import { useTranslation } from "../../ui/preferences";
 import { contentOf } from "../messages/message-content";
@@ -9,7 +10,7 @@ export function TopicLink({ topic, title = topic.title }: { topic: TopicRow; tit
   const route = useRoute();
   const isCurrent = route.name === "topic" && route.id === topic.id;
   const unread = isCurrent ? 0 : topic.unreadCount;
-  const { lastMessage } = topic;
+  const lastMessage = useCurrent(topic.lastMessage);
   return (
     <li>
       <a

@@ -18,7 +18,6 @@ import {
   RemoveReaction,
   TopicEvents,
 } from "../operations";
-import { withChangedQuotes } from "../quotes/changed-quotes";
 import { createTopicPins, type TopicPins } from "./pins";
 import { createReadState, type ReadState, type StoredReadState } from "./read-state";
 
@@ -91,12 +90,7 @@ export function openTopicView(
 
   /** Shows the changed message. Events come without the role of its author, so the known role stays. */
   function replace(message: Message): void {
-    feed.apply((window) =>
-      withChangedQuotes(
-        withChangedItem(window, message.id, (current) => ({ ...current, ...message })),
-        message,
-      ),
-    );
+    feed.apply((window) => withChangedItem(window, message.id, (current) => ({ ...current, ...message })));
     pins.change(message);
   }
 

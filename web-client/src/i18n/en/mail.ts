@@ -60,6 +60,7 @@ export const mail = {
   "mail.unblocked": "{name} can receive mail again",
   "verdict.UNKNOWN_ADDRESS": "No history",
   "verdict.DELIVERABLE": "Deliverable",
+  "verdict.ONLY_BOUNCES": "Only bounces",
   "verdict.HARD_BOUNCED": "Hard bounce",
   "verdict.SOFT_BOUNCED_REPEATEDLY": "Repeated soft bounces",
   "verdict.COMPLAINED": "Complaint",

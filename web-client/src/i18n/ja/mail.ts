@@ -59,6 +59,7 @@ export const mail: Record<keyof typeof en, Text> = {
   "mail.unblocked": "{name} へ送信できるようになりました",
   "verdict.UNKNOWN_ADDRESS": "記録なし",
   "verdict.DELIVERABLE": "送信可能",
+  "verdict.ONLY_BOUNCES": "不達のみ",
   "verdict.HARD_BOUNCED": "ハードバウンス",
   "verdict.SOFT_BOUNCED_REPEATEDLY": "ソフトバウンス継続",
   "verdict.COMPLAINED": "苦情あり",

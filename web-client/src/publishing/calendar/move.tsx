@@ -7,7 +7,7 @@ import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialogs/dialog";
 import { useTranslation } from "../../ui/preferences";
 import type { ScheduledPost } from "../operations";
-import { type DueTime, dueAtOf, isComplete, isTooLate } from "../posts/due-time";
+import { type DueTime, isComplete, isTooLate } from "../posts/due-time";
 import { DueTimeFields } from "../posts/due-time-fields";
 import { FormError, useSubmission } from "../posts/form-error";
 import type { TimeReadings } from "../posts/rejections";
@@ -17,7 +17,7 @@ interface Props {
   initialTime: DueTime;
   /** Both readings, if the post was dropped on an ambiguous time; null otherwise. */
   readings: TimeReadings | null;
-  movePost: (post: ScheduledPost, dueAt: string, zone: string) => Promise<void>;
+  movePost: (post: ScheduledPost, dueTime: DueTime) => Promise<void>;
   onClose: () => void;
 }
 
@@ -40,7 +40,7 @@ export function MovePostDialog({ post, initialTime, readings: offeredReadings, m
   }
 
   async function submit() {
-    if (await submission.run(() => movePost(post, dueAtOf(dueTime), dueTime.zone))) onClose();
+    if (await submission.run(() => movePost(post, dueTime))) onClose();
   }
 
   return (

@@ -1,6 +1,7 @@
 /** The form for a scheduled post: text, files, media, targets and time. */
 import { useEffect, useRef, useState } from "react";
 import { request, useApi } from "../../api/api";
+import type { VariablesOf } from "../../api/graphql";
 import { LIMITS } from "../../api/limits";
 import { EmojiButton } from "../../emoji/emoji-button";
 import { attachedFile } from "../../files/composed-file";
@@ -17,12 +18,21 @@ import { excessOf } from "../../ui/fields/text-length";
 import { useTranslation } from "../../ui/preferences";
 import { notify } from "../../ui/toasts";
 import { instantText, roundedDuration } from "../local-times";
-import { type DetailedPost, type ScheduledPost, SchedulePost, UpdatePost } from "../operations";
-import { type DueTime, dueAtOf, isComplete, isTooLate } from "./due-time";
+import {
+  type DetailedPost,
+  type ScheduledPost,
+  SchedulePost,
+  SchedulePostAtLocalTime,
+  UpdatePost,
+} from "../operations";
+import { type DueTime, dueInput, isComplete, isTooLate } from "./due-time";
 import { DueTimeFields } from "./due-time-fields";
 import { FormError, useSubmission } from "./form-error";
 import { MediaRows, type ScheduledMedium } from "./media-rows";
 import { TargetCheckboxes, type TargetIds, targetsOf } from "./targets";
+
+/** The input of a post, except for its time. */
+type PostContent = Omit<VariablesOf<typeof SchedulePost>["input"], "dueAt" | "timeZone" | "idempotencyKey">;
 
 const MAX_LATENESS_CHOICES_S = [60, 900, 3_600, 21_600, 86_400, 604_800] as const;
 
@@ -110,24 +120,31 @@ export function ScheduledPostComposer(props: Props) {
       media: media.map(({ url, altText, kind }) => ({ url, altText, kind })),
       attachments: (composed.ready ?? []).map(({ uploadId, altText }) => ({ uploadId, altText })),
     };
-    const idempotencyKey = composed.idempotencyKey(kept.draft.idempotencyKey);
-    const input = {
-      ...content,
-      ...targetInput(targets),
-      dueAt: dueAtOf(dueTime),
-      timeZone: dueTime.zone,
-      maxLatenessS,
-    };
-    const savedPost = post
-      ? (await request(direct, UpdatePost, { id: post.id, input: { ...input, revision: post.revision } }))
-          .updateScheduledPost
-      : (await request(direct, SchedulePost, { input: { ...input, idempotencyKey } })).schedulePost;
+    const savedPost = await save({ ...content, ...targetInput(targets), maxLatenessS }, dueTime);
     notify(
       t("publishing.scheduled", { time: instantText(language, dueTime.zone, new Date(savedPost.dueAt)) }),
     );
     kept.discardDraft();
     composed.clear();
     onDone(savedPost);
+  }
+
+  /** Updates the post, or schedules a new one: for the chosen instant, or for the local time. */
+  async function save(content: PostContent, dueTime: DueTime): Promise<ScheduledPost> {
+    if (post) {
+      const input = { ...content, ...dueInput(dueTime), revision: post.revision };
+      return (await request(direct, UpdatePost, { id: post.id, input })).updateScheduledPost;
+    }
+    const { local, zone: timeZone, reading } = dueTime;
+    const input = {
+      ...content,
+      timeZone,
+      idempotencyKey: composed.idempotencyKey(kept.draft.idempotencyKey),
+    };
+    if (reading)
+      return (await request(direct, SchedulePost, { input: { ...input, dueAt: reading } })).schedulePost;
+    return (await request(direct, SchedulePostAtLocalTime, { input: { ...input, dueAtLocal: local } }))
+      .schedulePostAtLocalTime;
   }
 
   function close() {

@@ -35,7 +35,7 @@ interface Props {
   /** Returns a suitable time for a new post on a day. */
   suggestTime: (day: string) => DueTime;
   /** Changes the due time of a post at the server. */
-  movePost: (post: ScheduledPost, dueAt: string, zone: string) => Promise<void>;
+  movePost: (post: ScheduledPost, dueTime: DueTime) => Promise<void>;
   openAccounts: () => void;
   /** Called when a post was scheduled or changed. */
   onChanged: () => void;

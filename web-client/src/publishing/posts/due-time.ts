@@ -1,5 +1,5 @@
 /** The time at which a post is due: a local time in a zone. */
-import { localOf, withOffset } from "../zones";
+import { instantOf, localOf } from "../zones";
 
 const HOUR_MS = 3_600_000;
 
@@ -21,8 +21,14 @@ export function nextFullHour(at: Date, zone: string): DueTime {
   return { ...due, local: `${due.local.slice(0, 14)}00` };
 }
 
-export function dueAtOf({ local, zone, reading }: DueTime): string {
-  return reading ?? withOffset(zone, local);
+/** Returns the instant. Of an ambiguous local time for which none is chosen, returns one of its two instants. */
+export function dueInstantOf({ local, zone, reading }: DueTime): Date {
+  return reading ? new Date(reading) : instantOf(zone, local);
+}
+
+/** Returns the time as input: the chosen instant, or else the local time, which the server checks. */
+export function dueInput({ local, zone, reading }: DueTime) {
+  return { ...(reading ? { dueAt: reading } : { dueAtLocal: local }), timeZone: zone };
 }
 
 export function isComplete({ local }: DueTime): boolean {
@@ -36,5 +42,5 @@ export function isTooLate(dueTime: DueTime, maxLatenessS: number, now_ms = Date.
 
 /** Returns by how many seconds the time has passed; zero or less if it has not. */
 export function lateness_s(dueTime: DueTime, now_ms = Date.now()): number {
-  return (now_ms - new Date(dueAtOf(dueTime)).getTime()) / 1_000;
+  return (now_ms - dueInstantOf(dueTime).getTime()) / 1_000;
 }

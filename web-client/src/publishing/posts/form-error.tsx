@@ -11,6 +11,7 @@ const FIELDS: Record<string, TextKey> = {
   baseUrl: "publishing.baseUrl",
   credentials: "publishing.credentials",
   dueAt: "publishing.when",
+  dueAtLocal: "publishing.when",
   maxLatenessS: "publishing.lateness",
   media: "publishing.media",
   name: "publishing.accountName",

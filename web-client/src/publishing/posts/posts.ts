@@ -10,6 +10,7 @@ import { type LiveQuery, useLiveQuery } from "../live-query";
 import { instantText } from "../local-times";
 import { type ScheduledPost, ScheduledPosts, UpdatePost } from "../operations";
 import { instantOf, localOf } from "../zones";
+import { type DueTime, dueInput, dueInstantOf } from "./due-time";
 import { rejectionMessage } from "./form-error";
 import type { InputRejection } from "./rejections";
 
@@ -74,13 +75,13 @@ export function usePostsBySlot(posts: readonly ScheduledPost[], zone: string, by
 export function useMovePost({ patch, refresh }: LiveQuery<CalendarPosts>) {
   const { direct } = useApi();
   const { t, language } = useTranslation();
-  return async (post: ScheduledPost, dueAt: string, zone: string): Promise<void> => {
-    patch((current) => replacePost(current, { ...post, dueAt }));
+  return async (post: ScheduledPost, dueTime: DueTime): Promise<void> => {
+    patch((current) => replacePost(current, { ...post, dueAt: dueInstantOf(dueTime).toISOString() }));
     try {
-      const input = { dueAt, timeZone: zone, revision: post.revision };
+      const input = { ...dueInput(dueTime), revision: post.revision };
       const { updateScheduledPost: movedPost } = await request(direct, UpdatePost, { id: post.id, input });
       patch((current) => replacePost(current, movedPost));
-      notify(t("publishing.moved", { time: instantText(language, zone, new Date(movedPost.dueAt)) }));
+      notify(t("publishing.moved", { time: instantText(language, dueTime.zone, new Date(movedPost.dueAt)) }));
     } catch (error) {
       patch((current) => replacePost(current, post));
       throw error;

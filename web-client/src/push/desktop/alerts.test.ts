@@ -3,6 +3,7 @@ import type { Conversation } from "../../chat/conversations/operations";
 import type { Notification } from "../../home/operations";
 import { conversationAlert, notificationAlert } from "./alerts";
 
+const UNCHANGED = { editedAt: null, deletedAt: null };
 const t = (key: string, values: Record<string, string | number> = {}) => `${key} ${values.name}`;
 
 function notification(parts: Partial<Notification>): Notification {
@@ -32,7 +33,14 @@ function conversation(unreadCount: number, parts: object = {}): Conversation {
 }
 
 test("a mention and the direct message itself have the same place, key and tag", () => {
-  const message = { id: "m", topicId: "c", timestamp: "1700000000.000000", text: "Hi", stamp: null };
+  const message = {
+    id: "m",
+    topicId: "c",
+    timestamp: "1700000000.000000",
+    text: "Hi",
+    stamp: null,
+    ...UNCHANGED,
+  };
   const mention = notificationAlert(notification({ message }), t);
   const direct = conversationAlert(conversation(1), "2023-11-14T22:13:21Z", "ann", t);
   const shared = {
@@ -45,7 +53,7 @@ test("a mention and the direct message itself have the same place, key and tag",
 });
 
 test("two reactions to the same message have two keys", () => {
-  const message = { id: "m", topicId: "c", timestamp: "5.000000", text: "Hi", stamp: null };
+  const message = { id: "m", topicId: "c", timestamp: "5.000000", text: "Hi", stamp: null, ...UNCHANGED };
   const keyOf = (timestamp: string) =>
     notificationAlert(notification({ kind: "REACTION", message, timestamp }), t).key;
   expect(keyOf("9.000000")).toBe("#/topic/c/5.000000?9.000000");
@@ -54,7 +62,7 @@ test("two reactions to the same message have two keys", () => {
 
 test("an alert leads to the post, the person or the notifications", () => {
   const placeOf = (parts: Partial<Notification>) => notificationAlert(notification(parts), t).place;
-  expect(placeOf({ kind: "REPLY", post: { id: "p", text: "" } })).toBe("#/post/p");
+  expect(placeOf({ kind: "REPLY", post: { id: "p", text: "", editedAt: null } })).toBe("#/post/p");
   expect(placeOf({ kind: "FOLLOW" })).toBe("#/person/ben");
   expect(placeOf({ kind: "PUBLICATION_FAILED", actor: null })).toBe("#/notifications");
 });

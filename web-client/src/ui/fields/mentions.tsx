@@ -16,6 +16,7 @@ import { isInFence } from "../text/formatting";
 import { mentionAt } from "../text/text";
 import { applyFormattingKey } from "./formatting-keys";
 import { PersonOption } from "./person-option";
+import { typedKey } from "./typed-key";
 
 const People = graphql(`
   query People($query: String!, $communityId: ID) {
@@ -79,18 +80,18 @@ export function MentionField({ value, onText, communityId, onEnter, onKeyDown, r
   }
 
   function handleKey(event: KeyboardEvent<HTMLTextAreaElement>) {
-    if (event.nativeEvent.isComposing) return;
+    const key = typedKey(event);
+    if (!key) return;
     const person = people[chosenIndex];
     // Enter sends the text when the suggested handle is already typed completely.
     const isCompletelyTyped = person !== undefined && person.handle.toLowerCase() === query?.toLowerCase();
-    const isEnter = event.key === "Enter" && !event.shiftKey && !addsLine(event);
+    const isEnter = key === "Enter" && !event.shiftKey && !addsLine(event);
     if (applyFormattingKey(event)) setCaret(event.currentTarget.selectionStart);
     else if (onEnter && isCompletelyTyped && isEnter) onEnter();
-    else if (person && (event.key === "Enter" || event.key === "Tab")) insertMention(person);
-    else if (person && event.key === "ArrowDown") setChosenIndex((chosenIndex + 1) % people.length);
-    else if (person && event.key === "ArrowUp")
-      setChosenIndex((chosenIndex + people.length - 1) % people.length);
-    else if (person && event.key === "Escape") setPeople([]);
+    else if (person && (key === "Enter" || key === "Tab")) insertMention(person);
+    else if (person && key === "ArrowDown") setChosenIndex((chosenIndex + 1) % people.length);
+    else if (person && key === "ArrowUp") setChosenIndex((chosenIndex + people.length - 1) % people.length);
+    else if (person && key === "Escape") setPeople([]);
     else if (onEnter && isEnter) onEnter();
     else {
       onKeyDown?.(event);

@@ -5,6 +5,7 @@ import { IconButton } from "../button";
 import { useTranslation } from "../preferences";
 import { LabelledField } from "./labelled-field";
 import { type Person, PersonOption } from "./person-option";
+import { typedKey } from "./typed-key";
 
 const TYPING_DELAY_MS = 150;
 
@@ -75,11 +76,12 @@ function PersonSearch({ label, onChange, find }: Props) {
 
   function handleKey(event: KeyboardEvent) {
     const person = people[chosenIndex];
-    if (event.nativeEvent.isComposing || !isShown || !person) return;
-    if (event.key === "Enter") choose(person);
-    else if (event.key === "ArrowDown") setChosenIndex((chosenIndex + 1) % people.length);
-    else if (event.key === "ArrowUp") setChosenIndex((chosenIndex + people.length - 1) % people.length);
-    else if (event.key === "Escape") setIsOpen(false);
+    const key = typedKey(event);
+    if (!key || !isShown || !person) return;
+    if (key === "Enter") choose(person);
+    else if (key === "ArrowDown") setChosenIndex((chosenIndex + 1) % people.length);
+    else if (key === "ArrowUp") setChosenIndex((chosenIndex + people.length - 1) % people.length);
+    else if (key === "Escape") setIsOpen(false);
     else return;
     event.preventDefault();
     event.stopPropagation();
