@@ -75,7 +75,6 @@ export function NewCallListForm() {
                 <input
                   {...props}
                   className="field w-20 uppercase"
-                  maxLength={2}
                   autoComplete="off"
                   placeholder="JP"
                   value={draft.defaultRegion}
