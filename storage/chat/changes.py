@@ -273,9 +273,12 @@ class SetPreview(MessageChange):
 
 def _announce_activity(batch: Batch, topic_id: str) -> None:
     """Adds the row that tells the community, or the people of a conversation, of a new state of the topic."""
-    kind = "TopicActivity" if direct_fields(batch) is None else "ConversationActivity"
     # A conversation has its own id as its community.
-    batch.add_outbox_row(community_stream(batch.head["community"]), kind, topic_id)
+    stream = community_stream(batch.head["community"])
+    if direct_fields(batch) is None:
+        batch.add_outbox_row(stream, "TopicActivity", topic_id)
+    else:
+        batch.add_outbox_row(stream, "ConversationActivity", topic_id)
 
 
 def message_place(key: MessageKey) -> str:

@@ -73,7 +73,7 @@ async def test_archive_holds_everything_of_the_person_and_nothing_else(stores: S
     assert [each["text"] for each in messages if each["topicId"] == thread["threadId"]] == [f"{WORD} reply"]
     conversations = [each["conversation"] for each in files["memberships.ndjson"]]
     assert sorted(map(str, conversations)) == ["JOINED", "None", "REQUESTED"]
-    assert [each["text"] for each in files["scheduledPosts.ndjson"]] == [f"{WORD} text"] * 6
+    assert [each["text"] for each in files["scheduledPosts.ndjson"]] == [f"{WORD} text"] * 8
     assert [each["userId"] for each in files["follows.ndjson"]] == ["bob"]
     assert [each["emoji"] for each in files["reactions.ndjson"] + files["postReactions.ndjson"]] == ["🐟"] * 2
     (history,) = files["postHistories.ndjson"]

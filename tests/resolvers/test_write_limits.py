@@ -33,7 +33,14 @@ UNLIMITED = {"markRead", "markNotificationsRead", "recordDeliveries", "reportCal
 """A read mark is one document, which clients update while a person scrolls. A person has few sessions, and ending them
 must not be refused. The other mutations need the role SERVICE."""
 
-SCALARS = {"Int": 1, "Float": 1.0, "Boolean": True, "Timestamp": "1.000000", "DateTime": "2030-01-01T00:00:00Z"}
+SCALARS = {
+    "Int": 1,
+    "Float": 1.0,
+    "Boolean": True,
+    "Timestamp": "1.000000",
+    "DateTime": "2030-01-01T00:00:00Z",
+    "LocalDateTime": "2030-01-01T00:00:00",
+}
 """An example value by scalar type. The value of every other scalar type is "x"."""
 
 ONE_A_MINUTE = WritesPerMinute(**{limit.name.lower(): 1 for limit in WriteLimit})

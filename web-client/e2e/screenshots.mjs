@@ -191,7 +191,7 @@ function mainScreens(topicId) {
       await navigate(page, "/newCallJob");
       await page.getByRole("textbox", { name: "Name" }).fill("健診のご案内 12月");
       await page.getByRole("textbox", { name: "Scenario" }).fill("{name}さん、健診は{time}からです。");
-      await page.getByRole("textbox", { name: "Numbers" }).fill(LIST_WITH_ERRORS);
+      await page.getByRole("textbox", { name: "Numbers", exact: true }).fill(LIST_WITH_ERRORS);
       await page.getByTestId("row-errors").locator("[data-row]").first().waitFor();
     },
     mail: async (page) => {

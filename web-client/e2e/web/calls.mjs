@@ -50,7 +50,7 @@ async function linksOfMember() {
 /** Returns the errors of a pasted list: line, column, value, reason. */
 async function enterListWithErrors(page) {
   await page.getByRole("link", { name: "New list" }).first().click();
-  await page.getByRole("textbox", { name: "Numbers" }).fill(LIST_WITH_ERRORS);
+  await page.getByRole("textbox", { name: "Numbers", exact: true }).fill(LIST_WITH_ERRORS);
   const table = page.getByTestId("row-errors");
   await table.locator("[data-row]").nth(1).waitFor();
   await checkScreen(page, "calls-errors");

@@ -110,7 +110,7 @@ async function deleteMessage(ann, ben) {
   await mine.hover();
   await mine.getByRole("button", { name: "Delete message" }).click();
   await ann.getByRole("dialog", { name: "Delete message" }).getByRole("button", { name: "Delete" }).click();
-  await ben.getByText("This message was deleted.").waitFor();
+  await ben.getByTestId("timeline").getByText("This message was deleted.").waitFor();
   await message(ben, "never mind").waitFor({ state: "detached" });
 }
 

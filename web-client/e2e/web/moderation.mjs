@@ -120,7 +120,7 @@ async function deleteMessage(mia, ben, topicId) {
   const dialog = mia.getByRole("dialog", { name: "Delete message" });
   const question = await dialog.innerText();
   await press(mia, dialog.getByRole("button", { name: "Delete", exact: true }));
-  await ben.getByText("This message was deleted.").waitFor();
+  await ben.getByTestId("timeline").getByText("This message was deleted.").waitFor();
   return { isRecorded: question.includes("recorded with your name") };
 }
 
