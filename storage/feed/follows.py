@@ -16,7 +16,7 @@ from pymongo.errors import PyMongoError
 from storage.errors import Conflict, DomainError, Forbidden
 from storage.feed.changes import FEED_ITEMS, POSTS
 from storage.feed.documents import OrganizationUserId
-from storage.feed.trimming import FEEDS, MAX_ITEMS, add_posts, items_from
+from storage.feed.trimming import FEEDS, MAX_ITEMS, add_posts, items_from, trim
 from storage.identity.documents import FollowDocumentId
 from storage.identity.records import user_stream
 from storage.mongo import Document, Mongo, Session, older_than
@@ -180,6 +180,7 @@ class FollowStore:
         query = {"_id.o": pair.organization_id, "author": pair.followee_id, "merged": False, "deleted_at": None}
         newest = self._mongo[POSTS].find(query, {"author": 1}, session=session).sort("_id.ts", -1).limit(MAX_ITEMS)
         await add_posts(self._mongo, pair.feed_id, await newest.to_list(None), session)
+        await trim(self._mongo, pair.feed_id, session)
 
     async def _remove_items(self, pair: FollowPair, session: Session) -> None:
         """Removes the followee's items. A feed that lost more than half of its size limit is then rebuilt.

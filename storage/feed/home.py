@@ -15,7 +15,7 @@ from storage.feed.feeds import ABSENT_S
 from storage.feed.follows import FOLLOWS
 from storage.feed.posts import MAX_READ, PostStore
 from storage.feed.records import Post, post_record
-from storage.feed.trimming import FEEDS, MAX_ITEMS, add_posts, items_from
+from storage.feed.trimming import FEEDS, MAX_ITEMS, add_posts, cut, items_from
 from storage.mongo import Document, Mongo, Session
 from storage.timeline import TimelinePage, TimelineRange, read_page
 
@@ -119,13 +119,17 @@ class HomeFeedStore:
         return (await self._mongo[FEEDS].update_one(unchanged, {"$set": {"rebuilding": True}})).matched_count > 0
 
     async def _count_shown(self, reader: FeedReader, low: int) -> int:
-        """Returns the number of items from `low` that belong to the reader or to users whom the reader follows."""
+        """Returns the number of items from `low` whose posts exist and belong in the feed."""
         items: list[FeedItemDocument] = await self._mongo.find(
-            FEED_ITEMS, {"_id": items_from(reader.owner, low)}, {"author": 1}, limit=AUTHORS_PER_LOOKUP
+            FEED_ITEMS, {"_id": items_from(reader.owner, low)}, {"_id": 1}, limit=AUTHORS_PER_LOOKUP
         )
-        authors = {item["author"] for item in items}
+        ids = [{"o": reader.organization_id, "ts": item["_id"]["ts"]} for item in items]
+        posts: list[PostDocument] = await self._mongo.find(
+            POSTS, {"_id": {"$in": ids}, "deleted_at": None}, {"_id": 0, "author": 1}
+        )
+        authors = {post["author"] for post in posts}
         shown = {reader.id, *await self._followed_among(reader.organization_id, reader.id, authors)}
-        return sum(item["author"] in shown for item in items)
+        return sum(post["author"] in shown for post in posts)
 
     async def load_reader(self, organization_id: str, reader_id: str, hidden: frozenset[str]) -> FeedReader:
         """Returns the reader, with the merged authors whom the reader follows now and has not hidden."""
@@ -207,7 +211,10 @@ class HomeFeedStore:
             authors = [reader_id, *[follow["followee"] for follow in await follows.to_list(None)]]
             ended = {"_id": items_from(owner, 0), "author": {"$nin": authors}}
             await self._mongo[FEED_ITEMS].delete_many(ended, session=session)
-            await add_posts(self._mongo, owner, await self._newest_posts(owner, authors, session), session)
+            newest = await self._newest_posts(owner, authors, session)
+            await add_posts(self._mongo, owner, newest, session)
+            if len(newest) == MAX_ITEMS:
+                await cut(self._mongo, owner, newest[-1]["_id"]["ts"], session)
 
         await self._mongo.transact(work)
 

@@ -22,20 +22,29 @@ async def trim(mongo: Mongo, owner: OrganizationUserId, session: Session | None 
 
     `owner` is the first part of the items' `_id`. A feed of 800 items is recorded as complete from the oldest of them.
     """
-    items, in_feed = mongo[FEED_ITEMS], items_from(owner, 0)
-    newest = items.find({"_id": in_feed}, {"_id": 1}, session=session).sort("_id", -1).skip(MAX_ITEMS - 1).limit(1)
+    items = mongo[FEED_ITEMS].find({"_id": items_from(owner, 0)}, {"_id": 1}, session=session)
+    newest = items.sort("_id", -1).skip(MAX_ITEMS - 1).limit(1)
     for oldest_kept in await newest.to_list(1):
-        # Recorded before the removal, so that a crash in between loses no record.
-        await _record_completeness(mongo, owner, oldest_kept["_id"]["ts"], session)
-        below = {"$gte": in_feed["$gte"], "$lt": oldest_kept["_id"]}
-        oldest = items.find({"_id": below}, {"_id": 1}, session=session)
-        rows: list[FeedItemDocument] = await oldest.sort("_id", 1).limit(MAX_REMOVED).to_list(MAX_REMOVED)
-        if rows:
-            await items.delete_many({"_id": {**below, "$lte": rows[-1]["_id"]}}, session=session)
+        await cut(mongo, owner, oldest_kept["_id"]["ts"], session)
+
+
+async def cut(mongo: Mongo, owner: OrganizationUserId, low: int, session: Session | None = None) -> None:
+    """Records that the feed has every post from the timestamp `low`. Removes at most 1,000 items before, oldest first.
+
+    An author who never read the feed has no document yet.
+    """
+    # Recorded before the removal, so that a crash in between loses no record.
+    fields = {"complete_from": {"$max": ["$complete_from", low]}, "seen_at": {"$ifNull": ["$seen_at", "$$NOW"]}}
+    await mongo[FEEDS].update_one({"_id": owner}, [{"$set": fields}], upsert=True, session=session)
+    items, below = mongo[FEED_ITEMS], {"$gte": {**owner, "ts": 0}, "$lt": {**owner, "ts": low}}
+    oldest = items.find({"_id": below}, {"_id": 1}, session=session).sort("_id", 1).limit(MAX_REMOVED)
+    rows: list[FeedItemDocument] = await oldest.to_list(MAX_REMOVED)
+    if rows:
+        await items.delete_many({"_id": {**below, "$lte": rows[-1]["_id"]}}, session=session)
 
 
 async def add_posts(mongo: Mongo, owner: OrganizationUserId, posts: Sequence[PostDocument], session: Session) -> None:
-    """Inserts items for the posts that the feed lacks, and trims the feed."""
+    """Inserts items for the posts that the feed lacks."""
     items = mongo[FEED_ITEMS]
     added: dict[int, FeedItemDocument] = {
         post["_id"]["ts"]: {"_id": {**owner, "ts": post["_id"]["ts"]}, "author": post["author"]} for post in posts
@@ -45,17 +54,8 @@ async def add_posts(mongo: Mongo, owner: OrganizationUserId, posts: Sequence[Pos
         del added[existing["_id"]["ts"]]
     if added:
         await items.insert_many(list(added.values()), session=session)
-    await trim(mongo, owner, session)
 
 
 def items_from(owner: OrganizationUserId, low: int) -> Document:
     """Returns the range of the `_id` of the feed's items from the timestamp `low`."""
     return {"$gte": {**owner, "ts": low}, "$lt": {**owner, "ts": 2**62}}
-
-
-async def _record_completeness(
-    mongo: Mongo, owner: OrganizationUserId, timestamp: int, session: Session | None
-) -> None:
-    """Records that posts before the timestamp may be missing. An author who never read the feed has no document yet."""
-    fields = {"complete_from": {"$max": ["$complete_from", timestamp]}, "seen_at": {"$ifNull": ["$seen_at", "$$NOW"]}}
-    await mongo[FEEDS].update_one({"_id": owner}, [{"$set": fields}], upsert=True, session=session)

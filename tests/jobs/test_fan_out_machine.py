@@ -278,6 +278,8 @@ class FeedMachine(RuleBasedStateMachine):
         await self.feed.refuse_writes_of("feed_items", None)
         for _ in range(MAX_TRIES + 1):
             await self.work()
+        # Relays trim the authors' own feeds, and remove deleted posts from feeds of subscribers.
+        await self.feed.wait_for_relays(*(home_stream(self.org, reader) for reader in READERS))
         failed_retries = await self.feed.documents("feed_retries")
         assert all("failed_at" in retry for retry in failed_retries)
         for reader in READERS:

@@ -240,6 +240,15 @@ async def test_gap_below_backfilled_posts_is_refilled(feed: FeedScenario) -> Non
     assert await read_until_ready(feed) == (list(range(300, 0, -1)), 0)
 
 
+async def test_feed_with_items_of_deleted_posts_is_refilled(feed: FeedScenario) -> None:
+    """A worker that was paused inserted the items again after the removal."""
+    await add_posts(feed, "ann", range(1, MAX_ITEMS + 51))
+    await follow(feed, "ann")
+    newest = {"_id.o": feed.organization_id, "_id.ts": {"$gt": MAX_ITEMS + 40}}
+    await feed.stores.mongo["posts"].update_many(newest, [{"$set": {"deleted_at": "$$NOW"}}])
+    assert await read_until_ready(feed) == (list(range(MAX_ITEMS + 40, 40, -1)), 1)
+
+
 async def test_rebuilt_feed_keeps_own_merged_posts(feed: FeedScenario) -> None:
     await feed.sign_in("cyd")
     own = await create_merged_post(feed, "bob")
