@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from storage.mail.book import AddressBook
     from storage.mail.imports import BookImporter, LegacyBookRow
     from storage.mail.ledger import Ledger
+    from storage.mail.rereading import ReadBounces
     from storage.mongo import Mongo
 
 COLUMNS = ("address", "success", "soft_bounce", "hard_bounce")
@@ -177,7 +178,7 @@ def rebuild(
     ] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Rebuild the whole book from the records of its sources."""
+    """Rebuild the whole book from the records of its sources, and read their bounces again by today's rules."""
     _run(lambda stores: _rebuild(stores, org, without), data_dir)
 
 
@@ -187,8 +188,21 @@ async def _rebuild(stores: MailStores, org: str, without: str | None) -> None:
         known = ", ".join(sources) or "none"
         raise StartupError(f"{org} has no source {without!r}; it has: {known}.")
     with _progress("Rebuild", None) as show_done:
-        count = await stores.imports.rebuild(org, without, show_done)
-    typer.echo(f"{count} addresses rebuilt.")
+        rebuilt = await stores.imports.rebuild(org, without, show_done)
+    typer.echo(f"{rebuilt.addresses} addresses rebuilt.")
+    _print_reread(rebuilt.bounces)
+
+
+def _print_reread(bounces: "ReadBounces") -> None:
+    if bounces.dropped_softs:
+        typer.echo(f"{bounces.dropped_softs} soft bounces no longer count: their answers refused the sender.")
+    if bounces.dropped_domain_blocks:
+        typer.echo(f"{bounces.dropped_domain_blocks} domains are no longer blocked by an answer about one address.")
+    if bounces.unread:
+        typer.echo("Hard bounces that keep their outcome, because the texts of their answers are not stored:")
+        for source, count in sorted(bounces.unread.items()):
+            typer.echo(f"  {source}: {count}")
+        typer.echo("To read a source with its texts, remove it with --without and record its logs or reports again.")
 
 
 def _read_file(file: Path) -> bytes:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from storage.mail.classifier import DEAD_DOMAIN_STATUSES, EXPIRED, DeliveryOutcome
+from storage.mail.classifier import EXPIRED, DeliveryOutcome
 from storage.mail.documents import (
     COUNTS,
     DAILY_SUMS,
@@ -68,6 +68,7 @@ class LedgerEvent:
     smtp_code: int | None = None
     status: str | None = None
     connection_failed: bool = False
+    blocks_domain: str = ""
 
     @property
     def day(self) -> int:
@@ -330,8 +331,8 @@ def new_domain(organization_id: str, domain: str) -> DomainDocument:
 def add_event_to_domain(document: DomainDocument, event: LedgerEvent, counts: OutcomeCounts) -> None:
     """Adds an event and its counts to its domain."""
     entry = source_entry(document["by"], event.source)
-    if event.status in DEAD_DOMAIN_STATUSES and event.outcome is DeliveryOutcome.HARD:
-        entry["gone"] = max(entry.get("gone", [0, ""]), [event.at, event.code])
+    if event.blocks_domain:
+        entry["gone"] = max(entry.get("gone", [0, ""]), [event.at, event.code, event.blocks_domain])
     day = _day_counts(entry, event.day)
     for place, count in enumerate((counts.success, counts.soft, counts.hard), 1):
         day[place] += count
@@ -362,9 +363,14 @@ def summarize_domain(document: DomainDocument) -> None:
         for place, name in enumerate(COUNTS, 1)
     }
     gone = max((entry["gone"] for entry in by if "gone" in entry), default=None)
-    dead = [*gone, 0, 0] if gone else _unreachable_reason(days)
+    dead = [gone[0], _shown_answer(*gone[1:]), 0, 0] if gone else _unreachable_reason(days)
     document["told"] = _omit_zeros(**sums, dead=dead, hand=document.get("hand"))
     document["recent"] = _recent(days)
+
+
+def _shown_answer(code: str, reason: str = "") -> str:
+    """Returns the answer that blocks a domain as shown to people. An older one has no reason."""
+    return f"{code} ({reason})" if reason else code
 
 
 def _recent(days: Iterable[DayCounts]) -> list[RecentDay]:

@@ -68,6 +68,9 @@ class LedgerDocument(TypedDict):
     failed: NotRequired[bool]
     """True if no connection could be made; absent otherwise."""
 
+    blocks_domain: NotRequired[str]
+    """Why nobody at the domain can get mail; absent if the answer does not say so."""
+
     waiting: NotRequired[int]
     """Partition in which the event waits for aggregation; absent afterwards."""
 
@@ -244,7 +247,10 @@ class DomainSourceEntry(TypedDict, total=False):
     """Hard bounces on days before the first of `days`."""
 
     gone: list[Any]
-    """The latest answer that says that the domain takes no mail: [instant, code]."""
+    """The latest answer that says that the domain takes no mail: [instant, code, reason].
+
+    An answer that an earlier version stored has no reason.
+    """
 
     days: list[DayCounts]
     """The latest 400 days with events."""

@@ -19,6 +19,7 @@ from storage.mail.documents import (
     SourceDocument,
 )
 from storage.mail.epoch_time import epoch_ms
+from storage.mail.rereading import ReadBounces, reread_address, reread_domain
 from storage.mongo import Mongo, Session
 
 CHUNK = 500
@@ -39,6 +40,14 @@ class LegacyBookRow:
     success: int
     soft_bounce: int
     hard_bounce: int
+
+
+@dataclass(frozen=True, slots=True)
+class BookRebuild:
+    """Result of a rebuild: the number of addresses, and what reading their bounces again has changed."""
+
+    addresses: int
+    bounces: ReadBounces
 
 
 class BookImporter:
@@ -89,12 +98,15 @@ class BookImporter:
         sources: list[SourceDocument] = await self._mongo.find("mail_sources", {"_id.org": organization_id})
         return sorted(each["_id"]["source"] for each in sources)
 
-    async def rebuild(self, organization_id: str, removed_source: str | None, progress: Callable[[int], None]) -> int:
-        """Summarizes all addresses and domains again. Removes the source `removed_source` as if it had never existed.
+    async def rebuild(
+        self, organization_id: str, removed_source: str | None, progress: Callable[[int], None]
+    ) -> BookRebuild:
+        """Reads all stored bounces again and summarizes all addresses and domains. Removes the source `removed_source`.
 
         A removal is recorded in the audit log before anything is deleted, with the command line as the actor. It also
         deletes the source's events, so that corrected events can be sent under the same ids. Can be repeated after an
-        interruption. Calls `progress` with the number of addresses so far, and returns the final number.
+        interruption. The book is then as if the source had never existed. Calls `progress` with the number of
+        addresses so far.
         """
         if removed_source is not None:
             await self._audit_removal({"org": organization_id, "source": removed_source})
@@ -103,15 +115,15 @@ class BookImporter:
             # operation would slow each insert.
             await self._mongo["mail_ledger"].delete_many({"org": organization_id, "source": removed_source})
             await self._mongo["mail_days"].delete_many({"_id.org": organization_id, "_id.source": removed_source})
-        rebuilt = 0
+        rebuilt, bounces = 0, ReadBounces()
         async for ids in self._chunks("mail_addresses", organization_id, removed_source):
-            await self._rebuild_addresses(organization_id, ids, removed_source)
+            bounces += await self._rebuild_addresses(organization_id, ids, removed_source)
             rebuilt += len(ids)
             progress(rebuilt)
         async for ids in self._chunks("mail_domains", organization_id, removed_source):
-            await self._rebuild_domains(ids, removed_source)
+            bounces += await self._rebuild_domains(ids, removed_source)
         await self._mongo["mail_sources"].delete_one({"_id": {"org": organization_id, "source": removed_source}})
-        return rebuilt
+        return BookRebuild(rebuilt, bounces)
 
     async def _audit_removal(self, source: MailSourceId) -> None:
         """Inserts the entry of the audit log, unless an interrupted removal of the source has left one."""
@@ -141,8 +153,9 @@ class BookImporter:
         if ids:
             yield ids
 
-    async def _rebuild_addresses(self, org: str, ids: list[object], removed_source: str | None) -> None:
-        async def work(session: Session) -> None:
+    async def _rebuild_addresses(self, org: str, ids: list[object], removed_source: str | None) -> ReadBounces:
+        async def work(session: Session) -> ReadBounces:
+            bounces = ReadBounces()
             cursor = self._mongo["mail_addresses"].find({"_id": {"$in": ids}, "org": org}, session=session)
             documents: list[AddressDocument] = await cursor.to_list(None)
             domains = _DomainDocuments(self._mongo, session, org)
@@ -150,22 +163,26 @@ class BookImporter:
             writes: list[Write] = []
             for document in documents:
                 row_before = latest_import(document)
+                bounces += reread_address(document)
                 writes.append(_address_write(document, removed_source))
                 domains.change(document["domain"], row_before, latest_import(document))
             await self._mongo["mail_addresses"].bulk_write(writes, ordered=False, session=session)
             await domains.save()
+            return bounces
 
-        await self._mongo.transact(work)
+        return await self._mongo.transact(work)
 
-    async def _rebuild_domains(self, ids: list[object], removed_source: str | None) -> None:
-        async def work(session: Session) -> None:
+    async def _rebuild_domains(self, ids: list[object], removed_source: str | None) -> ReadBounces:
+        async def work(session: Session) -> ReadBounces:
             cursor = self._mongo["mail_domains"].find({"_id": {"$in": ids}}, session=session)
             documents: list[DomainDocument] = await cursor.to_list(None)
+            bounces = sum(map(reread_domain, documents), ReadBounces())
             writes = [_domain_write(document, removed_source) for document in documents]
             if writes:
                 await self._mongo["mail_domains"].bulk_write(writes, ordered=False, session=session)
+            return bounces
 
-        await self._mongo.transact(work)
+        return await self._mongo.transact(work)
 
 
 def _address_write(document: AddressDocument, removed_source: str | None) -> Write:

@@ -97,7 +97,7 @@ class Ledger:
         if address is None:
             raise _InvalidEvent("address: expected a mail address such as ann@example.org")
         _check(event, now)
-        rule = _rule(event)
+        rule = _rule(event, address.domain)
         MAIL_EVENTS.labels(rule.outcome).inc()
         newest, *older = self._keys.ids(organization_id, address.text)
         document: LedgerDocument = {
@@ -121,16 +121,18 @@ class Ledger:
         # A reply code shows that the server could be reached.
         if event.smtp_code is None and rule.reason in _UNREACHED_REASONS:
             document["failed"] = True
+        if rule.blocks_domain:
+            document["blocks_domain"] = rule.reason
         return document
 
 
 _UNREACHED_REASONS = {NO_CONNECTION.reason, *(classify(None, f"4.4.{n}", None).reason for n in (1, 2, 3, 4))}
 
 
-def _rule(event: DeliveryEvent) -> ClassifierRule:
+def _rule(event: DeliveryEvent, domain: str) -> ClassifierRule:
     if event.kind is DeliveryEventKind.COMPLAINT:
         return COMPLAINED
-    return classify(event.smtp_code, event.enhanced_status, event.diagnostic)
+    return classify(event.smtp_code, event.enhanced_status, event.diagnostic, domain)
 
 
 def _check(event: DeliveryEvent, now: datetime) -> None:
@@ -171,4 +173,5 @@ def ledger_event(document: LedgerDocument) -> LedgerEvent:
         smtp_code=document.get("smtp"),
         status=document.get("status"),
         connection_failed=document.get("failed", False),
+        blocks_domain=document.get("blocks_domain", ""),
     )

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from storage.mail.classifier import DeliveryOutcome, classify
+from storage.mail.classifier import ClassifierRule, DeliveryOutcome, classify
 from storage.mail.records import DeliveryEvent, DeliveryEventKind
 
 DAY_S = 86_400
@@ -57,7 +57,7 @@ class AddressBookModel:
         standing = StandingModel(
             count(events, DeliveryOutcome.DELIVERED), len(softs), count(events, DeliveryOutcome.HARD)
         )
-        has_no_mail_service = any(event.enhanced_status in ("5.1.2", "5.1.10") for event in events)
+        has_no_mail_service = any(rule(event).blocks_domain for event in events)
         standing.blocked = has_no_mail_service or is_unreachable(events)
         return standing
 
@@ -105,4 +105,9 @@ def count(events: Iterable[DeliveryEvent], counted_outcome: DeliveryOutcome) -> 
 def outcome(event: DeliveryEvent) -> DeliveryOutcome:
     if event.kind is DeliveryEventKind.COMPLAINT:
         return DeliveryOutcome.COMPLAINT
-    return classify(event.smtp_code, event.enhanced_status, event.diagnostic).outcome
+    return rule(event).outcome
+
+
+def rule(event: DeliveryEvent) -> ClassifierRule:
+    domain = event.address.rpartition("@")[2]
+    return classify(event.smtp_code, event.enhanced_status, event.diagnostic, domain)

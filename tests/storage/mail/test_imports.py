@@ -14,7 +14,7 @@ from storage.ids import new_id
 from storage.mail.imports import BookImporter, LegacyBookRow
 from storage.stores import Stores
 from tests.keys import ADDRESS_KEYS
-from tests.storage.mail.events import any_events, hard, ok, soft
+from tests.storage.mail.events import any_events, event, hard, ok, soft
 from tests.storage.mail.model import AddressBookModel
 from tests.storage.mail.scenario import MailScenario
 
@@ -58,6 +58,31 @@ async def test_imported_bounces_count_until_later_delivery(mail: MailScenario, i
     await mail.add_events(ok(at=await mail.stores.mongo.now()))
     standing = await mail.standing()
     assert (standing.success, standing.soft_bounce, standing.hard_bounce, standing.blocked) == (7, 0, 0, False)
+
+
+async def test_rebuild_reads_bounces_of_earlier_versions_again(mail: MailScenario, importer: BookImporter) -> None:
+    """The sender's fault counts for nobody. 5.1.10 without a reason ends no domain, and the hard bounce is listed."""
+    await mail.add_events(*(soft(days=days) for days in (1, 2, 3)), hard("bob@example.org"))
+    await mail.stores.mongo["mail_addresses"].update_many(
+        {"org": mail.org}, {"$set": {"by.$[].messages.$[].3": "450 4.1.8"}}
+    )
+    gone = [1, "550 5.1.10"]
+    await mail.stores.mongo["mail_domains"].update_one({"org": mail.org}, {"$set": {"by.0.gone": gone}})
+    rebuilt = await importer.rebuild(mail.org, None, lambda _: None)
+    assert (rebuilt.addresses, rebuilt.bounces.dropped_softs, rebuilt.bounces.dropped_domain_blocks) == (2, 3, 1)
+    assert list(rebuilt.bounces.unread.values()) == [1]
+    assert not (await mail.standing()).blocked
+    assert not (await mail.domain_standing()).blocked
+    assert (await mail.standing("bob@example.org")).blocked
+    assert (await importer.rebuild(mail.org, None, lambda _: None)).bounces.dropped_softs == 0
+
+
+async def test_rebuild_keeps_block_by_null_mx(mail: MailScenario, importer: BookImporter) -> None:
+    await mail.add_events(event("ann@example.org", 550, "5.1.10", "Domain example.org does not accept mail (nullMX)"))
+    await importer.rebuild(mail.org, None, lambda _: None)
+    standing = await mail.domain_standing()
+    assert standing.blocked
+    assert "the domain accepts no mail" in standing.verdict.detail
 
 
 async def test_later_import_replaces_earlier_rows(mail: MailScenario, importer: BookImporter) -> None:
