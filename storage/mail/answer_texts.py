@@ -17,6 +17,7 @@ class AnswerTopic(StrEnum):
     """What a text is about."""
 
     SENDER = "sender"
+    SENDING_HOST = "sending host"
     REPUTATION = "reputation"
     AUTHENTICATION = "authentication"
     RATE = "rate"
@@ -48,35 +49,39 @@ _RECIPIENT = (
 )
 _GONE = (
     r"(?:unknown|not (?:be )?(?:known|found|listed|exist|valid|active|recogni[sz]ed|registered|local)|not an? (?:valid|"
-    r"known|active)|n['’]?t (?:exist|valid|known|found)|invalid|no such|disabled|inactive|suspended|deactivated|closed"
-    r"|cancell?ed|terminated|discontinued|deleted|expired|no longer|has moved|unrouteable|non-?exist[ae]nt)"
+    r"known|active)|n['’]?t (?:exist|valid|known|found)|invalid|no such|disabled|inactiv\w+|suspended|deactivated"
+    r"|no longer|has moved|unrouteable|non-?exist[ae]nt)"
 )
+_ENDED = r"(?:is|was|been|has) (?:closed|cancell?ed|terminated|discontinued|deleted|expired|frozen|removed)"
 
 _TOPICS = (
     _topic(
         AnswerTopic.SENDER,
         r"\bsender(?:'s|s)?[- ](?:address|domain|e-?mail|verif\w*|policy|id\b|ip\b|host|name|denied|rejected|blocked"
-        r"|refused|unknown|invalid|not |is |has |must|does|on\b)",
+        r"|refused|unknown|invalid|not |is |was |has |must|does|on\b)",
         r"(?:unknown|invalid|bad|envelope|forged|your|illegal|unauthori[sz]ed|null|empty|blocked|banned|denied|rejected"
         r"|unresolvable|unverified|unverifiable|spoofed|denying|verify) sender\b",
         r"\breturn[- ]path\b",
         r"\bmail[- ]from\b",
         r"\bfrom[-: ]?(?:address|header|domain|field)\b",
+        r"\bdomaine? (?:de l['’ ])?(?:expéditeur|émetteur)",
+    ),
+    _topic(
+        AnswerTopic.SENDING_HOST,
         r"\b(?:helo|ehlo)\b",
         r"\breverse[- ](?:dns|lookup|hostname|host)\b|\brdns\b|\bptr\b",
         r"\bclient host name\b|find your (?:reverse )?host ?name",
         r"\brelay(?:ing)? (?:is |was )?(?:access |mail )?(?:denied|not (?:permitted|allowed)|prohibited|forbidden)",
         r"\b(?:unable|not permitted|not allowed|refus\w+|not) to relay\b",
         r"\bdo(?: not|n['’]t) relay\b|\bnot relay(?:ing)?\b",
-        r"\bdomaine? (?:de l['’ ])?(?:expéditeur|émetteur)",
     ),
     _topic(
         AnswerTopic.REPUTATION,
-        r"\b(?:block|black|deny|reject)[- ]?(?:list\w*|ed (?:using|by|due|for|because))",
+        r"\b(?:block|black|deny|reject)[- ]?(?:list\w*|ed (?:using|by|for|because)|ed due to (?!inactiv))",
         r"\bdns ?[bw]l\b|\brbls?\b|spamhaus|spamcop|barracuda|sorbs|senderscore|talos|abusix|uceprotect|invaluement",
         r"\breputation\b|\bbanned\b|\bclient (?:host|ip)\b",
-        r"\b(?:ips?|ip[- ]address(?:es)?|network|server|your host|hosts?)\b.{0,60}?"
-        r"\b(?:blocked|listed|denied|refused|banned|not allowed)",
+        r"\b(?:ips?|ip[- ]address(?:es)?|network)\b.{0,60}?\b(?:blocked|listed|denied|refused|banned|not allowed)",
+        r"\b(?:server|hosts?)\b.{0,60}?\b(?:blocked|banned|rejected)",
         r"\blisted (?:in|on|at|by) (?!.{0,20}(?:directory|address book))",
         r"\b(?:policy|policies)\b|\badministratively\b|\bprohibited\b|\babus(?:e|ive)\b|\bcomplaints?\b",
         r"\baccess denied\b(?!\.? AS\()|\bnot authori[sz]ed\b",
@@ -90,8 +95,9 @@ _TOPICS = (
     _topic(
         AnswerTopic.RATE,
         r"\brate\b|\brate[- ]?limit|\bthrottl",
-        r"\btoo (?:many|much) (?!messages (?:in|stored))|\btoo (?:fast|frequent|often)",
-        r"\b(?:hourly|daily|sending|outgoing|connections?|sessions?|concurren\w+) (?:\w+ )?(?:limit|quota)",
+        r"\btoo many (?:\w+ ){0,2}?(?:connections?|messages?(?! (?:in|stored))|e?-?mails?|recipients|requests"
+        r"|sessions|errors|commands|attempts)|\btoo much (?:mail|traffic)|\btoo (?:fast|frequent|often)",
+        r"\b(?:hourly|daily|sending|outgoing|connections?|sessions?|threads?|concurren\w+) (?:\w+ )?(?:limit|quota)",
         r"\bper (?:hour|minute|day|connection|session)\b",
     ),
     _topic(
@@ -103,7 +109,8 @@ _TOPICS = (
         r"\bquota (?:\w+ )?(?:exceeded|is full)|\bquotaexceeded",
         r"\bexceed\w* (?:\w+ ){0,4}(?:quota|storage)|\bout of storage\b|\bnot enough (?:\w+ )?(?:storage|space)",
         r"\btoo many messages (?:in|stored)|\binsufficient (?:disk )?(?:space|quota)",
-        r"\bexhausted \w+ storage|speichervolumen|容量|メールボックスがいっぱい|邮箱已满|переполнен|Postfach ist voll|bo[iî]te pleine|buz[oó]n lleno",
+        r"\bexhausted \w+ storage|speichervolumen|容量|いっぱい|已满",
+        r"переполнен|postfach (?:ist )?voll|bo[iî]te pleine|buz[oó]n lleno",
     ),
     _topic(
         AnswerTopic.SIZE,
@@ -133,6 +140,7 @@ _TOPICS = (
         rf"|undeliverable|inactive|disabled|unrouteable|deactivated|closed|expired)"
         rf" (?:(?:or \w+|local|virtual|mail|e-?mail|smtp|destination|delivery) ){{0,3}}{_RECIPIENT}\b",
         rf"\b{_RECIPIENT}\b.{{0,80}}?(?<!temporarily ){_GONE}",
+        rf"\b{_RECIPIENT} (?:\w+ ){{0,2}}?{_ENDED}\b",
         rf"\b{_NOT} have an? .{{0,40}}?\baccount\b|\b{_NOT} have (?:this|that|such) ",
         r"\bunknown in .{0,40}table|\b(?:not|isn['’]t) (?:in|listed in) .{0,60}?(?:directory|address book)",
         r"\brecip(?:ient)?notfound|\bnosuchuser|\buser ?unknown|\bunknown ?user",
@@ -154,7 +162,8 @@ _TOPICS = (
     ),
     _topic(
         AnswerTopic.MAILBOX_UNAVAILABLE,
-        r"(?<!temporarily )\bmail ?box (?:is |was |currently )?(?:unavailable|not available)",
+        r"(?<!temporarily )\b(?:mail ?box|account|recipient|user|address) (?:is |was |currently )?"
+        r"(?:unavailable|not available)",
     ),
 )
 _ADDRESS_OR_LINK = re.compile(r"https?://\S*|<[^<>\s]{0,320}>|[^\s<>\"'()\[\]:;,]{1,64}@[^\s<>\"'()\[\]:;,]{1,255}")

@@ -96,6 +96,7 @@ _REFUSED_FOR_NOW = ClassifierRule("", _DOMAIN, "sender refused for now", "the te
 
 _PERMANENT_RULES: Mapping[AnswerTopic | None, ClassifierRule] = {
     AnswerTopic.SENDER: _REFUSED_SENDER,
+    AnswerTopic.SENDING_HOST: _REFUSED_SENDER,
     AnswerTopic.REPUTATION: ClassifierRule("", _NOTHING, "refused by policy or reputation", "the text"),
     AnswerTopic.AUTHENTICATION: ClassifierRule("", _NOTHING, "not authenticated", "the text"),
     AnswerTopic.RATE: ClassifierRule("", _NOTHING, "too much mail", "the text"),
@@ -109,6 +110,7 @@ _PERMANENT_RULES: Mapping[AnswerTopic | None, ClassifierRule] = {
 
 _TEMPORARY_RULES: Mapping[AnswerTopic | None, ClassifierRule] = {
     AnswerTopic.SENDER: _REFUSED_SENDER,
+    AnswerTopic.SENDING_HOST: _REFUSED_FOR_NOW,
     AnswerTopic.REPUTATION: _REFUSED_FOR_NOW,
     AnswerTopic.AUTHENTICATION: _REFUSED_FOR_NOW,
     AnswerTopic.RATE: _REFUSED_FOR_NOW,
@@ -118,6 +120,9 @@ _TEMPORARY_RULES: Mapping[AnswerTopic | None, ClassifierRule] = {
 
 NULL_MX_CODE = 556
 """Reply code of a domain that accepts no mail (RFC 7504)."""
+
+_DOMAIN_STATUSES = frozenset({"5.1.2", "5.1.10", "5.4.4", "5.4.310"})
+"""Statuses with which a text about a domain speaks of the recipient's. Exchange Online says 5.4.310."""
 
 EXPIRED = "4.4.7"
 """Status of a message that was not delivered in time.
@@ -189,7 +194,7 @@ def _rule_of_unknown_domain(answer: _Answer, domain: str | None) -> ClassifierRu
     """Returns the rule for a text that calls a domain unknown."""
     if domain is not None and names_other_host(answer.text, domain):
         return OTHER_HOST
-    if answer.smtp_code is None or answer.status in ("5.1.2", "5.1.10", "5.4.4"):
+    if answer.smtp_code is None or answer.status in _DOMAIN_STATUSES:
         return NO_DOMAIN
     # A server may only say that it is not responsible for the domain.
     return NO_MAILBOX if answer.status is None or answer.status.startswith("5.1.") else None
