@@ -123,7 +123,7 @@ def test_log_lines_give_expected_events(case: Case) -> None:
 
 @pytest.mark.parametrize("case", parameters("reports"))
 def test_report_gives_expected_events(case: Case) -> None:
-    """A case with `refused` is no report. One with `uncounted` may be refused, or may have events that count nothing."""
+    """A `refused` case is no report. An `uncounted` case may be refused, or may have events that count nothing."""
     found: list[dict[str, object]] | None
     try:
         found = outcomes(delivery_events(case["text"].encode(), NOW))
