@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Protocol
 
-from server.embedded import prepare_data_dir, stored_secret
+from server.embedded import existing_secret, prepare_data_dir, stored_secret
 from server.processes import StartupError
 from server.settings import Settings
 
@@ -51,6 +51,32 @@ def with_address_keys(settings: Settings) -> Settings:
     if settings.address_keys:
         return settings
     return settings.with_values(address_keys=_as_version_1(_data_dir_secret(settings, "address_key")))
+
+
+def with_existing_auth_secret(settings: Settings) -> Settings:
+    """Returns the settings, with the data folder's token secret, which must exist. Raises: StartupError."""
+    if not (settings.auth_secret or settings.auth_jwks_url):
+        _require_secret(settings, "auth_secret", "NOROSHI_AUTH_SECRET")
+    return with_auth_secret(settings)
+
+
+def with_existing_address_keys(settings: Settings) -> Settings:
+    """Returns the settings, with the data folder's key for hashing mail addresses, which must exist.
+
+    Raises: StartupError.
+    """
+    if not settings.address_keys:
+        _require_secret(settings, "address_key", "NOROSHI_ADDRESS_KEYS")
+    return with_address_keys(settings)
+
+
+def _require_secret(settings: Settings, name: str, variable: str) -> None:
+    """Raises: StartupError if the data folder has no such secret. A new one would not be that of the product."""
+    if existing_secret(settings.data_dir, name) is None:
+        raise StartupError(
+            f"{variable} is not set, and the data folder {settings.data_dir.absolute()} has no such secret: set "
+            f"{variable}, or name the folder of `noroshi up` with --data-dir."
+        )
 
 
 def _data_dir_secret(settings: Settings, name: str) -> str:

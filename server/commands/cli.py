@@ -36,6 +36,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+
+def _print_version(value: bool) -> None:
+    if value:
+        from importlib.metadata import version
+
+        typer.echo(f"noroshi {version('noroshi')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
 app.add_typer(key_app, name="key")
 app.add_typer(mail_app, name="mail")
 app.add_typer(calls_app, name="calls")
@@ -168,10 +186,10 @@ def token(
     data_dir: DataDir = None,
 ) -> None:
     """Print a bearer token, signed with NOROSHI_AUTH_SECRET or with the data folder's secret."""
-    from server.auth.sign_in import sign_token, with_auth_secret
+    from server.auth.sign_in import sign_token, with_existing_auth_secret
     from server.settings import Settings
 
-    settings = with_auth_secret(Settings.from_environment(data_dir=data_dir))
+    settings = with_existing_auth_secret(Settings.from_environment(data_dir=data_dir))
     roles = [each.value for each in role or [Role.MEMBER]]
     claims = {"name": name, "handle": handle, "email": email}
     _say(sign_token(settings, user_id=user, organization_id=org, roles=roles, ttl_s=ttl_s, **claims))
@@ -216,11 +234,11 @@ def demo(
 
     import httpx2
 
-    from server.auth.sign_in import require_no_identity_provider, sign_user_token, with_auth_secret
+    from server.auth.sign_in import require_no_identity_provider, sign_user_token, with_existing_auth_secret
     from server.demo import fill
     from server.settings import Settings
 
-    settings = with_auth_secret(Settings.from_environment(data_dir=data_dir))
+    settings = with_existing_auth_secret(Settings.from_environment(data_dir=data_dir))
     require_no_identity_provider(settings)
     try:
         with _progress("Demo data") as show:

@@ -62,7 +62,9 @@ def tail(
     configure_logging(settings.log_format, settings.log_level)
     if state is None:
         from server.embedded import prepare_data_dir
+        from server.embedded.running import require_database
 
+        require_database(settings.mongodb_uri, settings.data_dir)
         state = prepare_data_dir(settings.data_dir) / f"tail-{file.name}.json"
     elif not state.absolute().parent.is_dir():
         raise typer.BadParameter(f"{state.parent} is no folder", param_hint="--state")
@@ -261,14 +263,16 @@ async def _mail_stores(data_dir: Path | None) -> AsyncIterator[MailStores]:
     from pymongo.errors import PyMongoError
 
     from server.auth.key_check import check_keys
-    from server.auth.sign_in import with_address_keys
+    from server.auth.sign_in import with_existing_address_keys
     from server.embedded import check_servers
-    from server.embedded.running import running_mongodb
+    from server.embedded.running import require_database, running_mongodb
     from server.migration import check_data
     from server.settings import Settings
     from storage.errors import DomainError
 
-    settings = with_address_keys(Settings.from_environment(data_dir=data_dir))
+    settings = Settings.from_environment(data_dir=data_dir)
+    require_database(settings.mongodb_uri, settings.data_dir)
+    settings = with_existing_address_keys(settings)
     async with running_mongodb(settings.mongodb_uri, settings.data_dir, settings.embedded_mongod) as uri:
         await check_servers(uri, None)
         settings = settings.with_values(mongodb_uri=uri)

@@ -13,6 +13,7 @@ from server.embedded.binaries import find_mongod, find_valkey
 from server.embedded.checks import check_mongodb, check_redis, check_servers, mongodb_failure
 from server.embedded.data_dir import (
     MIN_FREE_BYTES,
+    existing_secret,
     lock_data_dir,
     prepare_data_dir,
     require_free_space,
@@ -34,6 +35,7 @@ __all__ = [
     "check_redis",
     "check_servers",
     "embedded_servers",
+    "existing_secret",
     "find_mongod",
     "find_valkey",
     "mongodb_failure",

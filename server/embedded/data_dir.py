@@ -87,6 +87,11 @@ def stored_secret(folder: Path, name: str) -> str:
         return stored[name]
 
 
+def existing_secret(data_dir: Path, name: str) -> str | None:
+    """Returns the secret of that name, or None. Creates nothing. Raises: StartupError."""
+    return _read_secrets(data_dir / SECRETS).get(name)
+
+
 def _read_secrets(path: Path) -> dict[str, str]:
     try:
         stored = json.loads(path.read_text())

@@ -10,6 +10,21 @@ from server.embedded.mongod import Mongod
 from server.embedded.private_server import stored_port
 from server.processes import StartupError
 
+MONGODB = "mongodb"
+"""The folder of the embedded MongoDB in the data folder."""
+
+
+def require_database(uri: str | None, data_dir: Path) -> None:
+    """Raises: StartupError if no MongoDB is set, and no embedded one has stored data in the folder. Creates nothing.
+
+    A command would otherwise work on a new, empty database, and say that all is well.
+    """
+    if uri is None and not any((data_dir / MONGODB / "data").glob("WiredTiger*")):
+        raise StartupError(
+            f"MONGODB_URI is not set, and the data folder {data_dir.absolute()} holds no database: set MONGODB_URI, or "
+            "name the folder of `noroshi up` with --data-dir."
+        )
+
 
 @asynccontextmanager
 async def running_mongodb(uri: str | None, data_dir: Path, program: str | None = None) -> AsyncIterator[str]:
@@ -20,8 +35,9 @@ async def running_mongodb(uri: str | None, data_dir: Path, program: str | None =
     if uri is not None:
         yield uri
         return
+    require_database(uri, data_dir)
     folder = prepare_data_dir(data_dir)
-    mongod = Mongod(folder / "mongodb", find_mongod(program))
+    mongod = Mongod(folder / MONGODB, find_mongod(program))
     with ExitStack() as stack:
         try:
             stack.enter_context(lock_data_dir(folder))

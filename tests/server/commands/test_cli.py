@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from importlib import metadata
 from pathlib import Path
 
 import jwt
@@ -100,6 +101,57 @@ def test_web_without_token_settings_is_refused(mongodb_uri: str, redis_url: str)
     assert result.stderr.startswith("noroshi: NOROSHI_AUTH_SECRET or NOROSHI_AUTH_JWKS_URL is needed")
 
 
+DATA_COMMANDS = (
+    "migrate",
+    "migrate --check",
+    "key create --org acme --name ci --scope mail:ingest",
+    "key list --org acme",
+    "calls check-numbers --org acme",
+    "mail import rows.csv --org acme --source old",
+    "mail verify rows.csv --org acme",
+    "mail rebuild --org acme",
+    "mail report report.eml --org acme",
+    "mail tail mail.log --org acme",
+    "token --user ann --org acme",
+    "demo",
+    "status",
+    "first-admin",
+)
+
+
+@pytest.mark.parametrize("command", DATA_COMMANDS)
+def test_command_without_data_is_refused_and_leaves_nothing(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A command in the wrong folder would otherwise start an empty database, and say that all is well."""
+    for name, text in (("rows.csv", "address,success,soft_bounce,hard_bounce\n"), ("report.eml", ""), ("mail.log", "")):
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    assert run(command.split()) == 1
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("noroshi: ")
+    assert output.err.count("\n") == 1
+    assert "--data-dir" in output.err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_address_keys_are_not_generated_for_another_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MONGODB_URI", "mongodb://127.0.0.1:1")
+    assert run(["mail", "rebuild", "--org", "acme"]) == 1
+    assert "NOROSHI_ADDRESS_KEYS is not set" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"noroshi {metadata.version('noroshi')}\n"
+
+
 def test_token_has_requested_claims(data_dir: Path) -> None:
     arguments = ["--user", "u1", "--org", "o1", "--name", "Mika", "--handle", "mika", "--ttl-s", "60"]
     arguments += ["--email", "mika@example.org"]
@@ -134,6 +186,7 @@ def test_token_accepts_every_role(
 
 
 def test_token_is_signed_with_secret_of_data_dir(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stored_secret(prepare_data_dir(data_dir), "auth_secret")
     assert run(["token", "--user", "u1", "--org", "o1", "--data-dir", str(data_dir)]) == 0
     payload = claims(capsys.readouterr().out, stored_secret(prepare_data_dir(data_dir), "auth_secret"))
     assert payload["roles"] == ["MEMBER"]
@@ -154,6 +207,7 @@ def test_schema_command_prints_exported_schema() -> None:
 
 
 def test_demo_without_product_is_one_line(data_dir: Path) -> None:
+    stored_secret(prepare_data_dir(data_dir), "auth_secret")
     result = noroshi("demo", "--url", "http://127.0.0.1:1", "--data-dir", str(data_dir))
     assert result.returncode == 1
     assert result.stderr.startswith("noroshi: ")

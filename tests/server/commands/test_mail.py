@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from server.commands.cli import run
+from server.embedded import embedded_servers, prepare_data_dir, stored_secret
 from storage.heartbeats import RecentMailTail, recent_mail_tails
 from storage.stores import open_stores
 from tests.jobs.mail.test_reports import DSN
@@ -211,9 +212,17 @@ async def _tail_rows(mail: MailScenario) -> list[RecentMailTail]:
 
 @pytest.fixture
 def embedded_data_dir(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Returns a data folder with an empty database and a key, as the first start of the product leaves it."""
     monkeypatch.delenv("MONGODB_URI")
     monkeypatch.delenv("NOROSHI_ADDRESS_KEYS")
+    stored_secret(prepare_data_dir(data_dir), "address_key")
+    asyncio.run(_start_once(data_dir))
     return data_dir
+
+
+async def _start_once(data_dir: Path) -> None:
+    async with embedded_servers(data_dir, need_redis=False):
+        pass
 
 
 def test_mail_without_uri_uses_embedded_server(

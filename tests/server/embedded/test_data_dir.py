@@ -98,6 +98,8 @@ async def test_unreadable_secrets_file_is_refused(data_dir: Path) -> None:
 async def test_folder_in_use_without_embedded_mongodb_is_refused(tmp_path: Path) -> None:
     """The process that uses the folder works with a MongoDB server elsewhere."""
     folder = prepare_data_dir(tmp_path)
+    (folder / "mongodb" / "data").mkdir(parents=True)
+    (folder / "mongodb" / "data" / "WiredTiger").touch()
     with lock_data_dir(folder), pytest.raises(StartupError, match="is in use by another"):
         async with running_mongodb(None, folder):
             pass
