@@ -40,14 +40,14 @@ def nonstandard_events(message: Message, report_id: str, reported_at: datetime) 
     if not bounce.permanent or is_delay_notice(message, bounce.text):
         return []
     reasons = _reasons(bounce.text, bounce.permanent)
+    codes = {reason: failure_codes(reason) for reason in {*reasons.values()}}  # Many addresses may share a reason.
     return [
-        _event(f"bounce:{report_id}:{number}", address, reasons[address], reported_at)
+        _event(f"bounce:{report_id}:{number}", address, reasons[address], codes[reasons[address]], reported_at)
         for number, address in enumerate(bounce.permanent)
     ]
 
 
-def _event(event_id: str, address: str, reason: str, reported_at: datetime) -> DeliveryEvent:
-    codes = failure_codes(reason)
+def _event(event_id: str, address: str, reason: str, codes: ReplyCodes, reported_at: datetime) -> DeliveryEvent:
     return DeliveryEvent(
         event_id=event_id,
         address=address,
