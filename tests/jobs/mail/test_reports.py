@@ -1,8 +1,11 @@
 """Delivery events from DSNs and complaints of real mail servers, and input that raises NotADeliveryReport."""
 
+from base64 import encodebytes
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from jobs.mail.reports import NotADeliveryReport, delivery_events
 from storage.mail.classifier import DeliveryOutcome
@@ -161,9 +164,38 @@ def test_complaint_without_recipient_uses_original_message() -> None:
     assert event.address == "other@example.net"
 
 
-@pytest.mark.parametrize("kind", ["not-spam", "auth-failure"])
+@pytest.mark.parametrize("kind", ["not-spam", "auth-failure", "virus", "Virus (Example/1.0)", "unknown", ""])
 def test_feedback_without_complaint_gives_no_event(kind: str) -> None:
     assert events_of(ARF.replace("Feedback-Type: abuse", f"Feedback-Type: {kind}")) == []
+
+
+@pytest.mark.parametrize("kind", ["abuse", "Abuse (spam)", "fraud", "other", "opt-out", "opt-out-list"])
+def test_feedback_of_recipient_is_complaint(kind: str) -> None:
+    (event,) = events_of(ARF.replace("Feedback-Type: abuse", f"Feedback-Type : {kind}"))
+    assert event.kind is DeliveryEventKind.COMPLAINT
+
+
+def test_encoded_feedback_report_is_read() -> None:
+    fields = ARF[ARF.index("Feedback-Type") : ARF.index("Received-Date")]
+    encoded = f"Content-Transfer-Encoding: base64\n\n{encodebytes(fields.encode()).decode()}"
+    (event,) = events_of(ARF.replace(f"\n{fields}", encoded))
+    assert event.address == "user@example.net"
+
+
+@pytest.mark.parametrize("kind", ["message/rfc822", "message/global", "message/rfc822 (forwarded)"])
+@pytest.mark.parametrize("report", [DSN, ARF])
+def test_report_in_attached_message_is_refused(report: str, kind: str) -> None:
+    """A person forwards a report, which was delivered to its own addressee too."""
+    forwarded = f"--F\n\nWhat is this?\n\n--F\nContent-Type: {kind}\n\n{report}\n--F--\n"
+    with pytest.raises(NotADeliveryReport):
+        events_of(f"From: ann@example.org\nContent-Type: multipart/mixed; boundary=F\n\n{forwarded}")
+
+
+def test_report_about_a_report_has_only_its_own_events() -> None:
+    about_dsn = DSN[: DSN.index("From: news@example.com\nTo: gone")] + DSN.replace(
+        "@example.org", "@inner.example"
+    ).replace('"B"', "C").replace("--B", "--C")
+    assert [each.address for each in events_of(about_dsn)] == [each.address for each in events_of(DSN)]
 
 
 QMAIL = """\
@@ -204,6 +236,7 @@ def test_nonstandard_bounce_without_reason_counts_nothing() -> None:
         "",
         "From: ann@example.org\nSubject: Away\nAuto-Submitted: auto-replied\n\nI am on holiday until Monday.\n",
         "\0\xff" * 50,
+        "".join(f"Content-Type: multipart/mixed; boundary=B{n}\n\n--B{n}\n" for n in range(2000)),
         "Content-Type: multipart/report; boundary=B\n\n--B--\n",
     ],
 )
@@ -220,3 +253,29 @@ def test_invalid_recipient_in_a_dsn_is_skipped() -> None:
 def test_empty_report_gives_no_event() -> None:
     assert events_of("Content-Type: message/delivery-status\n\n\n") == []
     assert events_of("Content-Type: message/feedback-report\n\n\n") == []
+
+
+PIECES = [
+    *DSN.splitlines(keepends=True),
+    *ARF.splitlines(keepends=True),
+    *QMAIL.splitlines(keepends=True),
+    "Content-Type: text/html; charset=idna\n",
+    "Content-Transfer-Encoding: base64\n",
+    "X-Failed-Recipients: a@example.org, \xff\n",
+    "Subject: \xff =?utf-8?B?a?=\n",
+    "Date: \xff\nMessage-ID: \xff\n",
+    "<![x[<p>",
+    "\n",
+]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.one_of(st.sampled_from(PIECES).map(lambda piece: piece.encode("latin-1")), st.binary()), max_size=40)
+)
+def test_any_bytes_give_events_or_are_refused(pieces: list[bytes]) -> None:
+    try:
+        events = delivery_events(b"".join(pieces), NOW)
+    except NotADeliveryReport:
+        return
+    assert all("@" in each.address for each in events)
