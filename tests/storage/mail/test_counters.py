@@ -254,9 +254,9 @@ def test_domain_outcome_counts_for_domain_only() -> None:
     assert book.domain_standing() == StandingModel(0, 3, 0)
 
 
-@pytest.mark.parametrize("status", ["5.1.2", "5.1.10"])
-def test_domain_without_mail_service_stays_blocked(status: str) -> None:
-    book = book_of(event(ADDRESS, 550, status, days=1), ok())
+@pytest.mark.parametrize(("code", "status"), [(550, "5.1.2"), (556, "5.1.10")])
+def test_domain_without_mail_service_stays_blocked(code: int, status: str) -> None:
+    book = book_of(event(ADDRESS, code, status, days=1), ok())
     assert book.domain_standing().blocked
     assert not book.standing().blocked
 
