@@ -39,6 +39,11 @@ class ClassifierRule:
     blocks_domain: bool = False
     """Whether the answer shows that nobody at the domain can get mail."""
 
+    @property
+    def decides_by_text(self) -> bool:
+        """Whether the reason is not that of a code."""
+        return not self.code
+
 
 _DELIVERED, _HARD, _SOFT = DeliveryOutcome.DELIVERED, DeliveryOutcome.HARD, DeliveryOutcome.SOFT
 _DOMAIN, _NOTHING = DeliveryOutcome.DOMAIN, DeliveryOutcome.NOTHING

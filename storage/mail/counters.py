@@ -68,7 +68,8 @@ class LedgerEvent:
     smtp_code: int | None = None
     status: str | None = None
     connection_failed: bool = False
-    blocks_domain: str = ""
+    blocks_domain: bool = False
+    reason: str = ""
 
     @property
     def day(self) -> int:
@@ -83,8 +84,9 @@ class LedgerEvent:
 
     @property
     def code(self) -> str:
-        """The server's answer as shown to people: "550 5.1.1"."""
-        return " ".join(str(part) for part in (self.smtp_code, self.status) if part)
+        """The server's answer as shown to people: "550 5.1.1", or "554 (no such mailbox)" if its text decided."""
+        code = " ".join(str(part) for part in (self.smtp_code, self.status) if part)
+        return f"{code} ({self.reason})" if self.reason else code
 
 
 @dataclass(slots=True)
@@ -332,7 +334,7 @@ def add_event_to_domain(document: DomainDocument, event: LedgerEvent, counts: Ou
     """Adds an event and its counts to its domain."""
     entry = source_entry(document["by"], event.source)
     if event.blocks_domain:
-        entry["gone"] = max(entry.get("gone", [0, ""]), [event.at, event.code, event.blocks_domain])
+        entry["gone"] = max(entry.get("gone", [0, ""]), [event.at, event.code])
     day = _day_counts(entry, event.day)
     for place, count in enumerate((counts.success, counts.soft, counts.hard), 1):
         day[place] += count
@@ -363,14 +365,9 @@ def summarize_domain(document: DomainDocument) -> None:
         for place, name in enumerate(COUNTS, 1)
     }
     gone = max((entry["gone"] for entry in by if "gone" in entry), default=None)
-    dead = [gone[0], _shown_answer(*gone[1:]), 0, 0] if gone else _unreachable_reason(days)
+    dead = [*gone, 0, 0] if gone else _unreachable_reason(days)
     document["told"] = _omit_zeros(**sums, dead=dead, hand=document.get("hand"))
     document["recent"] = _recent(days)
-
-
-def _shown_answer(code: str, reason: str = "") -> str:
-    """Returns the answer that blocks a domain as shown to people. An older one has no reason."""
-    return f"{code} ({reason})" if reason else code
 
 
 def _recent(days: Iterable[DayCounts]) -> list[RecentDay]:

@@ -68,8 +68,11 @@ class LedgerDocument(TypedDict):
     failed: NotRequired[bool]
     """True if no connection could be made; absent otherwise."""
 
-    blocks_domain: NotRequired[str]
-    """Why nobody at the domain can get mail; absent if the answer does not say so."""
+    reason: NotRequired[str]
+    """Reason that the text of the answer gave; absent if a code decided."""
+
+    blocks_domain: NotRequired[bool]
+    """True if the answer says that nobody at the domain can get mail; absent otherwise."""
 
     waiting: NotRequired[int]
     """Partition in which the event waits for aggregation; absent afterwards."""
@@ -247,10 +250,7 @@ class DomainSourceEntry(TypedDict, total=False):
     """Hard bounces on days before the first of `days`."""
 
     gone: list[Any]
-    """The latest answer that says that the domain takes no mail: [instant, code, reason].
-
-    An answer that an earlier version stored has no reason.
-    """
+    """The latest answer that says that the domain takes no mail: [instant, code]."""
 
     days: list[DayCounts]
     """The latest 400 days with events."""

@@ -122,10 +122,13 @@ class Ledger:
         if event.smtp_code is None and rule.reason in _UNREACHED_REASONS:
             document["failed"] = True
         if rule.blocks_domain:
-            document["blocks_domain"] = rule.reason
+            document["blocks_domain"] = True
+        if rule.decides_by_text and rule.outcome in _BOUNCES:
+            document["reason"] = rule.reason
         return document
 
 
+_BOUNCES = {DeliveryOutcome.HARD, DeliveryOutcome.SOFT}
 _UNREACHED_REASONS = {NO_CONNECTION.reason, *(classify(None, f"4.4.{n}", None).reason for n in (1, 2, 3, 4))}
 
 
@@ -173,5 +176,6 @@ def ledger_event(document: LedgerDocument) -> LedgerEvent:
         smtp_code=document.get("smtp"),
         status=document.get("status"),
         connection_failed=document.get("failed", False),
-        blocks_domain=document.get("blocks_domain", ""),
+        blocks_domain=document.get("blocks_domain", False),
+        reason=document.get("reason", ""),
     )

@@ -30,6 +30,11 @@ async def profile_lookup(mail: MailScenario, addresses: list[str]) -> list[dict[
     return await database["system.profile"].find({"op": {"$in": ["query", "getmore"]}}).to_list(None)
 
 
+async def test_verdict_names_reason_of_text(mail: MailScenario) -> None:
+    await mail.add_events(event("ann@example.org", 554, None, "This user doesn't have an account"))
+    assert "Bounced with 554 (no such mailbox) at" in (await mail.standing()).verdict.detail
+
+
 async def test_lookup_reads_two_indexes_or_one_if_domains_are_cached(
     mail: MailScenario,
 ) -> None:
