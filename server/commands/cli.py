@@ -264,14 +264,17 @@ def settings() -> None:
 
 
 @app.command()
-def status(data_dir: DataDir = None) -> None:
+def status(
+    data_dir: DataDir = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")] = False,
+) -> None:
     """Show workers, sweeps, locks, call brokers, mail and job queues."""
     import asyncio
 
     from pymongo.errors import PyMongoError
     from rich.console import Console
 
-    from server.commands.status import show, with_embedded_servers
+    from server.commands.status import as_json, show, with_embedded_servers
     from server.commands.status import status as read_status
     from server.embedded import check_servers
     from server.settings import Settings
@@ -284,7 +287,10 @@ def status(data_dir: DataDir = None) -> None:
         tables = asyncio.run(read_status(settings))
     except PyMongoError as error:
         raise StartupError(f"MongoDB does not answer: {type(error).__name__}") from error
-    show(tables, Console(width=None if sys.stdout.isatty() else 160))
+    if json:
+        _say(as_json(tables))
+    else:
+        show(tables, Console(width=None if sys.stdout.isatty() else 160))
 
 
 def _settings(title: str, **options: object) -> "Settings":
