@@ -114,11 +114,12 @@ async def _mail_backlog(mongo: Mongo) -> StatusTable:
 
 
 async def _mail_tails(mongo: Mongo) -> StatusTable:
-    columns = ("reader", "organization", "file", "last sign", "lines", "new events", "behind")
+    columns = ("reader", "organization", "file", "last sign", "lines", "new events", "rejected", "behind")
     rows = [
         [
             *(each["_id"], each["org"], each["file"], f"{each['silent_s']:.0f} s ago"),
-            *(f"{each['lines']:,}", f"{each['events']:,}", f"{each['behind_bytes']:,} bytes"),
+            *(f"{each['lines']:,}", f"{each['events']:,}", f"{each.get('rejected', 0):,}"),
+            f"{each['behind_bytes']:,} bytes",
         ]
         for each in await recent_mail_tails(mongo)
     ]

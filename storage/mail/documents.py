@@ -22,6 +22,9 @@ HardBounce = list[Any]
 DailySum = list[Any]
 """The bounces of a day that are no longer kept one by one: [day, number, latest instant, code of the latest bounce]."""
 
+FailedDay = list[Any]
+"""A day on which a source could not reach a domain: [day, name of the source, digests of the messages, joined]."""
+
 DayCounts = list[Any]
 """A domain's day: [day, success, soft, hard, whether a server answered, digests of messages without a connection]."""
 
@@ -263,7 +266,13 @@ class DomainSummary(TypedDict, total=False):
     """Hard bounces."""
 
     dead: list[Any]
-    """Why the rule blocks the domain: [instant, code, days, messages], with either an empty code or zero numbers."""
+    """The answer that says that the domain takes no mail: [instant, code, 0, 0].
+
+    Earlier releases also stored unreachable domains here, with numbers other than 0, which are ignored.
+    """
+
+    failed: list[FailedDay]
+    """Days without an answer. The domain is blocked if they count (storage/mail/unreachable.py)."""
 
     hand: ManualSetting
     """Copy of the document's `hand`."""

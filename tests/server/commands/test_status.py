@@ -45,8 +45,8 @@ async def test_status_shows_mail_backlog_logs_and_reports(
     number = partition("example.org")
     assert await Locks(stores.mongo, ttl_s=600).acquire(f"mail:{number}", "host/7") is not None
     await Ledger(stores.mongo, ADDRESS_KEYS).record("acme", "mta", [ok(), ok("bob@example.org")])
-    state = {"org": "acme", "file": "/var/log/mail.log", "lines": 1234, "events": 56, "behind_bytes": 78}
-    await Heartbeat(stores.mongo["mail_tails"], "host/9", lambda: state)._write()
+    state = {"org": "acme", "file": "/var/log/mail.log", "lines": 1234, "events": 56, "rejected": 7}
+    await Heartbeat(stores.mongo["mail_tails"], "host/9", lambda: {**state, "behind_bytes": 78})._write()
     today = day_of(await stores.mongo.now())
     for kind in ("summary", "alarm"):
         assert await stores.reports.claim("acme", today - 1, kind)
@@ -56,8 +56,9 @@ async def test_status_shows_mail_backlog_logs_and_reports(
     ((shown_number, events, oldest, worker),) = partitions.rows
     assert (shown_number, events, worker) == (str(number), "2", "host/7")
     assert 0 <= float(oldest.removesuffix(" s")) < 60
-    ((*source, seen, lines, new, behind),) = tails.rows
-    assert (source, lines, new, behind) == (["host/9", "acme", "/var/log/mail.log"], "1,234", "56", "78 bytes")
+    ((*source, seen, lines, new, rejected, behind),) = tails.rows
+    assert source == ["host/9", "acme", "/var/log/mail.log"]
+    assert (lines, new, rejected, behind) == ("1,234", "56", "7", "78 bytes")
     assert seen.endswith("s ago")
     assert [(row[2], row[3] == "not yet") for row in reports.rows] == [("alarm", True), ("summary", False)]
 
