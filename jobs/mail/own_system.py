@@ -45,12 +45,12 @@ def is_evidence(agent: str, relay: str, status: str, text: str) -> bool:
     if relay == "none" or agent in ("error", "retry"):
         # Nothing was sent. The text may name the host of an earlier failure.
         host = _NAMED_HOST.search(text, 0, 1000)
-        return status != "sent" and not _OWN_FAULT.search(text) and not (host and _is_own_host(host[0]))
-    return not _is_own_host(relay) or (agent == "lmtp" and _stores_mail(relay, status, text))
+        return status != "sent" and not _OWN_FAULT.search(text) and not (host and is_own_host(host[0]))
+    return not is_own_host(relay) or (agent == "lmtp" and _stores_mail(relay, status, text))
 
 
-def _is_own_host(relay: str) -> bool:
-    """Returns whether a relay is on this host, or is a filter by its port."""
+def is_own_host(relay: str) -> bool:
+    """Returns whether a relay is on this host, or a content filter by its port."""
     parts = _RELAY.fullmatch(relay)
     if parts is None:
         return False

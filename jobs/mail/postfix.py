@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from hashlib import sha256
 
-from jobs.mail.own_system import is_evidence
+from jobs.mail.own_system import is_evidence, is_own_host
 from storage.mail.classifier import EXPIRED
 from storage.mail.records import DeliveryEvent
 
@@ -91,12 +91,18 @@ class PostfixLogParser:
 def _is_evidence(program: str, delivery: re.Match[str]) -> bool:
     # `syslog_name` may put names before the program: "postfix/amavis/smtp".
     agent = program.rpartition("/")[2]
-    return is_evidence(agent, (delivery["relay"] or "").strip(), delivery["status"], delivery["text"])
+    return is_evidence(agent, _relay(delivery), delivery["status"], delivery["text"])
+
+
+def _relay(delivery: re.Match[str]) -> str:
+    return (delivery["relay"] or "").strip()
 
 
 def _event(id_: str, queue: str, at: datetime, delivery: re.Match[str]) -> DeliveryEvent:
     text = delivery["text"]
-    reply = _SMTP_REPLY_CODE.search(text)
+    # A server of this host shows nothing about the network (ADR 77), so its delivery has no reply code.
+    is_local = delivery["status"] == "sent" and is_own_host(_relay(delivery))
+    reply = None if is_local else _SMTP_REPLY_CODE.search(text)
     return DeliveryEvent(
         event_id=f"postfix:{id_}",
         address=delivery["to"],

@@ -11,11 +11,9 @@ from typing import Any, Literal, TypeVar
 from storage.mail.classifier import DEAD_DOMAIN_STATUSES, EXPIRED, DeliveryOutcome
 from storage.mail.documents import (
     COUNTS,
-    DAILY_SUMS,
     AddressDocument,
     AddressSourceEntry,
     DailySum,
-    DailySumName,
     DayCounts,
     DomainDocument,
     DomainSourceEntry,
@@ -45,6 +43,10 @@ MAX_BOUNCES = 10_000
 
 MAXIMA: tuple[Literal["ok", "last", "complaint"], ...] = ("ok", "last", "complaint")
 """Fields of a source's entry that hold the latest instant."""
+
+DailySumName = Literal["old_softs", "old_hards"]
+DAILY_SUMS: tuple[DailySumName, ...] = ("old_softs", "old_hards")
+"""Fields of a source's entry that hold sums of days."""
 
 LISTS: tuple[Literal["hards", "messages"], ...] = ("hards", "messages")
 """Fields of a source's entry that list bounces."""

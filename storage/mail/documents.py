@@ -7,9 +7,6 @@ are UTC days counted since the Unix epoch. Addresses are stored as keyed hashes 
 from datetime import datetime
 from typing import Any, Literal, NotRequired, Required, TypedDict
 
-DailySumName = Literal["old_softs", "old_hards"]
-DAILY_SUMS: tuple[DailySumName, ...] = ("old_softs", "old_hards")
-
 CountName = Literal["success", "soft", "hard"]
 COUNTS: tuple[CountName, ...] = ("success", "soft", "hard")
 
@@ -21,9 +18,6 @@ HardBounce = list[Any]
 
 DailySum = list[Any]
 """The bounces of a day that are no longer kept one by one: [day, number, latest instant, code of the latest bounce]."""
-
-FailedDay = list[Any]
-"""A day on which a source could not reach a domain: [day, name of the source, digests of the messages, joined]."""
 
 DayCounts = list[Any]
 """A domain's day: [day, success, soft, hard, whether a server answered, digests of messages without a connection]."""
@@ -266,13 +260,10 @@ class DomainSummary(TypedDict, total=False):
     """Hard bounces."""
 
     dead: list[Any]
-    """The answer that says that the domain takes no mail: [instant, code, 0, 0].
+    """Answer that the domain takes no mail: [instant, code, 0, 0]. Others, of earlier releases, are ignored."""
 
-    Earlier releases also stored unreachable domains here, with numbers other than 0, which are ignored.
-    """
-
-    failed: list[FailedDay]
-    """Days without an answer. The domain is blocked if they count (storage/mail/unreachable.py)."""
+    failed: list[Any]
+    """`FailedDay` list since the latest answer. Lookups decide whether they block the domain."""
 
     hand: ManualSetting
     """Copy of the document's `hand`."""
@@ -316,17 +307,11 @@ class DomainDocument(TypedDict):
     """The latest three days with mail, indexed for the highest bounce rates."""
 
 
-class DayId(TypedDict):
-    """The `_id` of an organization's day."""
-
-    org: str
-    """Organization id."""
+class DayId(MailSourceId):
+    """The `_id` of a source's day."""
 
     day: int
     """Day."""
-
-    source: str
-    """Name of the source."""
 
     lock: str
     """Name of the partition's lock, so that no two partitions write to one document."""
@@ -337,6 +322,9 @@ class DayDocument(OutcomeSums):
 
     _id: DayId
     """Organization, day, source and partition."""
+
+    replied: NotRequired[int]
+    """Deliveries that a mail server confirmed with a reply code; absent in documents of earlier releases."""
 
 
 class MailAuditDocument(TypedDict):

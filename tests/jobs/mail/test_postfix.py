@@ -104,6 +104,20 @@ def test_line_about_own_system_gives_no_event(line: str) -> None:
     assert events_of(line) == []
 
 
+@pytest.mark.parametrize(
+    ("agent", "relay", "text"),
+    [
+        ("lmtp", "mx.example.org[private/dovecot-lmtp]", "250 2.0.0 <ann@example.org> JjRzHamrBWrQXAYA0J78UA Saved"),
+        ("lmtp", "127.0.0.1[127.0.0.1]:24", "250 2.1.5 Ok"),
+        ("local", "local", "delivered to maildir"),
+    ],
+)
+def test_delivery_on_this_host_has_no_reply_code(agent: str, relay: str, text: str) -> None:
+    line = SENT.replace("mail.example.org[192.0.2.1]:25", relay).replace("250 2.0.0 Ok: queued as 4Q1", text)
+    (event,) = events_of(line.replace("postfix/smtp[", f"postfix/{agent}["))
+    assert (event.smtp_code, outcome(event)) == (None, DeliveryOutcome.DELIVERED)
+
+
 def test_message_filtered_each_day_keeps_its_soft_bounces() -> None:
     """The filter gets the message under one queue id. The filtered message has another."""
     bounce = DEFERRED.replace("4Q1ABC2XYZ", "4Q2FILTERED")
