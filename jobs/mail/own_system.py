@@ -46,7 +46,7 @@ def is_evidence(agent: str, relay: str, status: str, text: str) -> bool:
         # Nothing was sent. The text may name the host of an earlier failure.
         host = _NAMED_HOST.search(text, 0, 1000)
         return status != "sent" and not _OWN_FAULT.search(text) and not (host and is_own_host(host[0]))
-    return not is_own_host(relay) or (agent == "lmtp" and _stores_mail(relay, status, text))
+    return not is_own_host(relay) or ("lmtp" in agent and _stores_mail(relay, status, text))
 
 
 def is_own_host(relay: str) -> bool:

@@ -166,7 +166,7 @@ async def test_tail_logs_reasons_of_rejected_lines(mta: LoggingMailServer, tmp_p
     assert [(each["log_level"], each["file"]) for each in (address, age)] == [("warning", str(mta.path))] * 2
     assert "canary" not in str(logs)
     assert "@" not in str(logs)
-    assert (tail.status()["events"], tail.status()["rejected"]) == (1, 9)
+    assert (tail.events, tail.rejected) == (1, 9)
 
 
 async def test_tail_without_rejected_lines_logs_no_warning(
