@@ -321,8 +321,6 @@ class DayDocument(OutcomeSums):
     """Mail of an organization on one day, in `mail_days`. Deleted when the source is removed from the book."""
 
     _id: DayId
-    """Organization, day, source and partition."""
-
     replied: NotRequired[int]
     """Deliveries that a mail server confirmed with a reply code; absent in documents of earlier releases."""
 
@@ -385,8 +383,6 @@ class ReportDocument(TypedDict):
     """A summary or an alarm, in `mail_reports`. Deleted 400 days after it was claimed last."""
 
     _id: ReportId
-    """Organization, day and kind."""
-
     token: str
     """Random token of the worker that claimed the report last."""
 
