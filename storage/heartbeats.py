@@ -71,6 +71,9 @@ class MailTailDocument(TypedDict):
     events: int
     """New delivery events since the reader's start."""
 
+    rejected: NotRequired[int]
+    """Delivery events that the ledger rejected since the reader's start; absent in documents of earlier releases."""
+
     behind_bytes: int
     """Bytes of the log that are not read yet."""
 

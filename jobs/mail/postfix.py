@@ -1,4 +1,7 @@
-"""Parses Postfix log lines into delivery events. The parser stores deferred recipients between lines."""
+"""Parses Postfix log lines into delivery events. The parser stores deferred recipients between lines.
+
+Lines about the sender's own system, such as those of a content filter, give no event.
+"""
 
 import re
 from collections.abc import Iterator
@@ -6,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from hashlib import sha256
 
+from jobs.mail.own_system import is_evidence, is_own_host
 from storage.mail.classifier import EXPIRED
 from storage.mail.records import DeliveryEvent
 
@@ -18,7 +22,9 @@ _HEAD = re.compile(
     re.DOTALL,
 )
 _DELIVERY = re.compile(
-    r"to=<(?P<to>[^>]*)>, .*?dsn=(?P<dsn>\d\.\d{1,3}\.\d{1,3}), status=(?P<status>\w+) \((?P<text>.*)\)\s*$", re.DOTALL
+    r"to=<(?P<to>[^>]*)>, (?>(?:orig_to=<.*?>, (?=relay=))?)(?:relay=(?P<relay>[^,]*), )?.*?"
+    r"dsn=(?P<dsn>\d\.\d{1,3}\.\d{1,3}), status=(?P<status>\w+) \((?P<text>.*)\)\s*$",
+    re.DOTALL,
 )
 _EXPIRED = re.compile(r"from=<[^>]*>, status=(?:force-)?expired, returned to sender")
 _SMTP_REPLY_CODE = re.compile(r"(?:said: |^)([245]\d\d)[ -]")
@@ -41,8 +47,10 @@ class PostfixLogParser:
         id_ = sha256(line.strip()).hexdigest()
         delivery = _DELIVERY.match(rest)
         if delivery is not None and delivery["status"] in _RECORDED_STATUSES:
-            self._track_deferred(queue, delivery["to"], delivery["status"])
-            yield _event(id_, queue, self._at(head["when"], now), delivery)
+            shows_recipient = _is_evidence(head["program"], delivery)
+            self._track_deferred(queue, delivery["to"], delivery["status"], shows_recipient)
+            if shows_recipient:
+                yield _event(id_, queue, self._at(head["when"], now), delivery)
         elif _EXPIRED.match(rest):
             for address in self.deferred.pop(queue, []):
                 event_id = f"{id_}:{sha256(address.encode()).hexdigest()[:16]}"
@@ -51,10 +59,13 @@ class PostfixLogParser:
         elif rest == "removed":
             self.deferred.pop(queue, None)
 
-    def _track_deferred(self, queue: str, address: str, status: str) -> None:
-        """Updates the deferred recipients, since the line of an expired message does not name them."""
+    def _track_deferred(self, queue: str, address: str, status: str, shows_recipient: bool) -> None:
+        """Updates the deferred recipients, since the line of an expired message does not name them.
+
+        A recipient whom only the sender's own system deferred is not stored.
+        """
         recipients = self.deferred.get(queue, [])
-        if status == "deferred" and address not in recipients:
+        if status == "deferred" and address not in recipients and shows_recipient:
             self.deferred[queue] = [*recipients, address]
         elif status != "deferred" and address in recipients:
             recipients.remove(address)
@@ -77,9 +88,21 @@ class PostfixLogParser:
         return now
 
 
+def _is_evidence(program: str, delivery: re.Match[str]) -> bool:
+    # `syslog_name` may put names before the program: "postfix/amavis/smtp".
+    agent = program.rpartition("/")[2]
+    return is_evidence(agent, _relay(delivery), delivery["status"], delivery["text"])
+
+
+def _relay(delivery: re.Match[str]) -> str:
+    return (delivery["relay"] or "").strip()
+
+
 def _event(id_: str, queue: str, at: datetime, delivery: re.Match[str]) -> DeliveryEvent:
     text = delivery["text"]
-    reply = _SMTP_REPLY_CODE.search(text)
+    # A server of this host shows nothing about the network (ADR 77), so its delivery has no reply code.
+    is_local = delivery["status"] == "sent" and is_own_host(_relay(delivery))
+    reply = None if is_local else _SMTP_REPLY_CODE.search(text)
     return DeliveryEvent(
         event_id=f"postfix:{id_}",
         address=delivery["to"],

@@ -20,7 +20,7 @@ import structlog
 from pymongo.errors import PyMongoError
 
 from jobs.mail.postfix import PostfixLogParser
-from storage.mail.records import DeliveryEvent, RecordDeliveriesResult
+from storage.mail.records import DeliveryEvent, RecordDeliveriesResult, RejectedDelivery
 from storage.mongo import Document, Mongo
 
 POLL_S = 0.2
@@ -29,6 +29,9 @@ RETRY_S = 0.5
 MAX_RETRY_S = 30.0
 RETIRE_S = 60.0
 """How long a rotated file is still read, in seconds, because its writer may not have noticed the rotation."""
+
+LOGGED_QUEUE_IDS = 5
+"""How many queue ids of rejected lines a warning names."""
 
 CHUNK_BYTES = 1 << 18
 COMPRESSED = {".gz", ".bz2", ".xz", ".zst"}
@@ -78,6 +81,7 @@ class MailLogFollower:
     parser: PostfixLogParser = field(default_factory=PostfixLogParser)
     lines: int = 0
     events: int = 0
+    rejected: int = 0
     _files: list[FollowedFile] = field(default_factory=list)
     _finished_digests: set[str] = field(default_factory=set)
     """First-line digests of rotated files that have been read completely."""
@@ -99,7 +103,8 @@ class MailLogFollower:
 
     def status(self) -> Document:
         """Returns the progress since the process started."""
-        return {"file": str(self.path), "lines": self.lines, "events": self.events, "behind_bytes": self.behind_bytes}
+        counts = {"lines": self.lines, "events": self.events, "rejected": self.rejected}
+        return {"file": str(self.path), **counts, "behind_bytes": self.behind_bytes}
 
     def close(self) -> None:
         """Closes the files."""
@@ -128,10 +133,31 @@ class MailLogFollower:
         # Parsed once, before the retries. The parser has state, so parsing again could give other events.
         events = [event for line in lines for event in self.parser.parse_line(line, now)]
         for start in range(0, len(events), BATCH_LINES):
-            result = await _retry(partial(self.record, events[start : start + BATCH_LINES]))
+            batch = events[start : start + BATCH_LINES]
+            result = await _retry(partial(self.record, batch))
             self.events += result.accepted
+            self.rejected += len(result.rejected)
             log.info(
                 "mail_log_read", recorded=result.accepted, duplicates=result.duplicates, rejected=len(result.rejected)
+            )
+            self._log_rejected(batch, result.rejected)
+
+    def _log_rejected(self, batch: list[DeliveryEvent], rejected: Iterable[RejectedDelivery]) -> None:
+        """Logs each reason once, with queue ids and times by which the lines are found. Never logs an address."""
+        by_reason: dict[str, list[DeliveryEvent]] = {}
+        for each in rejected:
+            # A reason may end with an example, which readers could take for the address of a line.
+            by_reason.setdefault(each.message.partition(" such as ")[0], []).append(batch[each.index])
+        for reason, events in by_reason.items():
+            instants = [each.at for each in events]
+            log.warning(
+                "mail_log_line_rejected",
+                file=str(self.path),
+                reason=reason,
+                rejected=len(events),
+                queue_ids=list(dict.fromkeys(each.message_id for each in events))[:LOGGED_QUEUE_IDS],
+                first_at=min(instants).isoformat(),
+                last_at=max(instants).isoformat(),
             )
 
     def _open_newest(self) -> None:

@@ -7,7 +7,7 @@ aggregated. Each event is therefore counted exactly once, even if an aggregator 
 import time
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -27,7 +27,7 @@ from storage.mail.counters import (
     summarize,
     summarize_domain,
 )
-from storage.mail.documents import AddressDocument, DomainDocument, LedgerDocument
+from storage.mail.documents import AddressDocument, DayId, DomainDocument, LedgerDocument
 from storage.mail.epoch_time import epoch_ms
 from storage.mail.ledger import ledger_event
 from storage.metrics import MAIL_AGGREGATION_SECONDS, MAIL_EVENTS_AGGREGATED
@@ -98,6 +98,13 @@ class Aggregator:
         return documents
 
 
+@dataclass(slots=True)
+class _CountsOfDay(OutcomeCounts):
+    """Counts of a batch for a source's day, with the field names of `DayDocument`."""
+
+    replied: int = 0
+
+
 class _LedgerBatch:
     """One batch of ledger events within its transaction."""
 
@@ -105,7 +112,7 @@ class _LedgerBatch:
         self._mongo = mongo
         self._session = session
         self._documents = documents
-        self._days: dict[tuple[str, str, int], OutcomeCounts] = defaultdict(OutcomeCounts)
+        self._days: dict[tuple[str, str, int], _CountsOfDay] = defaultdict(_CountsOfDay)
 
     async def run(self, lock: Lock) -> None:
         addresses = AddressDocuments(self._mongo, self._session)
@@ -144,6 +151,8 @@ class _LedgerBatch:
         day.success += counts.success
         day.soft += counts.soft
         day.hard += counts.hard
+        # A delivery on the sender's own host has no reply code, and does not show that the network works.
+        day.replied += counts.success if event.smtp_code is not None else 0
 
     async def _save_days(self, lock: Lock) -> None:
         """Adds the batch to the daily sums of its organizations.
@@ -152,8 +161,8 @@ class _LedgerBatch:
         """
         writes = [
             UpdateOne(
-                {"_id": {"org": org, "day": day, "source": source, "lock": lock.name}},
-                {"$inc": {"success": counts.success, "soft": counts.soft, "hard": counts.hard}},
+                {"_id": day_id(org, day, source, lock.name)},
+                {"$inc": asdict(counts)},
                 upsert=True,
             )
             for (org, source, day), counts in self._days.items()
@@ -246,6 +255,11 @@ class AddressDocuments:
 def domain_id(organization_id: str, domain: str) -> str:
     """Returns the `_id` of a domain's document. It is unique, because a domain contains no space."""
     return f"{domain} {organization_id}"
+
+
+def day_id(organization_id: str, day: int, source: str, lock_name: str) -> DayId:
+    """Returns the `_id` of the document that a partition has for a source's day."""
+    return {"org": organization_id, "day": day, "source": source, "lock": lock_name}
 
 
 def save_write(document: AddressDocument | DomainDocument, id_: object) -> InsertOne[Document] | ReplaceOne[Document]:

@@ -21,6 +21,9 @@ class AnswerTopic(StrEnum):
     REPUTATION = "reputation"
     AUTHENTICATION = "authentication"
     RATE = "rate"
+    ANSWER_TO_SENDER = "answer to the sender"
+    """Postfix adds which command an answer is to. Before the recipient is named, it can't be about the recipient."""
+
     MAILBOX_FULL = "mailbox full"
     SIZE = "size"
     CONTENT = "content"
@@ -62,13 +65,13 @@ _TOPICS = (
         r"(?:unknown|invalid|bad|envelope|forged|your|illegal|unauthori[sz]ed|null|empty|blocked|banned|denied|rejected"
         r"|unresolvable|unverified|unverifiable|spoofed|denying|verify) sender\b",
         r"\breturn[- ]path\b",
-        r"\bmail[- ]from\b",
+        r"(?<!in reply to )\bmail[- ]from\b",
         r"\bfrom[-: ]?(?:address|header|domain|field)\b",
         r"\bdomaine? (?:de l['’ ])?(?:expéditeur|émetteur)",
     ),
     _topic(
         AnswerTopic.SENDING_HOST,
-        r"\b(?:helo|ehlo)\b",
+        r"(?<!in reply to )\b(?:helo|ehlo)\b",
         r"\breverse[- ](?:dns|lookup|hostname|host)\b|\brdns\b|\bptr\b",
         r"\bclient host name\b|find your (?:reverse )?host ?name",
         r"\brelay(?:ing)? (?:is |was )?(?:access |mail )?(?:denied|not (?:permitted|allowed)|prohibited|forbidden)",
@@ -100,6 +103,7 @@ _TOPICS = (
         r"\b(?:hourly|daily|sending|outgoing|connections?|sessions?|threads?|concurren\w+) (?:\w+ )?(?:limit|quota)",
         r"\bper (?:hour|minute|day|connection|session)\b",
     ),
+    _topic(AnswerTopic.ANSWER_TO_SENDER, r"\bin reply to (?:mail from|helo|ehlo) command"),
     _topic(
         AnswerTopic.MAILBOX_FULL,
         rf"\b{_RECIPIENT}\b.{{0,60}}?(?:\bfull\b|over[- ]?(?:its |the |their )?(?:disk |storage )?quota|exceed\w* "

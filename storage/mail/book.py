@@ -1,10 +1,11 @@
 """Lookups in the address book, and changes by operators, which are recorded with the operator and the reason.
 
-A lookup is one query for the addresses and one for the domains that are not cached. An index covers each query.
+A lookup is one query for the addresses and one for the domains that are not cached. An index covers each query. If
+connections to some of these domains failed for days, a third query reads on which days their sources delivered mail.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -13,12 +14,22 @@ from pymongo import UpdateOne
 
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.mail.addresses import Address, AddressKeys, normalize, normalize_all, normalize_domain
-from storage.mail.aggregation import AddressDocuments, domain_id, save_write
+from storage.mail.aggregation import AddressDocuments, day_id, domain_id, save_write
 from storage.mail.counters import new_domain, reset_counters, summarize_domain
-from storage.mail.documents import AddressSummary, DifferenceDocument, DomainDocument, MailAuditDocument, ManualSetting
+from storage.mail.documents import (
+    AddressSummary,
+    DayDocument,
+    DifferenceDocument,
+    DomainDocument,
+    DomainSummary,
+    MailAuditDocument,
+    ManualSetting,
+)
 from storage.mail.epoch_time import epoch_ms
+from storage.mail.ledger import PARTITIONS
 from storage.mail.records import AddressStanding, DomainStanding
 from storage.mail.standings import address_standing, domain_standing, invalid_address_standing, invalid_domain_standing
+from storage.mail.unreachable import FailedDay, SourceDay, dead_day
 from storage.metrics import MAIL_COMPARISONS
 from storage.mongo import Mongo, Session, literals
 
@@ -213,8 +224,22 @@ class AddressBook:
 
     async def _read_domains(self, org: str, domains: set[str]) -> dict[str, DomainStanding]:
         ids = {domain: domain_id(org, domain) for domain in domains}
-        summaries = await self._read("mail_domains", list(ids.values()))
-        return {domain: domain_standing(domain, summaries.get(id_)) for domain, id_ in ids.items()}
+        summaries: dict[str, DomainSummary] = await self._read("mail_domains", list(ids.values()))
+        failed = {id_: each["failed"] for id_, each in summaries.items() if "failed" in each and "hand" not in each}
+        delivered = await self._delivered_days(org, chain.from_iterable(failed.values())) if failed else ()
+        return {
+            domain: domain_standing(domain, summaries.get(id_), dead_day(failed.get(id_, ()), delivered))
+            for domain, id_ in ids.items()
+        }
+
+    async def _delivered_days(self, org: str, failed: Iterable[FailedDay]) -> set[SourceDay]:
+        """Returns those of the days on which their source delivered mail to a server of any domain."""
+        source_days = {(day, source) for day, source, _ in failed}
+        partitions = range(PARTITIONS)
+        ids = [day_id(org, *each, f"mail:{partition}") for each in source_days for partition in partitions]
+        query = {"_id": {"$in": ids}, "replied": {"$gt": 0}}
+        days: list[DayDocument] = await self._mongo.find("mail_days", query, {"_id": 1}, hint="_id_")
+        return {(each["_id"]["day"], each["_id"]["source"]) for each in days}
 
     async def _read(self, collection: str, ids: list[Any]) -> dict[Any, Any]:
         """Returns the summaries of documents by id, in one round trip, from the index alone.

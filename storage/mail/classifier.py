@@ -105,6 +105,7 @@ _PERMANENT_RULES: Mapping[AnswerTopic | None, ClassifierRule] = {
     AnswerTopic.REPUTATION: ClassifierRule("", _NOTHING, "refused by policy or reputation", "the text"),
     AnswerTopic.AUTHENTICATION: ClassifierRule("", _NOTHING, "not authenticated", "the text"),
     AnswerTopic.RATE: ClassifierRule("", _NOTHING, "too much mail", "the text"),
+    AnswerTopic.ANSWER_TO_SENDER: _REFUSED_SENDER,
     AnswerTopic.MAILBOX_FULL: _MAILBOX_FULL,
     AnswerTopic.SIZE: ClassifierRule("", _NOTHING, "message too big", "the text"),
     AnswerTopic.CONTENT: ClassifierRule("", _NOTHING, "content refused", "the text"),

@@ -11,11 +11,9 @@ from typing import Any, Literal, TypeVar
 from storage.mail.classifier import EXPIRED, DeliveryOutcome
 from storage.mail.documents import (
     COUNTS,
-    DAILY_SUMS,
     AddressDocument,
     AddressSourceEntry,
     DailySum,
-    DailySumName,
     DayCounts,
     DomainDocument,
     DomainSourceEntry,
@@ -26,16 +24,13 @@ from storage.mail.documents import (
 )
 from storage.mail.epoch_time import DAY_MS
 from storage.mail.records import IMPORTED_HARD_BOUNCE, VerdictRule
+from storage.mail.unreachable import DEAD_MESSAGES, failed_days
 
 WINDOW_DAYS = 14
 """How long the ledger is kept, in days. Events older than 13 days are rejected."""
 
 SOFT_DAYS = 3
 """Days with soft bounces that block an address."""
-
-DEAD_DAYS = 3
-DEAD_MESSAGES = 20
-"""A domain is dead if all connections of its last `DEAD_DAYS` days failed, for at least this many messages."""
 
 HISTORY_DAYS = 400
 """How many days of a domain are kept one by one."""
@@ -48,6 +43,10 @@ MAX_BOUNCES = 10_000
 
 MAXIMA: tuple[Literal["ok", "last", "complaint"], ...] = ("ok", "last", "complaint")
 """Fields of a source's entry that hold the latest instant."""
+
+DailySumName = Literal["old_softs", "old_hards"]
+DAILY_SUMS: tuple[DailySumName, ...] = ("old_softs", "old_hards")
+"""Fields of a source's entry that hold sums of days."""
 
 LISTS: tuple[Literal["hards", "messages"], ...] = ("hards", "messages")
 """Fields of a source's entry that list bounces."""
@@ -365,8 +364,8 @@ def summarize_domain(document: DomainDocument) -> None:
         for place, name in enumerate(COUNTS, 1)
     }
     gone = max((entry["gone"] for entry in by if "gone" in entry), default=None)
-    dead = [*gone, 0, 0] if gone else _unreachable_reason(days)
-    document["told"] = _omit_zeros(**sums, dead=dead, hand=document.get("hand"))
+    dead, failed = ([*gone, 0, 0], []) if gone else (None, failed_days(by))
+    document["told"] = _omit_zeros(**sums, dead=dead, failed=failed, hand=document.get("hand"))
     document["recent"] = _recent(days)
 
 
@@ -390,14 +389,3 @@ def _compact(entry: DomainSourceEntry) -> None:
     for each in days:
         if each[4]:
             each[5] = []
-
-
-def _unreachable_reason(days: list[DayCounts]) -> list[Any] | None:
-    """Returns [instant, code, days, messages] if all connections of the last three days failed, for 20 messages."""
-    # Days without an attempt don't count: they have only expired messages and complaints.
-    last_days = sorted({each[0] for each in days if each[4] or each[5]})[-DEAD_DAYS:]
-    counts = [each for each in days if each[0] in last_days]
-    messages = {bytes(message) for each in counts for message in each[5]}
-    if len(last_days) < DEAD_DAYS or any(each[4] for each in counts) or len(messages) < DEAD_MESSAGES:
-        return None
-    return [last_days[-1] * DAY_MS, "", DEAD_DAYS, DEAD_MESSAGES]

@@ -7,9 +7,6 @@ are UTC days counted since the Unix epoch. Addresses are stored as keyed hashes 
 from datetime import datetime
 from typing import Any, Literal, NotRequired, Required, TypedDict
 
-DailySumName = Literal["old_softs", "old_hards"]
-DAILY_SUMS: tuple[DailySumName, ...] = ("old_softs", "old_hards")
-
 CountName = Literal["success", "soft", "hard"]
 COUNTS: tuple[CountName, ...] = ("success", "soft", "hard")
 
@@ -269,7 +266,10 @@ class DomainSummary(TypedDict, total=False):
     """Hard bounces."""
 
     dead: list[Any]
-    """Why the rule blocks the domain: [instant, code, days, messages], with either an empty code or zero numbers."""
+    """Answer that the domain takes no mail: [instant, code, 0, 0]. Others, of earlier releases, are ignored."""
+
+    failed: list[Any]
+    """`FailedDay` list since the latest answer. Lookups decide whether they block the domain."""
 
     hand: ManualSetting
     """Copy of the document's `hand`."""
@@ -313,17 +313,11 @@ class DomainDocument(TypedDict):
     """The latest three days with mail, indexed for the highest bounce rates."""
 
 
-class DayId(TypedDict):
-    """The `_id` of an organization's day."""
-
-    org: str
-    """Organization id."""
+class DayId(MailSourceId):
+    """The `_id` of a source's day."""
 
     day: int
     """Day."""
-
-    source: str
-    """Name of the source."""
 
     lock: str
     """Name of the partition's lock, so that no two partitions write to one document."""
@@ -333,7 +327,8 @@ class DayDocument(OutcomeSums):
     """Mail of an organization on one day, in `mail_days`. Deleted when the source is removed from the book."""
 
     _id: DayId
-    """Organization, day, source and partition."""
+    replied: NotRequired[int]
+    """Deliveries that a mail server confirmed with a reply code; absent in documents of earlier releases."""
 
 
 class MailAuditDocument(TypedDict):
@@ -394,8 +389,6 @@ class ReportDocument(TypedDict):
     """A summary or an alarm, in `mail_reports`. Deleted 400 days after it was claimed last."""
 
     _id: ReportId
-    """Organization, day and kind."""
-
     token: str
     """Random token of the worker that claimed the report last."""
 

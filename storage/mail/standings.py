@@ -5,8 +5,9 @@ from typing import Any
 
 from storage.mail.classifier import RULES
 from storage.mail.documents import AddressSummary, DomainSummary
-from storage.mail.epoch_time import from_epoch_ms
+from storage.mail.epoch_time import from_epoch_ms, midnight
 from storage.mail.records import IMPORTED_HARD_BOUNCE, AddressStanding, DomainStanding, Verdict, VerdictRule
+from storage.mail.unreachable import DEAD_DAYS, DEAD_MESSAGES
 
 UNKNOWN = Verdict(VerdictRule.UNKNOWN_ADDRESS, "No mail to this address is known.")
 UNKNOWN_DOMAIN = Verdict(VerdictRule.UNKNOWN_ADDRESS, "No mail to this domain is known.")
@@ -84,33 +85,37 @@ def invalid_domain_standing(written: str) -> DomainStanding:
     return DomainStanding(written, 0, 0, 0, True, INVALID_DOMAIN)
 
 
-def domain_standing(domain: str, summary: DomainSummary | None) -> DomainStanding:
+def domain_standing(domain: str, summary: DomainSummary | None, dead_day: int | None = None) -> DomainStanding:
     """Returns the standing of a domain; `summary` is None for an unknown domain.
 
-    An operator's decision overrides the rule for dead domains.
+    `dead_day` is the latest day that shows that the domain is unreachable, if it is. An operator's decision overrides
+    the rules for dead domains.
     """
     if summary is None:
         return DomainStanding(domain, 0, 0, 0, False, UNKNOWN_DOMAIN)
-    blocked, verdict = _domain_verdict(summary)
+    blocked, verdict = _domain_verdict(summary, dead_day)
     success, soft, hard = summary.get("success", 0), summary.get("soft", 0), summary.get("hard", 0)
     return DomainStanding(domain, success, soft, hard, blocked, verdict)
 
 
-def _domain_verdict(summary: DomainSummary) -> tuple[bool, Verdict]:
+def _domain_verdict(summary: DomainSummary, dead_day: int | None) -> tuple[bool, Verdict]:
     if hand := summary.get("hand"):
         decision = "Blocked" if hand["blocked"] else "Allowed"
         detail = f"{decision} by {hand['by']} at {_minute(hand['at'])}: {hand['reason']}"
         return hand["blocked"], Verdict(VerdictRule.BY_HAND, detail)
-    dead: list[Any] | None = summary.get("dead")
-    if dead is None:
-        return False, DELIVERABLE_DOMAIN
-    at, code, days, messages = dead
-    if days:
-        latest = f"{from_epoch_ms(at):%Y-%m-%d}"
-        detail = (
-            f"All connections failed on the last {days} days with connection attempts (the latest was {latest}), for "
-            f"at least {messages} messages."
-        )
-    else:
-        detail = f"Answered {_meaning(code)} at {_minute(at)}."
-    return True, Verdict(VerdictRule.DOMAIN_DEAD, detail)
+    if reason := _dead_detail(summary.get("dead"), dead_day):
+        return True, Verdict(VerdictRule.DOMAIN_DEAD, reason)
+    return False, DELIVERABLE_DOMAIN
+
+
+def _dead_detail(dead: list[Any] | None, dead_day: int | None) -> str | None:
+    """Returns why a domain is dead; None if it is not."""
+    # Summaries of earlier releases have a number of days for an unreachable domain. Nothing shows whether they count.
+    if dead is not None and not dead[2]:
+        return f"Answered {_meaning(dead[1])} at {_minute(dead[0])}."
+    if dead_day is None:
+        return None
+    return (
+        f"All connections failed on the last {DEAD_DAYS} days with connection attempts by a source that delivered "
+        f"other mail that day (the latest was {midnight(dead_day):%Y-%m-%d}), for at least {DEAD_MESSAGES} messages."
+    )

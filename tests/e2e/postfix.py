@@ -1,4 +1,7 @@
-"""A real Postfix on loopback with its own folder, and the scripted mail server to which it delivers."""
+"""A real Postfix on loopback with its own folder, and the scripted mail server to which it delivers.
+
+The scripted server has another address of this machine, because servers on loopback count as content filters.
+"""
 
 import asyncio
 import secrets
@@ -12,6 +15,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import pytest
 
 from tests.product import eventually
 from tests.programs import POSTFIX_DAEMONS
@@ -56,6 +61,7 @@ postlog   unix-dgram n - n - 1 postlogd
 class ScriptedMailServer:
     """An SMTP server that replies by local part. It records its replies and the accepted messages."""
 
+    host: str
     port: int = 0
     replies: Counter[tuple[str, int]] = field(default_factory=Counter)
     accepted_messages: list[bytes] = field(default_factory=list)
@@ -93,13 +99,23 @@ class ScriptedMailServer:
 @asynccontextmanager
 async def scripted_mail_server() -> AsyncIterator[ScriptedMailServer]:
     """Starts a scripted server on a free port."""
-    mail_server = ScriptedMailServer()
-    server = await asyncio.start_server(mail_server.serve, "127.0.0.1", 0, limit=1 << 22)
+    mail_server = ScriptedMailServer(_own_address())
+    server = await asyncio.start_server(mail_server.serve, mail_server.host, 0, limit=1 << 22)
     mail_server.port = server.sockets[0].getsockname()[1]
     try:
         yield mail_server
     finally:
         server.close()
+
+
+def _own_address() -> str:
+    """Returns an address of this machine that is not on loopback. Skips the test if there is none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # Chooses an address, and sends nothing.
+        except OSError:
+            pytest.skip("This machine has loopback addresses only.")
+        return str(probe.getsockname()[0])
 
 
 @dataclass(frozen=True)
@@ -121,7 +137,7 @@ class Postfix:
 
 
 @contextmanager
-def postfix(folder: Path, server_port: int) -> Iterator[Postfix]:
+def postfix(folder: Path, server: ScriptedMailServer) -> Iterator[Postfix]:
     """Starts a Postfix that delivers to the scripted mail server. Mail to dead.example finds no server."""
     port = secrets.choice(PORTS)
     config = folder / "etc"
@@ -131,7 +147,7 @@ def postfix(folder: Path, server_port: int) -> Iterator[Postfix]:
     shutil.chown(folder / "data", "postfix")
     log = folder / "mail.log"
     (config / "master.cf").write_text(MASTER_CF.replace("smtp      inet", f"127.0.0.1:{port} inet"))
-    (config / "main.cf").write_text(_main_cf(folder, log, server_port))
+    (config / "main.cf").write_text(_main_cf(folder, log, server))
     command = ["postfix", "-c", str(config)]
     start_result = subprocess.run([*command, "start"], capture_output=True, text=True)
     try:
@@ -143,7 +159,7 @@ def postfix(folder: Path, server_port: int) -> Iterator[Postfix]:
         _wait_for_exit(folder)
 
 
-def _main_cf(folder: Path, log: Path, server_port: int) -> str:
+def _main_cf(folder: Path, log: Path, server: ScriptedMailServer) -> str:
     settings = {
         "compatibility_level": "3.6",
         "queue_directory": folder / "queue",
@@ -159,8 +175,8 @@ def _main_cf(folder: Path, log: Path, server_port: int) -> str:
         "mynetworks": "127.0.0.0/8",
         "inet_interfaces": "127.0.0.1",
         "inet_protocols": "ipv4",
-        "relayhost": f"[127.0.0.1]:{server_port}",
-        "transport_maps": "inline:{ {dead.example = smtp:[127.0.0.1]:1} }",
+        "relayhost": f"[{server.host}]:{server.port}",
+        "transport_maps": f"inline:{{ {{dead.example = smtp:[{server.host}]:1}} }}",
         "smtp_rcpt_timeout": "3s",
         "smtp_destination_concurrency_limit": "10",
         "smtp_connection_cache_on_demand": "no",

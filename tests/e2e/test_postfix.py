@@ -35,7 +35,7 @@ async def test_address_book_matches_real_postfix(stores: Stores, tmp_path: Path)
     record = partial(stores.ledger.record, "acme", "postfix")
     async with scripted_mail_server() as server:
         # Postfix's users cannot enter tmp_path.
-        with TemporaryDirectory(prefix="noroshi-postfix-") as folder, postfix(Path(folder), server.port) as mta:
+        with TemporaryDirectory(prefix="noroshi-postfix-") as folder, postfix(Path(folder), server) as mta:
             tail = MailLogFollower(mta.log, tmp_path / "state", record, stores.mongo)
             tail.restore()
             addresses = [f"{name}@reader.example" for name in NAMES] + ["x@dead.example"]

@@ -80,6 +80,69 @@ def test_removed_message_drops_deferred_recipients() -> None:
     assert parser.deferred == {"4Q1ABC2XYZ": ["ann@example.org"]}
 
 
+FILTERED = SENT.replace("mail.example.org[192.0.2.1]:25", "127.0.0.1[127.0.0.1]:10024, conn_use=2").replace(
+    "postfix/smtp[", "postfix/amavis/smtp["
+)
+FILTER_DOWN = CONNECTION_REFUSED.replace("mail.example.org[192.0.2.1]:25", "127.0.0.1[127.0.0.1]:10024")
+DISCARDED = FILTERED.replace("amavis/smtp[", "discard[").replace("127.0.0.1[127.0.0.1]:10024, conn_use=2", "none")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        FILTERED,
+        FILTERED.replace(" relay=", " orig_to=<x@example.org>, relay="),
+        FILTERED.replace(" relay=", ' orig_to=<"a>b"@example.org>, relay='),
+        FILTERED.replace("status=sent", "status=bounced").replace("dsn=2.0.0", "dsn=5.1.1"),
+        FILTER_DOWN,
+        DISCARDED,
+        SENT.replace("mail.example.org[192.0.2.1]:25", "none"),
+        SENT.replace("postfix/smtp[", "postfix/pipe[").replace("mail.example.org[192.0.2.1]:25", "dfilt"),
+    ],
+)
+def test_line_about_own_system_gives_no_event(line: str) -> None:
+    assert events_of(line) == []
+
+
+@pytest.mark.parametrize(
+    ("agent", "relay", "text"),
+    [
+        ("lmtp", "mx.example.org[private/dovecot-lmtp]", "250 2.0.0 <ann@example.org> JjRzHamrBWrQXAYA0J78UA Saved"),
+        ("lmtp", "127.0.0.1[127.0.0.1]:24", "250 2.1.5 Ok"),
+        ("local", "local", "delivered to maildir"),
+    ],
+)
+def test_delivery_on_this_host_has_no_reply_code(agent: str, relay: str, text: str) -> None:
+    line = SENT.replace("mail.example.org[192.0.2.1]:25", relay).replace("250 2.0.0 Ok: queued as 4Q1", text)
+    (event,) = events_of(line.replace("postfix/smtp[", f"postfix/{agent}["))
+    assert (event.smtp_code, outcome(event)) == (None, DeliveryOutcome.DELIVERED)
+
+
+def test_message_filtered_each_day_keeps_its_soft_bounces() -> None:
+    """The filter gets the message under one queue id. The filtered message has another."""
+    bounce = DEFERRED.replace("4Q1ABC2XYZ", "4Q2FILTERED")
+    lines = [line.replace("-21T", f"-{day}T") for day in (19, 20, 21) for line in (FILTERED, bounce)]
+    events = events_of(*lines)
+    assert [(outcome(each), each.message_id) for each in events] == [(DeliveryOutcome.SOFT, "4Q2FILTERED")] * 3
+
+
+def test_recipient_deferred_by_filter_does_not_expire() -> None:
+    parser = PostfixLogParser(UTC)
+    assert events_of(FILTER_DOWN, EXPIRED, parser=parser) == []
+    assert parser.deferred == {}
+
+
+@pytest.mark.parametrize("line", [FILTERED, DISCARDED, FILTERED.replace("status=sent", "status=bounced")])
+def test_deferred_recipient_that_leaves_queue_never_expires(line: str) -> None:
+    parser = PostfixLogParser(UTC)
+    assert len(events_of(DEFERRED, parser=parser)) == 1
+    assert events_of(line, EXPIRED, parser=parser) == []
+
+
+def test_deferred_recipient_expires_after_failure_of_filter() -> None:
+    assert [each.enhanced_status for each in events_of(DEFERRED, FILTER_DOWN, EXPIRED)] == ["4.2.2", "4.4.7"]
+
+
 @pytest.mark.parametrize(
     "line",
     [

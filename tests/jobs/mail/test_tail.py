@@ -6,7 +6,7 @@ import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -126,14 +126,56 @@ async def test_tail_reads_existing_and_new_lines(
 
 async def test_tail_status_gives_progress(mta: LoggingMailServer, start_tail: Callable[[], MailLogFollower]) -> None:
     tail = start_tail()
-    assert tail.status() == {"file": str(mta.path), "lines": 0, "events": 0, "behind_bytes": 0}
+    progress = {"file": str(mta.path), "rejected": 0}
+    assert tail.status() == progress | {"lines": 0, "events": 0, "behind_bytes": 0}
     mta.write(1500)
     await tail.read_new_lines()
     left_bytes = mta.path.stat().st_size - tail._files[0].offset
     assert left_bytes > 0
-    assert tail.status() == {"file": str(mta.path), "lines": 1000, "events": 1000, "behind_bytes": left_bytes}
+    assert tail.status() == progress | {"lines": 1000, "events": 1000, "behind_bytes": left_bytes}
     await drain(tail)
-    assert tail.status() == {"file": str(mta.path), "lines": 1500, "events": 1500, "behind_bytes": 0}
+    assert tail.status() == progress | {"lines": 1500, "events": 1500, "behind_bytes": 0}
+
+
+def sent_line(at: datetime, queue: str, to: str) -> str:
+    delivery = "relay=x, delay=1, dsn=2.0.0, status=sent (250 2.0.0 <canary@example.org> Ok)"
+    return f"{at.isoformat()} mx postfix/smtp[7]: {queue}: to=<{to}>, {delivery}\n"
+
+
+INVALID_ADDRESSES = ["", "canary", "canary@", "@canary.example", "canary@c..example", "<canary@example.org", "c@n@ry"]
+
+
+async def test_tail_logs_reasons_of_rejected_lines(mta: LoggingMailServer, tmp_path: Path, stores: Stores) -> None:
+    now = datetime.now(UTC)
+    lines = [sent_line(now, f"4Q{number:08d}", to) for number, to in enumerate(INVALID_ADDRESSES)]
+    lines += [sent_line(now - timedelta(days=days), f"4QOLD{days}", "canary@example.org") for days in (15, 20)]
+    lines += [sent_line(now, "4QFINE00", "canary@example.org")]
+    mta.path.write_text("".join(lines))
+    record = partial(Ledger(stores.mongo, ADDRESS_KEYS).record, "acme", "tail")
+    tail = MailLogFollower(mta.path, tmp_path / "state.json", record, stores.mongo)
+    with capture_logs() as logs:
+        await drain(tail)
+    tail.close()
+    address, age = (each for each in logs if each["event"] == "mail_log_line_rejected")
+    assert address["reason"] == "address: expected a mail address"
+    assert (address["rejected"], address["queue_ids"]) == (7, [f"4Q{number:08d}" for number in range(5)])
+    assert (address["first_at"], address["last_at"]) == (now.isoformat(), now.isoformat())
+    assert age["reason"] == "at: expected at most 13 days ago"
+    assert (age["rejected"], age["queue_ids"]) == (2, ["4QOLD15", "4QOLD20"])
+    assert age["first_at"] == (now - timedelta(days=20)).isoformat()
+    assert [(each["log_level"], each["file"]) for each in (address, age)] == [("warning", str(mta.path))] * 2
+    assert "canary" not in str(logs)
+    assert "@" not in str(logs)
+    assert (tail.events, tail.rejected) == (1, 9)
+
+
+async def test_tail_without_rejected_lines_logs_no_warning(
+    mta: LoggingMailServer, start_tail: Callable[[], MailLogFollower]
+) -> None:
+    mta.write()
+    with capture_logs() as logs:
+        await drain(start_tail())
+    assert [each["event"] for each in logs] == ["mail_log_read"]
 
 
 async def test_tail_incomplete_line_waits_for_its_end(

@@ -46,7 +46,7 @@ async def test_status_shows_mail_backlog_logs_and_reports(
     number = partition("example.org")
     assert await Locks(stores.mongo, ttl_s=600).acquire(f"mail:{number}", "host/7") is not None
     await Ledger(stores.mongo, ADDRESS_KEYS).record("acme", "mta", [ok(), ok("bob@example.org")])
-    state = {"org": "acme", "file": "/var/log/mail.log", "lines": 1234, "events": 56, "rejected": 0, "behind_bytes": 78}
+    state = {"org": "acme", "file": "/var/log/mail.log", "lines": 1234, "events": 56, "rejected": 7, "behind_bytes": 78}
     await Heartbeat(stores.mongo["mail_tails"], "host/9", lambda: state)._write()
     today = day_of(await stores.mongo.now())
     for kind in ("summary", "alarm"):
@@ -59,7 +59,7 @@ async def test_status_shows_mail_backlog_logs_and_reports(
     assert isinstance(oldest, float)
     assert 0 <= oldest < 60
     ((*source, _, lines, new, rejected, behind),) = tails.rows
-    assert (source, lines, new, rejected, behind) == (["host/9", "acme", "/var/log/mail.log"], 1234, 56, 0, 78)
+    assert (source, lines, new, rejected, behind) == (["host/9", "acme", "/var/log/mail.log"], 1234, 56, 7, 78)
     assert [(row[2], row[3] is None) for row in reports.rows] == [("alarm", True), ("summary", False)]
 
 

@@ -27,11 +27,19 @@ class AddressBookModel:
     events: dict[str, DeliveryEvent] = field(default_factory=dict)
     events_by_address: dict[str, list[DeliveryEvent]] = field(default_factory=lambda: defaultdict(list))
     events_by_domain: dict[str, list[DeliveryEvent]] = field(default_factory=lambda: defaultdict(list))
+    source_days: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """Day and source of each event, by event id."""
 
-    def add_events(self, events: Iterable[DeliveryEvent]) -> None:
+    delivered_days: set[tuple[int, str]] = field(default_factory=set)
+    """Days on which a source delivered mail to a server."""
+
+    def add_events(self, events: Iterable[DeliveryEvent], source: str = "mta") -> None:
         for event in events:
             if event.event_id not in self.events:
                 self.events[event.event_id] = event
+                self.source_days[event.event_id] = message_and_day(event)[1], source
+                if outcome(event) is DeliveryOutcome.DELIVERED and event.smtp_code is not None:
+                    self.delivered_days.add(self.source_days[event.event_id])
                 self.events_by_address[event.address].append(event)
                 self.events_by_domain[event.address.partition("@")[2]].append(event)
 
@@ -58,7 +66,9 @@ class AddressBookModel:
             count(events, DeliveryOutcome.DELIVERED), len(softs), count(events, DeliveryOutcome.HARD)
         )
         has_no_mail_service = any(rule(event).blocks_domain for event in events)
-        standing.blocked = has_no_mail_service or is_unreachable(events)
+        standing.blocked = has_no_mail_service or is_unreachable(
+            each for each in events if is_answer(each) or self.source_days[each.event_id] in self.delivered_days
+        )
         return standing
 
     @property
@@ -71,7 +81,7 @@ class AddressBookModel:
 
 
 def is_unreachable(events: Iterable[DeliveryEvent]) -> bool:
-    """Returns whether every connection failed on the last three days of mail, for at least 20 messages."""
+    """Returns whether every connection failed on the last three days of events, for at least 20 messages."""
     by_day: dict[int, list[DeliveryEvent]] = {}
     for event in events:
         if is_failed_connection(event) or is_answer(event):

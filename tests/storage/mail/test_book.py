@@ -1,4 +1,7 @@
-"""Lookups need two reads, and changes by operators are recorded with person and reason."""
+"""Lookups need two reads, or three if a domain may be unreachable.
+
+Changes by operators are recorded with person and reason.
+"""
 
 import asyncio
 from datetime import timedelta
@@ -7,7 +10,10 @@ from typing import Any
 import pytest
 
 from storage.mail.addresses import Address, normalize
-from storage.mail.records import VerdictRule
+from storage.mail.imports import BookImporter
+from storage.mail.ledger import partition
+from storage.mail.records import DeliveryEvent, VerdictRule
+from tests.keys import ADDRESS_KEYS
 from tests.storage.mail.events import event, failed_connection, hard, ok, soft
 from tests.storage.mail.scenario import MailScenario
 from tests.waiting import poll_until_true
@@ -139,12 +145,74 @@ async def test_domain_decision_overrides_rule_until_removed(mail: MailScenario) 
 
 async def test_domain_standings_keep_order(mail: MailScenario) -> None:
     failures = [failed_connection(f"a{n}@dead.example", days=n % 3) for n in range(21)]
-    await mail.add_events(*failures, ok("ann@fine.example"))
+    await mail.add_events(*failures, *(ok("ann@fine.example", days=n) for n in range(3)))
     domains = ["FINE.example", "dead.example", "not a domain", "new.example"]
     standings = await mail.stores.address_book.domain_standings(mail.org, domains)
     assert [each.domain for each in standings] == ["fine.example", "dead.example", "not a domain", "new.example"]
     assert [each.blocked for each in standings] == [False, True, True, False]
     assert (standings[1].id, standings[1].soft_bounce) == ("dead.example", 21)
+
+
+OUTAGE_DOMAINS = [f"d{number}.example" for number in range(30)]
+
+
+def outage() -> list[DeliveryEvent]:
+    """Returns failed connections of 24 messages to each domain on three days."""
+    return [
+        failed_connection(f"a{n}@{each}", days=day) for each in OUTAGE_DOMAINS for day in range(3) for n in range(24)
+    ]
+
+
+async def blocked_domains(mail: MailScenario) -> list[str]:
+    """Returns the blocked ones of the domains, without the cache."""
+    mail.stores.address_book._domains.clear()
+    standings = await mail.stores.address_book.domain_standings(mail.org, OUTAGE_DOMAINS)
+    return [each.domain for each in standings if each.blocked]
+
+
+async def test_outage_of_sender_blocks_no_domain_until_it_delivers(mail: MailScenario) -> None:
+    for start in range(0, len(failures := outage()), 1000):
+        await mail.record(*failures[start : start + 1000])
+    await mail.aggregate()
+    assert await blocked_domains(mail) == []
+    assert not (await mail.standing("a1@d1.example")).blocked
+    # Deliveries of another source, of two of the days, to this host, and in another organization show nothing.
+    await mail.add_events(*(ok("x@fine.example", days=day) for day in range(3)), source="other")
+    await mail.add_events(*(ok("x@fine.example", days=day) for day in (0, 2, 3)))
+    await mail.add_events(event("x@fine.example", None, "2.0.0", days=1))
+    await MailScenario(mail.stores, f"{mail.org}-other").add_events(ok("x@fine.example", days=1))
+    assert await blocked_domains(mail) == []
+    await mail.add_events(ok("x@fine.example", days=1))
+    assert partition("fine.example") != partition("d1.example")
+    assert await blocked_domains(mail) == OUTAGE_DOMAINS
+    standing = await mail.standing("a1@d1.example")
+    assert (standing.blocked, standing.verdict.rule) == (True, VerdictRule.DOMAIN_DEAD)
+    await mail.add_events(event("a1@d1.example", 451, "4.3.0"))
+    assert await blocked_domains(mail) == [each for each in OUTAGE_DOMAINS if each != "d1.example"]
+
+
+async def test_failures_after_deliveries_elsewhere_block_domains(mail: MailScenario) -> None:
+    await mail.add_events(*(ok("x@fine.example", days=day) for day in range(3)))
+    for start in range(0, len(failures := outage()), 1000):
+        await mail.record(*failures[start : start + 1000])
+    await mail.aggregate(limit=300)
+    assert await blocked_domains(mail) == OUTAGE_DOMAINS
+    await mail.stores.address_book.set_domain_blocked(mail.org, "d2.example", False, "op", "they said so")
+    assert await blocked_domains(mail) == [each for each in OUTAGE_DOMAINS if each != "d2.example"]
+    await BookImporter(mail.stores.mongo, ADDRESS_KEYS).rebuild(mail.org, None, lambda _: None)
+    assert len(await blocked_domains(mail)) == 29
+
+
+async def test_lookup_reads_days_only_for_domains_with_failed_days(mail: MailScenario) -> None:
+    failures = [failed_connection(f"a{n}@dead.example", days=n % 3) for n in range(21)]
+    await mail.add_events(*failures, *(ok("ann@fine.example", days=n) for n in range(3)))
+    reads = await profile_lookup(mail, ["ann@fine.example", "bob@dead.example"])
+    assert [each["ns"].partition(".")[2] for each in reads] == ["mail_addresses", "mail_domains", "mail_days"]
+    assert "IXSCAN { _id: 1 }" in reads[2]["planSummary"]
+    assert reads[2]["docsExamined"] <= 6
+    assert [each["ns"].partition(".")[2] for each in await profile_lookup(mail, ["c@dead.example"])] == [
+        "mail_addresses"
+    ]
 
 
 async def test_book_is_separate_per_organization(mail: MailScenario) -> None:

@@ -22,10 +22,11 @@ from storage.mail.counters import (
     summarize,
     summarize_domain,
 )
-from storage.mail.documents import AddressDocument
+from storage.mail.documents import AddressDocument, DomainDocument
 from storage.mail.epoch_time import DAY_MS, epoch_ms
 from storage.mail.ledger import Ledger, ledger_event
 from storage.mail.records import DeliveryEvent, VerdictRule
+from storage.mail.unreachable import SourceDay, dead_day
 from tests.keys import ADDRESS_KEYS
 from tests.storage.mail.events import ANSWERS, event, failed_connection, hard, ok, soft, yesterday_noon
 from tests.storage.mail.model import AddressBookModel, StandingModel
@@ -34,12 +35,13 @@ ADDRESS, DOMAIN = "ann@example.org", "example.org"
 
 
 class InMemoryBook:
-    """The documents of one domain and its addresses, to which events are added in batches."""
+    """The documents of domains and their addresses, to which events are added in batches."""
 
     def __init__(self) -> None:
         self.addresses: dict[str, AddressDocument] = {}
-        self.domain = new_domain("acme", DOMAIN)
+        self.domains: dict[str, DomainDocument] = {}
         self._event_ids: set[str] = set()
+        self._delivered_days: set[SourceDay] = set()
 
     def aggregate(self, events: Iterable[DeliveryEvent], source: str = "mta") -> None:
         ledger, now = Ledger(None, ADDRESS_KEYS), yesterday_noon() + timedelta(days=1)  # type: ignore[arg-type]
@@ -48,24 +50,30 @@ class InMemoryBook:
                 continue
             self._event_ids.add(each.event_id)
             stored = ledger_event(ledger._ledger_document("acme", source, each, now))
-            document = self.addresses.setdefault(each.address, new_address("acme", DOMAIN))
-            add_event_to_domain(self.domain, stored, add_event(document, stored))
+            document = self.addresses.setdefault(each.address, new_address("acme", stored.domain))
+            domain = self.domains.setdefault(stored.domain, new_domain("acme", stored.domain))
+            counts = add_event(document, stored)
+            add_event_to_domain(domain, stored, counts)
+            if counts.success and stored.smtp_code is not None:
+                self._delivered_days.add((stored.day, source))
         for document in self.addresses.values():
             prune(document, epoch_ms(now))
             summarize(document)
-        summarize_domain(self.domain)
+        for domain in self.domains.values():
+            summarize_domain(domain)
 
     def standing(self, address: str = ADDRESS) -> StandingModel:
-        return _standing(self.addresses[address]["told"], "saw")
+        summary: Any = self.addresses[address]["told"]
+        return _standing(summary, "saw" in summary)
 
-    def domain_standing(self) -> StandingModel:
-        return _standing(self.domain["told"], "dead")
+    def domain_standing(self, domain: str = DOMAIN) -> StandingModel:
+        summary: Any = self.domains[domain]["told"]
+        latest_failed_day = dead_day(summary.get("failed", ()), self._delivered_days)
+        return _standing(summary, "dead" in summary or latest_failed_day is not None)
 
 
-def _standing(summary: Any, blocking_field: str) -> StandingModel:
-    return StandingModel(
-        summary.get("success", 0), summary.get("soft", 0), summary.get("hard", 0), blocking_field in summary
-    )
+def _standing(summary: Any, is_blocked: bool) -> StandingModel:
+    return StandingModel(summary.get("success", 0), summary.get("soft", 0), summary.get("hard", 0), is_blocked)
 
 
 def book_of(*events: DeliveryEvent) -> InMemoryBook:
@@ -86,7 +94,7 @@ def histories(draw: st.DrawFn) -> list[DeliveryEvent]:
     for number in range(draw(st.integers(1, 25))):
         events.append(
             event(
-                draw(st.sampled_from(["ann@example.org", "bob@example.org"])),
+                draw(st.sampled_from(["ann@example.org", "bob@example.org", "ann@other.example"])),
                 *draw(st.sampled_from(ANSWERS)),
                 days=draw(st.integers(0, 48)) / 4,
                 message=draw(st.sampled_from([None, "m1", "m2", "m3"])),
@@ -109,7 +117,33 @@ def test_counters_any_order_and_batches_equal_model(history: list[DeliveryEvent]
         book.aggregate(batch)
     for address in model.addresses:
         assert book.standing(address) == model.address_standing(address)
-    assert book.domain_standing() == model.domain_standing(DOMAIN)
+    for domain in model.domains:
+        assert book.domain_standing(domain) == model.domain_standing(domain)
+
+
+@st.composite
+def sourced_days(draw: st.DrawFn) -> list[tuple[str, list[DeliveryEvent]]]:
+    """Batches of two sources: failed connections and few answers on eight days, and deliveries to another domain."""
+    batches: list[tuple[str, list[DeliveryEvent]]] = []
+    for day in range(8):
+        for source in ("one", "two"):
+            failed = draw(st.sampled_from([0, 0, 4, 7, 20]))
+            batch = [failed_connection(days=day, message=f"{source} {day} {each}") for each in range(failed)]
+            batch += [ok("x@other.example", days=day)] * draw(st.sampled_from([0, 1, 1]))
+            batch += [event(ADDRESS, 451, "4.3.0", days=day)] * (draw(st.integers(0, 9)) == 0)
+            batches.append((source, batch))
+    return draw(st.permutations(batches))
+
+
+@settings(max_examples=200, deadline=None)
+@given(sourced_days())
+def test_failed_days_of_sources_in_any_order_equal_model(batches: list[tuple[str, list[DeliveryEvent]]]) -> None:
+    model, book = AddressBookModel(), InMemoryBook()
+    for source, batch in batches:
+        model.add_events(batch, source)
+        book.aggregate(batch, source)
+    for domain in model.domains:
+        assert book.domain_standing(domain) == model.domain_standing(domain)
 
 
 @settings(max_examples=60, deadline=None)
@@ -118,7 +152,7 @@ def test_failed_connections_in_any_order_equal_model(
     order: list[tuple[int, int, str]], same_messages_each_day: bool
 ) -> None:
     model, book = AddressBookModel(), InMemoryBook()
-    failures = [
+    failures = [ok("x@other.example", days=day) for day in range(3)] + [
         failed_connection(
             f"{local_part}@example.org", days=day, message=f"{number if same_messages_each_day else (number, day)}"
         )
@@ -262,7 +296,9 @@ def test_domain_without_mail_service_stays_blocked(code: int, status: str) -> No
 
 
 def failed_connections(days: Sequence[int] = (0, 1, 2), messages: int = 7) -> list[DeliveryEvent]:
-    return [failed_connection(days=day, message=f"{day}.{number}") for day in days for number in range(messages)]
+    """Returns failed connections on days on which their source delivers other mail."""
+    failures = [failed_connection(days=day, message=f"{day}.{number}") for day in days for number in range(messages)]
+    return failures + [ok("x@other.example", days=day) for day in days]
 
 
 def test_domain_dead_after_three_days_and_20_messages() -> None:
@@ -292,6 +328,31 @@ def test_expiry_and_complaint_are_neither_answer_nor_failure(other_server_event:
         .blocked
     )
     assert not book_of(*failed_connections(), event(ADDRESS, 451, "4.4.7")).domain_standing().blocked
+
+
+def test_outage_of_sender_blocks_no_domain() -> None:
+    failures = [failed_connection(days=day, message=f"{day}.{number}") for day in range(3) for number in range(24)]
+    assert not book_of(*failures).domain_standing().blocked
+    for late in (0, 1, 2):
+        deliveries = [ok("x@other.example", days=day) for day in range(3) if day != late]
+        assert not book_of(*failures, *deliveries).domain_standing().blocked
+    assert book_of(*failures, *failed_connections()).domain_standing().blocked
+
+
+def test_deliveries_of_other_source_or_own_host_prove_nothing() -> None:
+    book = InMemoryBook()
+    book.aggregate([each for each in failed_connections() if each.smtp_code is None])
+    book.aggregate([ok("x@other.example", days=day) for day in range(3)], "other")
+    book.aggregate([event("x@local.example", None, "2.0.0", days=day) for day in range(3)])
+    assert not book.domain_standing().blocked
+
+
+def test_domain_stays_dead_during_outage_of_sender() -> None:
+    outage = [failed_connection(days=day, message=f"{day}.{number}") for day in range(5) for number in range(24)]
+    book = book_of(*failed_connections(days=(5, 6, 7)), *outage)
+    assert book.domain_standing().blocked
+    book.aggregate([event(ADDRESS, 451, "4.3.0", days=0)])
+    assert not book.domain_standing().blocked
 
 
 def test_domain_is_dead_despite_earlier_delivery() -> None:

@@ -73,8 +73,18 @@ def test_operator_decision_overrides_rule() -> None:
 
 
 def test_unreachable_domain_detail_gives_days_and_messages() -> None:
-    standing = domain_standing("example.org", {**DEAD, "dead": [AT, "", 3, 20]})
+    summary: Any = {"failed": []}
+    standing = domain_standing("example.org", summary, dead_day=20_412)
+    assert (standing.blocked, standing.verdict.rule) == (True, VerdictRule.DOMAIN_DEAD)
     assert standing.verdict.detail == (
-        "All connections failed on the last 3 days with connection attempts (the latest was 2025-11-20), for at least "
-        "20 messages."
+        "All connections failed on the last 3 days with connection attempts by a source that delivered other mail that "
+        "day (the latest was 2025-11-20), for at least 20 messages."
     )
+    assert not domain_standing("example.org", summary).blocked
+    summary["hand"] = OPERATOR_DECISION
+    assert not domain_standing("example.org", summary, dead_day=20_412).blocked
+
+
+def test_unreachable_domain_of_earlier_release_is_not_blocked() -> None:
+    standing = domain_standing("example.org", {"dead": [AT, "", 3, 20]})
+    assert (standing.blocked, standing.verdict.rule) == (False, VerdictRule.DELIVERABLE)

@@ -334,13 +334,17 @@ def test_domain_summary_adds_days_and_sums_of_sources() -> None:
 
 def test_recent_days_of_domain_are_its_latest_three() -> None:
     days = [[DAY - number, number, 0, 0, True, []] for number in range(5)]
-    assert [each["day"] for each in domain_summary({"days": days})["recent"]] == [DAY - 2, DAY - 1, DAY]
+    assert [each["day"] for each in domain_summary({"source": "mta", "days": days})["recent"]] == [
+        DAY - 2,
+        DAY - 1,
+        DAY,
+    ]
     assert domain_summary({}) == {"by": [{}], "told": {}, "recent": []}
 
 
 def test_days_beyond_history_become_sums() -> None:
     days = [[DAY - number, 1, 2, 3, number % 2 == 0, [b"m"]] for number in range(402)]
-    stored = domain_summary({"success": 5, "days": days})
+    stored = domain_summary({"source": "mta", "success": 5, "days": days})
     entry = stored["by"][0]
     assert [each[0] for each in entry["days"]] == list(range(DAY - 399, DAY + 1))
     assert (entry["success"], entry["soft"], entry["hard"]) == (7, 4, 6)
@@ -349,22 +353,23 @@ def test_days_beyond_history_become_sums() -> None:
 
 
 def failed_day(day: int, messages: range, has_answer: bool = False) -> list[Any]:
-    return [day, 0, 0, 0, has_answer, [b"%d" % number for number in messages]]
+    return [day, 0, 0, 0, has_answer, [b"%08d" % number for number in messages]]
 
 
-@pytest.mark.parametrize(
-    ("days", "is_dead"),
-    [
-        ([failed_day(DAY - n, range(n * 7, n * 7 + 7)) for n in range(3)], True),
-        ([failed_day(DAY - n, range(n * 7, n * 7 + 7)) for n in range(2)], False),
-        ([failed_day(DAY - n, range(n * 6, n * 6 + 6)) for n in range(3)], False),
-        ([failed_day(DAY, range(20)), failed_day(DAY - 1, range(20)), failed_day(DAY - 2, range(19))], True),
-        ([failed_day(DAY - n, range(19)) for n in range(3)], False),
-        ([failed_day(DAY - n, range(20), n == 2) for n in range(3)], False),
-        ([failed_day(DAY - n, range(20), n == 3) for n in range(4)], True),
-        ([failed_day(DAY - n, range(20 * (n != 1))) for n in range(4)], True),
-    ],
-)
-def test_domain_is_dead_after_three_days_and_20_messages(days: list[Any], is_dead: bool) -> None:
-    dead = domain_summary({"days": days[:1]}, {"days": days[1:]})["told"].get("dead")
-    assert dead == ([DAY * DAY_MS, "", 3, 20] if is_dead else None)
+def test_summary_of_domain_has_failed_days_since_latest_answer() -> None:
+    one = {"source": "one", "days": [failed_day(DAY, range(20)), failed_day(DAY - 4, range(0), has_answer=True)]}
+    other = {"source": "other", "days": [failed_day(DAY - number, range(2, 0, -1)) for number in (1, 3, 4)]}
+    digests = b"0000000100000002"
+    assert domain_summary(one, other)["told"] == {
+        "failed": [
+            [DAY - 3, "other", digests],
+            [DAY - 1, "other", digests],
+            [DAY, "one", b"".join(b"%08d" % number for number in range(20))],
+        ]
+    }
+
+
+def test_domain_without_mail_service_has_no_failed_days() -> None:
+    days = [failed_day(DAY - number, range(20)) for number in range(3)]
+    found = domain_summary({"source": "mta", "days": days, "gone": [3, "x"]})["told"]
+    assert found == {"dead": [3, "x", 0, 0]}
