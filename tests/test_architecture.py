@@ -72,6 +72,7 @@ TESTED_ELSEWHERE = {
     "server/setting_values.py": "tests/server/test_settings.py",
     "server/database_settings.py": "tests/server/test_settings.py",
     "server/sign_in_settings.py": "tests/server/test_settings.py",
+    "server/http/settings.py": "tests/server/test_settings.py",
     "server/oidc.py": "tests/server/http/test_oidc.py",
     "server/http/sign_in_options.py": "tests/server/http/test_oidc.py",
     "server/auth/oidc/client.py": "tests/server/http/test_oidc.py",
