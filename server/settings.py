@@ -12,9 +12,9 @@ from pydantic import Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import NoDecode, SettingsConfigDict
 
-from server.database_settings import UNPREFIXED
-from server.http.settings import HttpSettings
 from server.processes import StartupError
+from server.setting_groups.database import UNPREFIXED
+from server.setting_groups.http import HttpSettings
 from server.setting_values import (
     COMMA_SEPARATED,
     LOWER_CASE,

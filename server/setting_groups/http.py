@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic_settings import NoDecode
 
+from server.setting_groups.sign_in import SignInSettings
 from server.setting_values import (
     COMMA_SEPARATED,
     NO_PROXY,
@@ -16,7 +17,6 @@ from server.setting_values import (
     origin_of,
     setting,
 )
-from server.sign_in_settings import SignInSettings
 
 
 class HttpSettings(SignInSettings):
