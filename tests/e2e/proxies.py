@@ -61,13 +61,15 @@ class Proxy:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return httpx2.AsyncClient(transport=transport, base_url=self.url, timeout=120, headers=named)
 
-    def socket(self, address: str, origin: str | None, cookie: str, **options: object) -> connect:
+    def socket(
+        self, address: str, origin: str, cookie: str, forwarded_for: str = "198.51.100.1", **options: object
+    ) -> connect:
         """Returns a context manager that opens a socket from an address, with a cookie."""
         return connect(
             f"{self.url.replace('http', 'ws', 1)}/graphql",
             subprotocols=[Subprotocol("graphql-transport-ws")],
-            origin=None if origin is None else Origin(origin),
-            additional_headers={"cookie": cookie, "x-forwarded-for": "198.51.100.1"},
+            origin=Origin(origin),
+            additional_headers={"cookie": cookie, "x-forwarded-for": forwarded_for},
             local_addr=(address, 0),
             ssl=self.tls,
             open_timeout=60,
