@@ -98,7 +98,7 @@ async def _add_routes_of_stores(
     """Adds the routes that need open stores, in front of the other routes."""
     image_urls = ImageUrls(settings.base_url, await shared_secret(stores.mongo, "image_urls"))
     download_urls = DownloadUrls(settings.base_url, await shared_secret(stores.mongo, "export_urls"))
-    credentials = RequestCredentials(settings.allowed_origins)
+    credentials = RequestCredentials(settings.page_origins)
     documents = DocumentCache()
     schema = build_schema(limits_extension(documents), executor=compiled_executor(documents))
     endpoint = GraphQLEndpoint(
@@ -117,7 +117,7 @@ async def _add_routes_of_stores(
             write_budgets=WriteBudgets(writes_per_minute(settings)),
             base_url=settings.base_url,
         ),
-        allowed_origins=settings.allowed_origins,
+        allowed_origins=settings.page_origins,
         may_send_large_bodies=_is_operator,
         execution_timeout_s=settings.execution_timeout_s,
         cost_per_minute=CostPerMinute(
@@ -146,7 +146,7 @@ async def _add_routes_of_stores(
 
 async def _account_routes(settings: Settings, stores: Stores, viewers: ViewerSessions) -> list[Route]:
     """Returns the routes of local accounts. Without local accounts, returns only the routes that accept invitations."""
-    credentials, organization = RequestCredentials(settings.allowed_origins), settings.organization
+    credentials, organization = RequestCredentials(settings.page_origins), settings.organization
     party = relying_party(settings.base_url)
     key = await shared_secret(stores.mongo, "passkeys")
     passkeys = None if party is None else PasskeyCeremonies(party, key)
@@ -160,7 +160,7 @@ async def _account_routes(settings: Settings, stores: Stores, viewers: ViewerSes
 
 
 async def _sign_in_routes(settings: Settings, stores: Stores, client: OidcClient | None) -> list[Route]:
-    credentials = RequestCredentials(settings.allowed_origins)
+    credentials = RequestCredentials(settings.page_origins)
     routes = [sign_in_options_route(settings), *session_routes(stores, credentials, client, settings.base_url)]
     if client is None:
         return routes
@@ -218,13 +218,14 @@ def authenticators(settings: Settings, stores: Stores) -> dict[CredentialKind, A
 def _middleware(settings: Settings) -> list[Middleware]:
     hosts = [settings.host, urlsplit(settings.base_url).hostname or "", *settings.allowed_hosts]
     check = Middleware(HostCheck, names=hosts)
-    if not settings.allowed_origins:
+    if not settings.page_origins:
         return [check]
     cors = Middleware(
         CORSMiddleware,
-        allow_origins=list(settings.allowed_origins),
+        allow_origins=list(settings.page_origins),
         allow_methods=["POST", "GET", "HEAD", "PATCH", "PUT", "DELETE"],
         allow_headers=["*"],
         expose_headers=list(EXPOSED_HEADERS),
+        allow_credentials=True,
     )
     return [check, cors]

@@ -16,12 +16,27 @@ from storage.secrets.versioned_keys import versioned_keys
 
 AUTH_SECRET_MIN_BYTES = 32
 FILE_SCHEMES = ("s3", "gs", "az")
+DEFAULT_PORTS = {"http": 80, "https": 443}
+NO_PROXY = "none"
 
 
 def setting(default: object, *, expected: str, description: str, secret: bool = False, **options: Any) -> Any:
     """Returns a field of Settings. `expected` describes valid values. The value of a secret is never shown."""
     extra: JsonDict = {"expected": expected}
     return Field(default, description=description, repr=not secret, json_schema_extra=extra, **options)
+
+
+def origin_of(address: str) -> str:
+    """Returns the origin of an http or https address as browsers send it: in lower case, without the default port.
+
+    Raises: ValueError for an address without a host, or with a wrong port.
+    """
+    parts = urlsplit(address.lower())
+    if parts.scheme not in DEFAULT_PORTS or not parts.hostname:
+        raise ValueError("expected an http or https address")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    port = "" if parts.port in (None, DEFAULT_PORTS[parts.scheme]) else f":{parts.port}"
+    return f"{parts.scheme}://{host}{port}"
 
 
 def _split_list(value: object) -> object:
@@ -47,10 +62,27 @@ def _checked_sentinel_url(value: str) -> str:
 
 
 def _normalized_origin(value: str) -> str:
-    parts = urlsplit(value.rstrip("/").lower())
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query:
+    parts = urlsplit(value.rstrip("/"))
+    if parts.path or parts.query or parts.username is not None:
         raise ValueError("expected an origin")
-    return parts.geturl()
+    return origin_of(value)
+
+
+def _checked_public_address(value: str) -> str:
+    origin_of(value)
+    return value
+
+
+def _checked_proxy(value: str) -> str:
+    if value != NO_PROXY and ip_network(value).prefixlen == 0:
+        raise ValueError("every client would be a proxy")
+    return value
+
+
+def _checked_proxies(value: tuple[str, ...]) -> tuple[str, ...]:
+    if NO_PROXY in value and len(value) > 1:
+        raise ValueError(f"{NO_PROXY} stands alone")
+    return value
 
 
 def _checked_host(value: str) -> str:
@@ -112,6 +144,7 @@ def _lower(value: object) -> object:
 
 
 HttpAddress = Annotated[str, _address_with_scheme("http", "https")]
+PublicAddress = Annotated[HttpAddress, AfterValidator(_checked_public_address)]
 RedisAddress = Annotated[
     str,
     _address_with_scheme("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel"),
@@ -120,6 +153,8 @@ RedisAddress = Annotated[
 Origin = Annotated[str, AfterValidator(_normalized_origin)]
 HostName = Annotated[str, AfterValidator(_checked_host)]
 IpNetwork = Annotated[IPv4Network | IPv6Network, BeforeValidator(lambda value: ip_network(value))]
+TrustedProxy = Annotated[str, AfterValidator(_checked_proxy)]
+TRUSTED_PROXIES = AfterValidator(_checked_proxies)
 MongoAddress = Annotated[str, _address_with_scheme("mongodb", "mongodb+srv")]
 SmtpAddress = Annotated[str, _address_with_scheme("smtp", "smtps")]
 FilesAddress = Annotated[str, AfterValidator(_checked_files_address)]

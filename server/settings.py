@@ -12,24 +12,22 @@ from pydantic import Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import NoDecode, SettingsConfigDict
 
-from server.database_settings import UNPREFIXED
 from server.processes import StartupError
+from server.setting_groups.database import UNPREFIXED
+from server.setting_groups.http import HttpSettings
 from server.setting_values import (
     COMMA_SEPARATED,
     LOWER_CASE,
     AddressKeysText,
     CredentialKeysText,
     FilesAddress,
-    HostName,
     HttpAddress,
     IpNetwork,
-    Origin,
     Recipient,
     SmtpAddress,
     VapidKeyText,
     setting,
 )
-from server.sign_in_settings import SignInSettings
 from storage.mail.addresses import AddressKeys, address_keys
 
 PREFIX = "NOROSHI_"
@@ -67,24 +65,13 @@ def _size_setting(default: int, greatest: int, description: str) -> Any:
     )
 
 
-class Settings(SignInSettings):
+class Settings(HttpSettings):
     """The settings that the operator chooses. docs/settings.md is generated from these fields."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="ignore", populate_by_name=True
     )
 
-    allowed_origins: Annotated[tuple[Origin, ...], NoDecode, COMMA_SEPARATED] = setting(
-        (),
-        expected="origins such as https://example.org, separated by commas",
-        description="Other origins whose pages may use the API from a browser.",
-    )
-    allowed_hosts: Annotated[tuple[HostName, ...], NoDecode, COMMA_SEPARATED] = setting(
-        (),
-        expected="host names such as chat.example.org or *.example.org, separated by commas, or * for all",
-        description="Further host names by which clients reach web processes. Requests for other hosts are refused. "
-        "IP addresses, localhost, and the hosts of NOROSHI_PUBLIC_URL and NOROSHI_HOST are always served.",
-    )
     execution_timeout_s: float = setting(
         10.0,
         gt=0,
@@ -120,12 +107,6 @@ class Settings(SignInSettings):
         ge=1,
         expected="a number from 1",
         description="The factor by which a service key's limits of writes exceed those of one user, which are above.",
-    )
-    public_url: HttpAddress | None = setting(
-        None,
-        expected="an http or https address",
-        description="The address at which others reach this server, in image URLs and callbacks. "
-        "If unset, http://127.0.0.1 with the port.",
     )
     egress_allow: Annotated[tuple[IpNetwork, ...], NoDecode, COMMA_SEPARATED] = setting(
         (),
@@ -296,18 +277,6 @@ class Settings(SignInSettings):
         expected="a path of a program, or its name on PATH",
         description="The Redis or Valkey server that `noroshi up` starts, instead of the pinned Valkey.",
     )
-    host: str = setting(
-        "127.0.0.1",
-        expected="a host name or address to listen on",
-        description="The address on which web processes listen. Option: --host.",
-    )
-    port: int = setting(
-        8000,
-        ge=0,
-        le=65535,
-        expected="a number from 0 to 65535",
-        description="The port on which web processes listen; 0 takes a free one. Option: --port.",
-    )
     demo: bool = setting(
         False,
         expected="true or false",
@@ -351,11 +320,6 @@ class Settings(SignInSettings):
     def files_address(self) -> str:
         """The folder or the address at which files are stored."""
         return self.files or str(self.data_dir / "files")
-
-    @property
-    def base_url(self) -> str:
-        """The address at which others reach this server, without a slash at the end."""
-        return self.public_url or f"http://127.0.0.1:{self.port}"
 
 
 def variable(name: str) -> str:

@@ -10,6 +10,7 @@ from server.graphql import WebSocketProtocol
 from server.processes import StartupError
 from server.settings import Settings
 from server.transport.http_protocol import HttpProtocol
+from server.transport.trusted_proxies import TrustedProxies
 
 WS_MAX_SIZE_BYTES = 65_536
 GRACEFUL_SHUTDOWN_S = 10
@@ -39,7 +40,7 @@ def serve_web(settings: Settings, listener: socket.socket | None = None) -> None
 
     listener = listener or listen(settings.host, settings.port)
     config = uvicorn.Config(
-        create_app(settings),
+        TrustedProxies(create_app(settings), settings.proxy_networks),
         loop="uvloop",
         http=HttpProtocol,
         ws=WebSocketProtocol,
@@ -53,6 +54,8 @@ def serve_web(settings: Settings, listener: socket.socket | None = None) -> None
         access_log=False,
         log_config=None,
         server_header=False,
+        # TrustedProxies does this. uvicorn's own list of proxies would come from the environment.
+        proxy_headers=False,
     )
     _Server(config).run(sockets=[listener])
 

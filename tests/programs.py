@@ -39,6 +39,16 @@ def require_postfix() -> None:
         pytest.skip("Postfix starts only as root: `sudo make test ARGS=tests/e2e/test_postfix.py`.")
 
 
+def require_nginx() -> str:
+    """Returns the path of nginx. Skips the test when nginx is not installed."""
+    return _find_or_skip(("nginx", "/usr/sbin/nginx"), "nginx is not installed: `apt-get install nginx`.")
+
+
+def require_caddy() -> str:
+    """Returns the path of Caddy. Skips the test when Caddy is not installed."""
+    return _find_or_skip(("caddy",), "Caddy is not installed: `apt-get install caddy`.")
+
+
 def _find_or_skip(names: tuple[str, ...], reason: str) -> str:
     for name in names:
         if path := shutil.which(name):

@@ -129,5 +129,6 @@ class RequestCredentials:
             return
         if normalize_origin(origin) not in self._allowed_origins:
             raise Forbidden(
-                f"The origin {origin[:100]!r} may not use sessions here; NOROSHI_ALLOWED_ORIGINS allows it."
+                f"The origin {origin[:100]!r} may not use sessions here; NOROSHI_PUBLIC_URL and "
+                "NOROSHI_ALLOWED_ORIGINS name those that may."
             )

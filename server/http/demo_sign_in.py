@@ -18,6 +18,8 @@ from server.auth.sign_in import sign_user_token
 from server.http.hosts import host_name, is_loopback
 from server.settings import Settings
 
+FORWARDING_HEADERS = ("x-forwarded-for", "x-forwarded-host", "x-real-ip", "forwarded", "via")
+
 if TYPE_CHECKING:
     from server.demo import DemoUser
 
@@ -62,10 +64,12 @@ def _users_route(demo_users: Sequence[DemoUser]) -> Route:
 
 
 def _is_from_this_machine(request: Request) -> bool:
-    """Returns whether the client's address and the header Host are local.
+    """Returns whether the client's address and the header Host are local, and no proxy has forwarded the request.
 
-    Behind a trusted proxy, the address is that of the proxy's client.
+    A proxy may pass on addresses that its client has made up.
     """
+    if any(name in request.headers for name in FORWARDING_HEADERS):
+        return False
     host = host_name(request.headers.get("host", "").encode())
     return is_loopback(host) and request.client is not None and is_loopback(request.client.host)
 

@@ -119,14 +119,33 @@ async def test_end_of_lifespan_leaves_no_task(settings: Settings) -> None:
     assert remaining == []
 
 
-async def test_only_allowed_origins_pass_preflight(settings: Settings) -> None:
-    preflight = {"origin": ORIGIN, "access-control-request-method": "POST"}
+@pytest.mark.parametrize("values", [{"allowed_origins": (ORIGIN,)}, {"public_url": f"{ORIGIN}/base"}])
+async def test_only_allowed_origins_pass_preflight(settings: Settings, values: dict[str, Any]) -> None:
+    preflight = {
+        "origin": ORIGIN,
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "content-type, noroshi-client",
+    }
     async with running_app(settings) as http:
-        refused = await http.options("/graphql", headers=preflight)
-    async with running_app(settings.with_values(allowed_origins=(ORIGIN,))) as http:
+        refused = [await http.options("/graphql", headers=preflight)]
+    async with running_app(settings.with_values(**values)) as http:
         allowed = await http.options("/graphql", headers=preflight)
-    assert "access-control-allow-origin" not in refused.headers
+        for origin in ("https://evil.example.org", "http://app.example.org", "null", f"{ORIGIN}:8443"):
+            refused.append(await http.options("/graphql", headers=preflight | {"origin": origin}))
+    assert all("access-control-allow-origin" not in each.headers for each in refused)
     assert allowed.headers["access-control-allow-origin"] == ORIGIN
+    assert allowed.headers["access-control-allow-credentials"] == "true"
+    assert "noroshi-client" in allowed.headers["access-control-allow-headers"]
+
+
+async def test_allowed_page_may_read_answers_to_its_cookie(settings: Settings) -> None:
+    query = {"query": "{ viewer { id } }"}
+    async with running_app(settings.with_values(allowed_origins=(ORIGIN,))) as http:
+        allowed = await http.post("/graphql", json=query, headers={"origin": ORIGIN})
+        other = await http.post("/graphql", json=query, headers={"origin": "https://evil.example.org"})
+    assert allowed.headers["access-control-allow-origin"] == ORIGIN
+    assert allowed.headers["access-control-allow-credentials"] == "true"
+    assert "access-control-allow-origin" not in other.headers
 
 
 @pytest.mark.parametrize(

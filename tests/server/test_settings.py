@@ -74,6 +74,14 @@ def test_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None
         ("NOROSHI_DATABASE", "a b", "letters, digits"),
         ("NOROSHI_DEMO", "perhaps", "true or false"),
         ("NOROSHI_PUBLIC_URL", "example.org", "http or https"),
+        ("NOROSHI_PUBLIC_URL", "https://example.org:99999", "http or https"),
+        ("NOROSHI_PUBLIC_URL", "https:example.org", "http or https"),
+        ("NOROSHI_ALLOWED_ORIGINS", "https://user@example.org", "origins such as"),
+        ("NOROSHI_TRUSTED_PROXIES", "10.0.0.1/8", "addresses and networks"),
+        ("NOROSHI_TRUSTED_PROXIES", "proxy.example.org", "addresses and networks"),
+        ("NOROSHI_TRUSTED_PROXIES", "*", "addresses and networks"),
+        ("NOROSHI_TRUSTED_PROXIES", "0.0.0.0/0", "addresses and networks"),
+        ("NOROSHI_TRUSTED_PROXIES", "none,10.0.0.1", "addresses and networks"),
         ("NOROSHI_LOG_LEVEL", "loud", "debug, info, warning or error"),
         ("REDIS_URL", "localhost:6379", "redis://"),
     ],
@@ -119,6 +127,39 @@ def test_environment_reproduces_settings(monkeypatch: pytest.MonkeyPatch) -> Non
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert Settings.from_environment() == settings
+
+
+@pytest.mark.parametrize(
+    ("value", "networks"),
+    [
+        ("", ("127.0.0.1/32", "::1/128")),
+        ("10.0.0.5, fd00::/64", ("10.0.0.5/32", "fd00::/64")),
+        ("none", ()),
+    ],
+)
+def test_trusted_proxies_reach_child_processes(
+    monkeypatch: pytest.MonkeyPatch, value: str, networks: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("NOROSHI_TRUSTED_PROXIES", value)
+    for _ in range(2):
+        settings = Settings.from_environment()
+        assert tuple(str(each) for each in settings.proxy_networks) == networks
+        monkeypatch.setenv("NOROSHI_TRUSTED_PROXIES", settings.environment()["NOROSHI_TRUSTED_PROXIES"])
+
+
+@pytest.mark.parametrize(
+    ("url", "origins"),
+    [
+        (None, ("https://app.example.org",)),
+        ("https://Chat.example.org:443/base/", ("https://chat.example.org", "https://app.example.org")),
+        ("http://chat.example.org:8443", ("http://chat.example.org:8443", "https://app.example.org")),
+        ("http://[2001:DB8::1]:80", ("http://[2001:db8::1]", "https://app.example.org")),
+        ("https://app.example.org", ("https://app.example.org",)),
+    ],
+)
+def test_page_origins_have_the_form_that_browsers_send(url: str | None, origins: tuple[str, ...]) -> None:
+    settings = Settings.from_environment(public_url=url, allowed_origins="https://APP.example.org:443/")
+    assert settings.page_origins == origins
 
 
 def test_settings_are_immutable() -> None:

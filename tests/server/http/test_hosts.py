@@ -67,7 +67,19 @@ def test_own_hosts_and_addresses_are_served(http: httpx2.Client, host: str) -> N
 
 
 @pytest.mark.parametrize(
-    "headers", [{"host": "chat.example.org"}, {"host": "10.1.2.3"}, {"x-forwarded-for": "203.0.113.7"}]
+    "headers",
+    [
+        {"host": "chat.example.org"},
+        {"host": "10.1.2.3"},
+        {"x-forwarded-for": "203.0.113.7"},
+        # Addresses that the client of a careless proxy made up.
+        {"x-forwarded-for": "127.0.0.1"},
+        {"x-forwarded-for": "203.0.113.7, 127.0.0.1"},
+        {"x-forwarded-for": "unknown"},
+        {"x-forwarded-for": ""},
+        {"forwarded": "for=127.0.0.1"},
+        {"x-real-ip": "127.0.0.1"},
+    ],
 )
 def test_demo_sign_in_through_proxy_is_refused(http: httpx2.Client, headers: dict[str, str]) -> None:
     assert http.post("/demo/sign-in", json={"user": "hana"}, headers=headers).status_code == 404

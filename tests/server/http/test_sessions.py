@@ -18,11 +18,13 @@ pytestmark = pytest.mark.anyio
 
 VIEWER = "{ viewer { id } }"
 EVIL = "https://evil.example.org"
+PUBLIC_ORIGIN = "https://chat.example.org:8443"
 
 
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
-    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
+    settings = {"NOROSHI_PUBLIC_URL": PUBLIC_ORIGIN}
+    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url, **settings) as web:
         yield web
 
 
@@ -102,6 +104,20 @@ async def test_socket_needs_an_allowed_origin(web: WebProcess, mongodb_uri: str)
         assert await first_answer(ws) == 4403
     async with socket(web, "A" * 43, web.url) as ws:
         assert await first_answer(ws) == 4401
+
+
+async def test_page_of_public_url_works_with_rewritten_host(
+    web: WebProcess, http: httpx2.AsyncClient, mongodb_uri: str
+) -> None:
+    token = await begin_session(mongodb_uri, web.database, "pam")
+    headers = session_headers(token) | {"origin": PUBLIC_ORIGIN}
+    for host in (web.url.removeprefix("http://"), "127.0.0.1", "chat.example.org", "chat.example.org:8443"):
+        assert await post_operation(http, host=host, **headers) == (200, {"viewer": {"id": "pam"}})
+    async with socket(web, token, PUBLIC_ORIGIN) as ws:
+        assert await first_answer(ws) == "connection_ack"
+    for origin in ("http://chat.example.org:8443", "https://chat.example.org", "https://evil.chat.example.org:8443"):
+        assert await post_operation(http, **(headers | {"origin": origin})) == (403, "FORBIDDEN")
+    assert (await http.post("/sign-out", headers=headers)).status_code == 200
 
 
 async def test_sessions_are_listed_and_ended_by_their_user(

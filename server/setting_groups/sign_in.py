@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from pydantic_settings import NoDecode
 
-from server.database_settings import DatabaseSettings
+from server.setting_groups.database import DatabaseSettings
 from server.setting_values import (
     AUTH_SECRET_MIN_BYTES,
     COMMA_SEPARATED,
