@@ -1,4 +1,4 @@
-"""What the texts of mail servers' answers say: whose fault it was that a message was not delivered.
+"""Reads in the texts of mail servers' answers whose fault it was that a message was not delivered.
 
 Servers use one code for many reasons, and their texts tell more. Addresses, links and the name of the answering host
 are removed before a text is read, since they may contain any word.
@@ -14,7 +14,7 @@ MAX_CHARS = 1000
 
 
 class AnswerTopic(StrEnum):
-    """What a text is about."""
+    """Subject of a text."""
 
     SENDER = "sender"
     SENDING_HOST = "sending host"
@@ -180,7 +180,7 @@ def answer_topic(text: str) -> AnswerTopic | None:
 
     The sender's faults come before the recipient's. A refusal of the sender often mentions the recipient too.
     """
-    return _topic_of_words(_without_names(text))
+    return _topic_of_words(_without_names(text)) if text else None
 
 
 # Servers repeat their texts, once the addresses are removed.

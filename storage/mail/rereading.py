@@ -17,7 +17,7 @@ NO_SUCH_RECIPIENT = "5.1.10"
 
 @dataclass(frozen=True, slots=True)
 class ReadBounces:
-    """What reading an organization's stored bounces again has changed."""
+    """Changes by reading an organization's stored bounces again."""
 
     dropped_softs: int = 0
     """Soft bounces that count for nobody now."""
