@@ -18,7 +18,8 @@ Fields = list[tuple[str, str]]
 _FIELD = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*:(.*)")
 _QUOTED_OR_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|\((?:[^()\\]|\\.)*\)')
 _ADDRESS_TYPES = re.compile(r"(?:\s*[\w-]+\s*;)+")
-_ADDRESS = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^\s<>",;:()\[\]@]+)@[^\s<>",;:()@]+')
+_ADDRESS = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^\s<>",;:()\[\]@]+)@[^\s<>",;:()@]+(?=[\s<>",;:()]|$)')
+_MALFORMED_ADDRESS = re.compile(r"[^\s@]@")
 _EMBEDDED_UNICODE = re.compile(r"\\x\{([0-9A-Fa-f]{2,6})\}")
 _XTEXT_SIGN = re.compile(r"\+(?:2B|3D)")
 
@@ -60,13 +61,19 @@ def comment(value: str | None) -> str:
 
 
 def recipient_address(value: str | None) -> str | None:
-    """Returns the address in "rfc822; ann@example.org", "<ann@example.org>", "Ann <ann@example.org>" and the like."""
+    """Returns the address in "rfc822; ann@example.org", "<ann@example.org>", "Ann <ann@example.org>" and the like.
+
+    A malformed address is returned as it is, so that the ledger rejects it. None if the field holds no address.
+    """
     untyped = _ADDRESS_TYPES.sub("", without_comments(value), count=1)
     unescaped = _EMBEDDED_UNICODE.sub(_character, untyped)
     in_brackets = re.search(r"<([^<>]*@[^<>]*)>", unescaped)
-    found = _ADDRESS.search(in_brackets[1] if in_brackets else unescaped.replace('"', "", _outer_quotes(unescaped)))
+    written = in_brackets[1] if in_brackets else unescaped.replace('"', "", _outer_quotes(unescaped))
+    found = _ADDRESS.search(written)
+    if found is None:
+        return written.strip() if _MALFORMED_ADDRESS.search(written) else None
     # ORCPT is in xtext (RFC 3461, 4), which some servers copy into Original-Recipient.
-    return _XTEXT_SIGN.sub(lambda sign: "+" if sign[0] == "+2B" else "=", found[0]).rstrip(".'") if found else None
+    return _XTEXT_SIGN.sub(lambda sign: "+" if sign[0] == "+2B" else "=", found[0]).rstrip(".'")
 
 
 def parsed_date(value: object, default: datetime) -> datetime:
