@@ -265,17 +265,15 @@ async def _mail_stores(data_dir: Path | None) -> AsyncIterator[MailStores]:
     from server.auth.key_check import check_keys
     from server.auth.sign_in import with_existing_address_keys
     from server.embedded import check_servers
-    from server.embedded.running import require_database, running_mongodb
+    from server.embedded.running import running_mongodb
     from server.migration import check_data
     from server.settings import Settings
     from storage.errors import DomainError
 
     settings = Settings.from_environment(data_dir=data_dir)
-    require_database(settings.mongodb_uri, settings.data_dir)
-    settings = with_existing_address_keys(settings)
     async with running_mongodb(settings.mongodb_uri, settings.data_dir, settings.embedded_mongod) as uri:
         await check_servers(uri, None)
-        settings = settings.with_values(mongodb_uri=uri)
+        settings = with_existing_address_keys(settings.with_values(mongodb_uri=uri))
         await check_keys(settings)
         await check_data(settings)
         async with _open_mail_stores(uri, settings) as stores:

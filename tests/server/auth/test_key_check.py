@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from server import embedded
 from server.auth.key_check import check_keys
 from server.processes import StartupError
 from server.settings import Settings
@@ -62,7 +63,10 @@ def test_mail_command_with_generated_key_is_refused(servers: dict[str, str], tmp
     asyncio.run(check(servers, NOROSHI_ADDRESS_KEYS=ADDRESS_KEYS_SETTING))
     rows = tmp_path / "rows.csv"
     rows.write_text("address,success,soft_bounce,hard_bounce\n")
-    arguments = "mail", "import", str(rows), "--org", "acme", "--source", "old", "--data-dir", str(tmp_path / "data")
+    folder = tmp_path / "data"
+    arguments = "mail", "import", str(rows), "--org", "acme", "--source", "old", "--data-dir", str(folder)
+    assert "NOROSHI_ADDRESS_KEYS is not set" in refusal(servers, *arguments)
+    embedded.stored_secret(embedded.prepare_data_dir(folder), "address_key")
     assert "NOROSHI_ADDRESS_KEYS differs" in refusal(servers, *arguments)
 
 

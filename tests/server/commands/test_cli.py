@@ -138,10 +138,10 @@ def test_command_without_data_is_refused_and_leaves_nothing(
 
 
 def test_address_keys_are_not_generated_for_another_database(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, mongodb_uri: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MONGODB_URI", "mongodb://127.0.0.1:1")
+    monkeypatch.setenv("MONGODB_URI", mongodb_uri)
     assert run(["mail", "rebuild", "--org", "acme"]) == 1
     assert "NOROSHI_ADDRESS_KEYS is not set" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
