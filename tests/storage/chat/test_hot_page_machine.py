@@ -5,7 +5,14 @@ from dataclasses import dataclass
 import redis
 from hypothesis import event, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from storage.chat.records import Message
 from storage.redis.keys import RedisKeys
@@ -133,6 +140,12 @@ class HotPageMachine(RuleBasedStateMachine):
         reading = self.renewals.pop(index % len(self.renewals))
         assert reading.n is not None
         self.page.renew(reading.n, reading.t0)
+
+    @initialize()
+    def build_first_page(self) -> None:
+        """Lets each run begin with a page that answers. Otherwise many runs would check nothing."""
+        self.commit(3, 0)
+        self.build()
 
     @rule()
     def build(self) -> None:
