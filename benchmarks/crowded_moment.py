@@ -28,8 +28,8 @@ from storage.calls.job_changes import JobAction
 from storage.errors import Unavailable
 from storage.mongo import Mongo, Session
 from storage.publishing.documents import SCHEDULED_POSTS
+from storage.publishing.editing import ScheduledPostEdit
 from storage.publishing.free_timestamps import FreeTimestamps, microseconds
-from storage.publishing.scheduling import ScheduledPostEdit
 from storage.stores import Stores, open_stores
 from tests.jobs.contexts import job_context
 from tests.storage.publishing.scenario import PublishingScenario, create_publishing_scenario

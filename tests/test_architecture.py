@@ -37,6 +37,7 @@ TESTED_ELSEWHERE = {
     "storage/mongo/deployments.py": "tests/server/embedded/test_checks.py",
     # Declarations, which tests check on the whole schema, and modules that the tests of other layers cover.
     "schema/administration/users.py": "tests/resolvers/administration/test_users.py",
+    "storage/publishing/editing.py": "tests/storage/publishing/test_stored_posts.py",
     "schema/search.py": "tests/resolvers/search/test_messages.py",
     "storage/chat/search/messages.py": "tests/resolvers/search/test_rights.py",
     "storage/chat/search/terms.py": "tests/resolvers/search/test_messages.py",

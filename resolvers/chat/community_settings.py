@@ -13,6 +13,7 @@ from resolvers.chat.messages import MessageId
 from resolvers.chat.topics import TopicId
 from resolvers.context import Info
 from storage.chat.records import Community, Message, Topic
+from storage.chat.roles import Moderator
 from storage.chat.visibility import CommunityVisibility
 from storage.errors import BadUserInput, Forbidden, NotFound
 from storage.ids import message_key
@@ -71,10 +72,10 @@ async def rename_topic(
     title: Annotated[str, strawberry.argument(description="New title, 1 to 200 characters.")],
 ) -> Topic:
     """Replaces the title of a topic."""
-    topic = await _require_moderated_topic(info, topic_id, NotFound("topic", topic_id))
+    topic, moderator = await _require_moderated_topic(info, topic_id, NotFound("topic", topic_id))
     checked_text("title", title, 1, MAX_TITLE_CHARS)
     topics = info.context.stores.topics
-    await topics.rename(topic, title, info.context.actor)
+    await topics.rename(topic, title, moderator)
     return await topics.get(topic.organization_id, topic.id)
 
 
@@ -89,22 +90,22 @@ async def unarchive_topic(info: Info, topic_id: TopicId) -> Topic:
 
 
 async def _set_topic_archived(info: Info, topic_id: str, is_archived: bool) -> Topic:
-    topic = await _require_moderated_topic(info, topic_id, NotFound("topic", topic_id))
+    topic, moderator = await _require_moderated_topic(info, topic_id, NotFound("topic", topic_id))
     topics = info.context.stores.topics
-    await topics.set_archived(topic.id, is_archived, info.context.actor)
+    await topics.set_archived(topic.id, is_archived, moderator)
     return await topics.get(topic.organization_id, topic.id)
 
 
 async def pin_message(info: Info, message_id: MessageId) -> Message:
     """Pins a message."""
-    message = await _require_moderated_message(info, message_id)
-    return await info.context.stores.messages.pin(message.key, info.context.actor)
+    message, moderator = await _require_moderated_message(info, message_id)
+    return await info.context.stores.messages.pin(message.key, moderator)
 
 
 async def unpin_message(info: Info, message_id: MessageId) -> Message:
     """Removes a pin."""
-    message = await _require_moderated_message(info, message_id)
-    await info.context.stores.messages.unpin(message.key, info.context.actor)
+    message, moderator = await _require_moderated_message(info, message_id)
+    await info.context.stores.messages.unpin(message.key, moderator)
     return message
 
 
@@ -117,37 +118,40 @@ async def set_slow_mode(
     ],
 ) -> Topic:
     """Sets the slow mode of a topic."""
-    topic = await _require_moderated_topic(info, topic_id, NotFound("topic", topic_id))
+    topic, moderator = await _require_moderated_topic(info, topic_id, NotFound("topic", topic_id))
     if not 0 <= seconds <= MAX_SLOW_MODE_S:
         raise BadUserInput("seconds", f"a number from 0 to {MAX_SLOW_MODE_S}")
     topics = info.context.stores.topics
-    await topics.set_slow_mode(topic.id, seconds, info.context.actor)
+    await topics.set_slow_mode(topic.id, seconds, moderator)
     return await topics.get(topic.organization_id, topic.id)
 
 
-async def _require_moderated_topic(info: Info, topic_id: str, not_found: NotFound) -> Topic:
-    """Returns a topic that the viewer moderates. Raises: `not_found` for one that the viewer may not see; Forbidden."""
+async def _require_moderated_topic(info: Info, topic_id: str, not_found: NotFound) -> tuple[Topic, Moderator]:
+    """Returns a topic and the viewer as its moderator.
+
+    Raises: `not_found` for a topic that the viewer may not see; Forbidden.
+    """
     require_member(info)
     topic = await find_visible_topic(info, topic_id)
     if topic is None:
         raise not_found
-    await require_moderator(info, topic.community_id)
+    _, moderator = await require_moderator(info, topic.community_id)
     if topic.thread_parent is not None:
         raise Forbidden("A thread has no settings and no pins of its own. Change the topic of its parent message.")
-    return topic
+    return topic, moderator
 
 
-async def _require_moderated_message(info: Info, id_: str) -> Message:
-    """Returns a message of a topic that the viewer moderates.
+async def _require_moderated_message(info: Info, id_: str) -> tuple[Message, Moderator]:
+    """Returns a message, and the viewer as a moderator of its topic.
 
     Raises: NotFound, also for a message of a blocked author; Forbidden.
     """
     key, not_found = message_key(id_), NotFound("message", id_)
-    await _require_moderated_topic(info, key.topic_id, not_found)
+    _, moderator = await _require_moderated_topic(info, key.topic_id, not_found)
     message = await info.context.stores.messages.get(key)
     if message.author_id in (await info.context.viewer_blocks()).blocked:
         raise not_found
-    return message
+    return message, moderator
 
 
 async def pinned_messages(root: Parent[Topic], info: Info) -> list[Message]:

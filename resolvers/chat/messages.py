@@ -38,7 +38,7 @@ from resolvers.idempotency import input_key
 from resolvers.inputs import PostMessageInput
 from storage.chat.changes import NewMessage
 from storage.chat.records import Message, Reaction, ReceivedReaction, Topic
-from storage.chat.roles import CommunityRole, may_act_on
+from storage.chat.roles import CommunityRole, Moderator, may_act_on
 from storage.chat.stamps.catalogue import Stamp, find_stamp
 from storage.errors import NotFound
 from storage.files.link_previews import LinkPreview, first_url
@@ -130,17 +130,8 @@ async def delete_message(info: Info, id: MessageId) -> Message:
     if not (is_admin and await find_visible_topic(info, topic.id)):
         await require_joined_topic(info, topic.id, NotFound("message", id))
     # Conversations have no moderators. An ADMIN removes a message there by deciding a report.
-    may_delete_any = not topic.is_conversation and (is_admin or await _may_moderate(info, topic.community_id, key))
-    return await info.context.stores.messages.delete(key, viewer.id, may_delete_any, info.context.actor)
-
-
-async def _may_moderate(info: Info, community_id: str, key: MessageKey) -> bool:
-    """Returns whether the viewer may act on the message's author in the community. Raises: NotFound."""
-    moderation, role = info.context.stores.moderation, await viewer_role(info, community_id)
-    if role is None or role is CommunityRole.MEMBER:
-        return False
-    message = await info.context.stores.messages.get(key)
-    return may_act_on(role, False, await moderation.role(community_id, message.author_id))
+    deleter = Moderator(viewer.id, is_admin and not topic.is_conversation, info.context.actor)
+    return await info.context.stores.messages.delete(key, deleter)
 
 
 async def add_reaction(info: Info, message_id: MessageId, emoji: Emoji) -> Message:

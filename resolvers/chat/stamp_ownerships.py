@@ -11,7 +11,7 @@ from resolvers.arguments import text_or_none
 from resolvers.chat.moderation import UserId
 from resolvers.chat.stamps import PackId
 from resolvers.context import Info
-from storage.chat.moderation_changes import Moderator
+from storage.chat.roles import Moderator
 from storage.chat.stamps.ownerships import StampPackGiver, StampPackOwnership
 from storage.chat.stamps.packs import StampPack
 from storage.chat.stamps.rules import StampPackAvailability

@@ -15,6 +15,7 @@ from resolvers.feed.responses import new_parent
 from resolvers.files.attachments import checked_attachments
 from resolvers.idempotency import input_key
 from resolvers.inputs import CreatePostInput
+from storage.chat.roles import Moderator
 from storage.errors import BadUserInput, NotFound
 from storage.feed.changes import NewPost
 from storage.feed.edits import NewText
@@ -95,8 +96,8 @@ async def delete_post(info: Info, id: PostId) -> Post:
     """Deletes a post, which removes it from every feed."""
     viewer = require_member(info)
     key = post_key(viewer.organization_id, id)
-    may_delete_any = Role.ADMIN in granted_roles(info.context)
-    deleted = await info.context.stores.posts.delete(key, viewer.id, may_delete_any, info.context.actor)
+    deleter = Moderator(viewer.id, Role.ADMIN in granted_roles(info.context), info.context.actor)
+    deleted = await info.context.stores.posts.delete(key, deleter)
     await info.context.stores.queue.enqueue(FAN_OUT, "feed.fan_out", key.organization_id, key.timestamp)
     return deleted
 

@@ -18,6 +18,7 @@ from storage.errors import BadUserInput, Conflict
 from storage.files.attachments import NewAttachment
 from storage.identity.records import User
 from storage.identity.roles import Role
+from storage.publishing.editing import ScheduledPostEdit
 from storage.publishing.networks import HOME_FEED_LIMITS, POST_LIMITS, TOPIC_LIMITS, PostLimits, limit_violation
 from storage.publishing.records import (
     AccountTarget,
@@ -27,7 +28,7 @@ from storage.publishing.records import (
     Target,
     TopicTarget,
 )
-from storage.publishing.scheduling import NewScheduledPost, ScheduledPostEdit
+from storage.publishing.scheduling import NewScheduledPost
 
 MAX_TEXT_CHARS = 10_000
 MAX_ALT_TEXT_CHARS = 1500

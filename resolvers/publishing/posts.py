@@ -98,7 +98,9 @@ async def update_scheduled_post(
             raise Conflict(f"The scheduled post has changed: its newest revision is {post.revision}.")
         edit = await scheduled_post_edit(info, viewer, post, input)
         try:
-            updated = await info.context.stores.scheduled_posts.update(viewer.organization_id, id, edit)
+            updated = await info.context.stores.scheduled_posts.update(
+                viewer.organization_id, id, edit, info.context.actor
+            )
         except Conflict:
             # If the revision has changed, the edit is validated again. Otherwise publishing has started.
             if not attempts_left or (await _visible_post(info, viewer, id)).revision == post.revision:

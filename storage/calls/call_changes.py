@@ -43,7 +43,7 @@ from storage.calls.records import (
 from storage.calls.windows import CallingWindow
 from storage.errors import BadUserInput, NotFound
 from storage.mongo import Mongo, Session
-from storage.streams.changes import Batch, Change, DocumentKey
+from storage.streams.changes import Batch, DocumentKey, SystemChange
 
 START_LOOKAHEAD = timedelta(milliseconds=60)
 """How long before its start time a call may be committed. The broker sends the call at the start time."""
@@ -148,7 +148,7 @@ class _TaskChange:
 
 
 @dataclass(slots=True)
-class StartCall(_TaskChange, Change[CommittedCallStart | StartRefusal]):
+class StartCall(_TaskChange, SystemChange[CommittedCallStart | StartRefusal]):
     """Stores the intent of one call, with its slot and start time, and counts the attempt.
 
     The result is a StartRefusal if the call may not start.
@@ -228,7 +228,7 @@ def latest_call(key: CallKey, job: CallJobDocument, task: CallTaskDocument, late
 
 
 @dataclass(slots=True)
-class ReportCall(_TaskChange, Change[CallTask]):
+class ReportCall(_TaskChange, SystemChange[CallTask]):
     """Applies a report of the telephony service, or the outcome that polling found. The result is the task."""
 
     usual_events = 2
@@ -307,7 +307,7 @@ class ReportCall(_TaskChange, Change[CallTask]):
 
 
 @dataclass(slots=True)
-class RequeueCall(_TaskChange, Change[bool]):
+class RequeueCall(_TaskChange, SystemChange[bool]):
     """Queues a number again after a call that provably never happened. The attempt is not counted."""
 
     usual_events = 2
@@ -347,7 +347,7 @@ def is_unreported(task: CallTaskDocument, ordinal: int) -> bool:
 
 
 @dataclass(slots=True)
-class FailCall(_TaskChange, Change[bool]):
+class FailCall(_TaskChange, SystemChange[bool]):
     """Fails a call that the telephony service refused permanently."""
 
     usual_events = 2
@@ -368,7 +368,7 @@ class FailCall(_TaskChange, Change[bool]):
 
 
 @dataclass(slots=True)
-class MarkCallUnknown(_TaskChange, Change[bool]):
+class MarkCallUnknown(_TaskChange, SystemChange[bool]):
     """Marks a call whose outcome is unknown."""
 
     usual_events = 2

@@ -29,8 +29,10 @@ from storage.calls.windows import CallingWindow
 from storage.errors import Conflict, NotFound
 from storage.idempotency import IdempotencyKey
 from storage.identity.audit import Actor, AuditAction, TargetKind, put_entry
+from storage.identity.rights import HasRole
+from storage.identity.roles import Role
 from storage.ids import new_id
-from storage.streams.changes import Batch, Change, DocumentKey
+from storage.streams.changes import Batch, Change, DocumentKey, Right, SystemChange
 from storage.streams.log import jobs_stream
 
 JOB_EVENT_INTERVAL = timedelta(milliseconds=500)
@@ -180,7 +182,11 @@ class LaunchJob(Change[CallJob]):
     row_error_count: int
     idempotency: IdempotencyKey | None = None
     actor: Actor | None = None
-    """The operator, for the audit log; None for changes of workers."""
+    """The operator, for the audit log; None for a job without a request."""
+
+    def rights(self) -> Sequence[Right]:
+        """Returns the role OPERATOR."""
+        return () if self.actor is None else (HasRole(self.actor, Role.OPERATOR),)
 
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the draft, which shows that the tasks still exist."""
@@ -230,6 +236,10 @@ class ActOnJob(Change[CallJob]):
     actor: Actor | None = None
     """The operator, for the audit log."""
 
+    def rights(self) -> Sequence[Right]:
+        """Returns the role OPERATOR."""
+        return () if self.actor is None else (HasRole(self.actor, Role.OPERATOR),)
+
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the job."""
         return [(JOBS, self.job_id)]
@@ -262,7 +272,7 @@ class ActOnJob(Change[CallJob]):
 
 
 @dataclass(slots=True)
-class RefreshJobState(Change[None]):
+class RefreshJobState(SystemChange[None]):
     """Updates a job whose start time has come, or whose window has opened or closed."""
 
     organization_id: str
@@ -292,6 +302,10 @@ class SetLimits(Change[CallLimits]):
     actor: Actor | None = None
     """The administrator, for the audit log."""
 
+    def rights(self) -> Sequence[Right]:
+        """Returns the role ADMIN."""
+        return () if self.actor is None else (HasRole(self.actor, Role.ADMIN),)
+
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the limiter."""
         return [(LIMITS, self.organization_id)]
@@ -316,7 +330,7 @@ def _limits_text(limits: CallLimits) -> str:
 
 
 @dataclass(slots=True)
-class TakeOver(Change[None]):
+class TakeOver(SystemChange[None]):
     """Stores the fence of a broker. Brokers with a smaller fence can start no calls afterwards."""
 
     usual_events = 0

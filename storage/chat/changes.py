@@ -10,7 +10,8 @@ from storage.chat.documents import (
 )
 from storage.chat.memberships import community_stream
 from storage.chat.records import Message, Quote, message_record
-from storage.chat.restrictions import WriterChange, require_may_write, require_not_removed
+from storage.chat.rights import MayDeleteMessage, MayWrite
+from storage.chat.roles import Moderator
 from storage.chat.search.terms import MESSAGE_TERMS, message_terms
 from storage.chat.slow_mode import load_last_posts, record_post_in_slow_mode
 from storage.chat.threads.followers import add_followers, load_hidden_authors, notify_followers
@@ -20,12 +21,13 @@ from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
 from storage.files.attachments import NewAttachment, attach_files, check_attachable, file_keys, remove_files
 from storage.files.link_previews import LinkPreview, first_url, put_preview
 from storage.idempotency import IdempotencyKey
-from storage.identity.audit import Actor, AuditAction, TargetKind, put_entry
+from storage.identity.audit import AuditAction, TargetKind, put_entry
 from storage.identity.records import user_stream
+from storage.identity.rights import IsActive
 from storage.ids import MessageKey, UserKey
 from storage.mongo import Mongo, Session
 from storage.notifications import NotificationKind, notify
-from storage.streams.changes import Batch, Change, DocumentKey
+from storage.streams.changes import Batch, Change, DocumentKey, Right, SystemChange
 
 MESSAGES = "messages"
 
@@ -52,7 +54,7 @@ class NewMessage:
 
 
 @dataclass(slots=True)
-class PostMessage(WriterChange[Message]):
+class PostMessage(Change[Message]):
     """Posts a message: stores it, emits its event, and notifies the mentioned users and the followers of a thread.
 
     It also announces the activity to the community, to the people of a conversation, or in the topic of the parent.
@@ -62,10 +64,9 @@ class PostMessage(WriterChange[Message]):
     new: NewMessage
     idempotency: IdempotencyKey | None = None
 
-    @property
-    def writer_id(self) -> str:
-        """The author."""
-        return self.new.author_id
+    def rights(self) -> Sequence[Right]:
+        """Returns the right to write to the topic."""
+        return IsActive(self.new.author_id), MayWrite(self.new.author_id)
 
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the files to attach and the quoted message."""
@@ -74,23 +75,19 @@ class PostMessage(WriterChange[Message]):
         return [*file_keys(self.new.attachments), *quoted]
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads the restrictions of all writers, their last posts in slow mode, and the authors whom followers hide."""
-        # Not `super()`, which fails here: `dataclass(slots=True)` creates a new class.
-        await WriterChange.load(self, mongo, session, batch)
-        writers = {change.writer_id for change in batch.changes if isinstance(change, PostMessage)}
+        """Reads the last posts of all writers in slow mode, and the authors whom followers hide."""
+        writers = {change.new.author_id for change in batch.changes if isinstance(change, PostMessage)}
         await load_last_posts(mongo, session, batch, writers)
         await load_hidden_authors(mongo, session, batch, writers)
 
     def plan(self, batch: Batch) -> Message:
         """Puts the message at the topic's next timestamp.
 
-        Raises: Forbidden for a banned, removed or muted author, and in an archived topic or community. Forbidden in a
-        conversation that the author has not joined, or where nobody would read the message. RateLimited in slow mode.
-        NotFound, Conflict and BadUserInput for files that cannot be attached. NotFound and Conflict for a quoted
+        Raises: Forbidden in a conversation where nobody would read the message. RateLimited in slow mode. NotFound,
+        Conflict and BadUserInput for files that cannot be attached. NotFound and Conflict for a quoted
         message that does not exist or was deleted.
         """
         new = self.new
-        require_may_write(batch, new.author_id)
         check_attachable(batch, UserKey(batch.head["org"], new.author_id), new.attachments)
         _require_quotable(batch, new.quote)
         if not new.ignores_slow_mode:
@@ -162,17 +159,16 @@ class MessageChange(Change[Message]):
 
 
 @dataclass(slots=True)
-class EditMessage(MessageChange, WriterChange[Message]):
+class EditMessage(MessageChange):
     """Replaces the text of a message. A changed first link gets a new preview."""
 
     editor_id: str
     text: str
     mention_ids: Sequence[str]
 
-    @property
-    def writer_id(self) -> str:
-        """The editor."""
-        return self.editor_id
+    def rights(self) -> Sequence[Right]:
+        """Returns the right to write to the topic."""
+        return IsActive(self.editor_id), MayWrite(self.editor_id)
 
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the message and its terms."""
@@ -186,7 +182,6 @@ class EditMessage(MessageChange, WriterChange[Message]):
         document = self.copy_undeleted_message(batch)
         if document["author"] != self.editor_id:
             raise Forbidden("Only the author can edit a message.")
-        require_may_write(batch, self.editor_id)
         if not (self.text or "stamp" in document or "attachments" in document):
             raise BadUserInput("text", "1 to 4000 characters, since the message has no stamp and no file")
         has_new_link = first_url(self.text) != first_url(document["text"])
@@ -205,34 +200,17 @@ class EditMessage(MessageChange, WriterChange[Message]):
 
 
 @dataclass(slots=True)
-class DeleteMessage(MessageChange, WriterChange[Message]):
-    """Replaces a message by a tombstone."""
-
-    deleter_id: str
-    may_delete_any: bool
-    actor: Actor | None = None
-    """The deleter and the client of the request, for the audit log; None for a deletion without a request."""
-
-    @property
-    def writer_id(self) -> str:
-        """The person who deletes."""
-        return self.deleter_id
+class MessageRemoval(MessageChange):
+    """Base of changes that replace a message by a tombstone."""
 
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the message and its terms."""
         return [(MESSAGES, self.key.document_id), self.terms_key()]
 
-    def plan(self, batch: Batch) -> Message:
-        """Puts the tombstone, unless the message is deleted already. Raises: NotFound, Forbidden."""
-        document = self.copy_message(batch)
-        if not (self.may_delete_any or document["author"] == self.deleter_id):
-            raise Forbidden("Only the author, a moderator of the community or an ADMIN can delete a message.")
-        if not self.may_delete_any:
-            require_not_removed(batch, self.deleter_id)
+    def put_tombstone(self, batch: Batch, document: MessageDocument) -> Message:
+        """Puts the tombstone, and removes everything that belongs to the message. Does nothing for a tombstone."""
         if document.get("deleted_at") is not None:
             return message_record(document)
-        if document["author"] != self.deleter_id:
-            self._audit(batch, document["author"])
         if document.get("reactions"):
             # The relay removes the received reactions in the author's stream.
             batch.add_outbox_row(user_stream(batch.head["org"], document["author"]), "Reaction", self.key.document_id)
@@ -244,15 +222,42 @@ class DeleteMessage(MessageChange, WriterChange[Message]):
         self.announce_new_text(batch)
         return self.put_message(batch, tombstone, "MessageDeleted")
 
+
+@dataclass(slots=True)
+class DeleteMessage(MessageRemoval):
+    """Deletes a message for its author, or for a moderator of the author."""
+
+    deleter: Moderator
+
+    def rights(self) -> Sequence[Right]:
+        """Returns the right to delete the message."""
+        return (MayDeleteMessage((MESSAGES, self.key.document_id), self.deleter),)
+
+    def plan(self, batch: Batch) -> Message:
+        """Puts the tombstone, unless the message is deleted already. Raises: NotFound."""
+        document = self.copy_message(batch)
+        if document.get("deleted_at") is None and document["author"] != self.deleter.user_id:
+            self._audit(batch, document["author"])
+        return self.put_tombstone(batch, document)
+
     def _audit(self, batch: Batch, author_id: str) -> None:
         """Puts the entry of the audit log about the deletion of another person's message."""
-        actor = self.actor or Actor(batch.head["org"], self.deleter_id)
+        actor = self.deleter.actor_in(batch.head["org"])
         details = {"community": batch.head["community"], "message": self.key.id}
         put_entry(batch, actor, AuditAction.MESSAGE_DELETED, TargetKind.USER, author_id, **details)
 
 
 @dataclass(slots=True)
-class SetPreview(MessageChange):
+class EraseMessage(MessageRemoval, SystemChange[Message]):
+    """Deletes a message for an erasure of its author, or for a retention rule."""
+
+    def plan(self, batch: Batch) -> Message:
+        """Puts the tombstone, unless the message is deleted already. Raises: NotFound."""
+        return self.put_tombstone(batch, self.copy_message(batch))
+
+
+@dataclass(slots=True)
+class SetPreview(MessageChange, SystemChange[Message]):
     """Stores the preview that a job fetched for a link. `preview` is None if the page has none."""
 
     url: str

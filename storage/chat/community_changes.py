@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from storage.chat.documents import CommunityDocument, JoinRequestDocument, RestrictionDocument
 from storage.chat.memberships import (
@@ -13,14 +14,16 @@ from storage.chat.memberships import (
     require_not_archived,
     stored_visibility,
 )
-from storage.chat.moderation_changes import ModerationChange, OwnerChange, require_moderator, require_owner
+from storage.chat.moderation_changes import ModerationChange, OwnerChange
 from storage.chat.restrictions import COMMUNITY, RESTRICTIONS, require_not_banned, restriction_id
+from storage.chat.rights import MayModerate
 from storage.chat.visibility import CommunityVisibility
 from storage.errors import Conflict, NotFound, RateLimited
 from storage.identity.audit import AuditAction, TargetKind
 from storage.identity.records import User
+from storage.identity.rights import IsActive
 from storage.mongo.text_index.names import fold_for_comparison
-from storage.streams.changes import Batch, DocumentKey
+from storage.streams.changes import Batch, DocumentKey, Right
 
 MAX_JOIN_REQUESTS = 1000
 """Maximum number of requests to join one community that wait for a decision. Further requests are refused."""
@@ -32,6 +35,7 @@ RETRY_AFTER_MS = 3_600_000
 class UpdateCommunity(OwnerChange[None]):
     """Replaces the name, the description or the visibility. None keeps a value. Idempotent. Emits CommunityChanged."""
 
+    act: ClassVar[str] = "change it"
     name: str | None
     description: str | None
     visibility: CommunityVisibility | None
@@ -39,7 +43,6 @@ class UpdateCommunity(OwnerChange[None]):
     def plan(self, batch: Batch) -> None:
         """Puts the community. Raises: NotFound; Forbidden for people who are not owners."""
         before, community = self.copy_community(batch), self.copy_community(batch)
-        require_owner(batch, self.moderator, "change it")
         if self.name is not None:
             community["name"], community["sort"] = self.name, fold_for_comparison(self.name)
         if self.description is not None:
@@ -78,6 +81,7 @@ class UpdateCommunity(OwnerChange[None]):
 class SetArchived(OwnerChange[None]):
     """Archives or unarchives a community. Idempotent. Emits CommunityChanged."""
 
+    act: ClassVar[str] = "archive it"
     is_archived: bool
 
     def needs(self) -> Sequence[DocumentKey]:
@@ -88,7 +92,6 @@ class SetArchived(OwnerChange[None]):
     def plan(self, batch: Batch) -> None:
         """Puts the community, and the restriction that every write to its topics reads. Raises: NotFound, Forbidden."""
         community = self.copy_community(batch)
-        require_owner(batch, self.moderator, "archive it")
         if self.is_archived == ("archived_at" in community):
             return
         restriction: RestrictionDocument = {"_id": restriction_id(self.community_id, COMMUNITY), "archived": True}
@@ -113,6 +116,10 @@ class RequestToJoin(MembershipChange[None]):
 
     user: User
     message: str
+
+    def rights(self) -> Sequence[Right]:
+        """Returns that the person's account is active."""
+        return (IsActive(self.user_id, self.user.organization_id),)
 
     def plan(self, batch: Batch) -> None:
         """Puts the request, or the membership.
@@ -150,13 +157,16 @@ class DecideJoinRequest(ModerationChange[None]):
 
     user: User | None
 
+    def rights(self) -> Sequence[Right]:
+        """Returns the right to moderate the community."""
+        return (MayModerate(self.moderator),)
+
     def plan(self, batch: Batch) -> None:
         """Adds the membership, or only removes the request.
 
         Raises: NotFound; Forbidden for people who are not moderators; Conflict if a person who has no request is to be
         added.
         """
-        require_moderator(batch, self.moderator)
         if loaded_memberships(batch)[self.user_id] is not None:
             return
         had_request = self.remove_request(batch)
@@ -175,12 +185,15 @@ class AddMember(ModerationChange[None]):
 
     user: User
 
+    def rights(self) -> Sequence[Right]:
+        """Returns the right to moderate the community."""
+        return (MayModerate(self.moderator),)
+
     def plan(self, batch: Batch) -> None:
         """Adds the membership unless it exists.
 
         Raises: NotFound; Forbidden, also for a banned person and in an archived community.
         """
-        require_moderator(batch, self.moderator)
         if loaded_memberships(batch)[self.user_id] is None:
             self.add_membership_for(batch, self.user, self.moderator.user_id)
             self.audit(batch, AuditAction.COMMUNITY_MEMBER_ADDED)

@@ -4,7 +4,7 @@ The number of members changes in the same commit. Joins that arrive together sha
 not cause conflicts on the community's document.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
@@ -17,10 +17,11 @@ from storage.chat.roles import CommunityRole, stored_role
 from storage.chat.visibility import CommunityVisibility
 from storage.errors import Conflict, Forbidden, NotFound
 from storage.identity.records import User
+from storage.identity.rights import IsActive
 from storage.mongo import Mongo, Session
 from storage.mongo.text_index.names import search_terms
 from storage.notifications import notify_new_member
-from storage.streams.changes import Batch, Change, DocumentKey, Result
+from storage.streams.changes import Batch, Change, DocumentKey, Result, Right, SystemChange
 from storage.streams.log import Stream
 
 COMMUNITIES = "communities"
@@ -77,28 +78,15 @@ class MembershipChange(Change[Result]):
     community_id: str
     user_id: str
 
-    @property
-    def member_ids(self) -> Sequence[str]:
-        """The people whose memberships the change reads."""
-        return (self.user_id,)
-
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the community, and the person's restriction and request to join."""
         id_ = restriction_id(self.community_id, self.user_id)
         return [(COMMUNITIES, self.community_id), (RESTRICTIONS, id_), (JOIN_REQUESTS, id_)]
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads the memberships, each once for all changes of the batch."""
-        memberships = loaded_memberships(batch)
-        for user_id in self.member_ids:
-            if user_id in memberships:
-                continue
-            query = {"community": self.community_id, "user": user_id}
-            membership: MembershipDocument | None = await mongo[MEMBERSHIPS].find_one(query, session=session)
-            memberships[user_id] = membership
-            if membership is not None:
-                batch.add_loaded(MEMBERSHIPS, membership)
-        if stored_role(memberships[self.user_id]) is CommunityRole.OWNER:
+        """Reads the membership, and the owners if the person is one of them."""
+        await load_memberships(mongo, session, batch, self.community_id, [self.user_id])
+        if stored_role(loaded_memberships(batch)[self.user_id]) is CommunityRole.OWNER:
             await load_owners(mongo, session, batch, self.community_id)
 
     def copy_community(self, batch: Batch) -> CommunityDocument:
@@ -180,6 +168,10 @@ class JoinCommunity(MembershipChange[None]):
     user: User
     """The user with the id `user_id`."""
 
+    def rights(self) -> Sequence[Right]:
+        """Returns that the person's account is active."""
+        return (IsActive(self.user_id, self.user.organization_id),)
+
     def plan(self, batch: Batch) -> None:
         """Adds the membership, unless it exists.
 
@@ -199,7 +191,7 @@ class JoinCommunity(MembershipChange[None]):
 
 
 @dataclass(slots=True)
-class JoinByInvitation(MembershipChange[None]):
+class JoinByInvitation(MembershipChange[None], SystemChange[None]):
     """Makes the user a member of a community of any visibility, after an invitation was accepted. Idempotent."""
 
     user: User
@@ -215,6 +207,10 @@ class JoinByInvitation(MembershipChange[None]):
 class LeaveCommunity(MembershipChange[None]):
     """Ends the membership, or withdraws the request to join. Idempotent."""
 
+    def rights(self) -> Sequence[Right]:
+        """Returns no right: everybody may leave."""
+        return ()
+
     def plan(self, batch: Batch) -> None:
         """Removes the membership or the request, if there is one. Raises: NotFound; Conflict for the last owner."""
         if not self.remove_membership(batch):
@@ -222,7 +218,7 @@ class LeaveCommunity(MembershipChange[None]):
 
 
 @dataclass(slots=True)
-class RemoveErasedMember(MembershipChange[None]):
+class RemoveErasedMember(MembershipChange[None], SystemChange[None]):
     """Ends the membership of an erased person, or the request to join. A community may be left without owners."""
 
     def plan(self, batch: Batch) -> None:
@@ -235,6 +231,21 @@ def loaded_memberships(batch: Batch) -> dict[str, MembershipDocument | None]:
     """Returns the memberships of the batch's users, as earlier changes of the batch left them."""
     shared: dict[str, MembershipDocument | None] = batch.shared.setdefault(MEMBERSHIPS, {})
     return shared
+
+
+async def load_memberships(
+    mongo: Mongo, session: Session, batch: Batch, community_id: str, user_ids: Collection[str]
+) -> None:
+    """Reads memberships of the batch's community, each once for all changes of the batch."""
+    memberships = loaded_memberships(batch)
+    for user_id in user_ids:
+        if user_id in memberships:
+            continue
+        query = {"community": community_id, "user": user_id}
+        membership: MembershipDocument | None = await mongo[MEMBERSHIPS].find_one(query, session=session)
+        memberships[user_id] = membership
+        if membership is not None:
+            batch.add_loaded(MEMBERSHIPS, membership)
 
 
 async def load_owners(mongo: Mongo, session: Session, batch: Batch, community_id: str) -> None:

@@ -8,6 +8,8 @@ from pymongo.asynchronous.collection import AsyncCollection
 from storage.chat.changes import (
     DeleteMessage,
     EditMessage,
+    EraseMessage,
+    MessageRemoval,
     NewMessage,
     PostMessage,
     SetPreview,
@@ -16,11 +18,11 @@ from storage.chat.documents import MESSAGES_BY_TIME, MessageDocument
 from storage.chat.hot_pages import NOBODY, HotPages, may_be_hot
 from storage.chat.reactions.changes import AddReaction, RemoveReaction
 from storage.chat.records import Message, message_record
+from storage.chat.roles import Moderator
 from storage.chat.topic_changes import PinMessage, UnpinMessage
 from storage.errors import NotFound
 from storage.files.link_previews import LinkPreview
 from storage.idempotency import DuplicateRequest, IdempotencyKey
-from storage.identity.audit import Actor
 from storage.ids import MessageKey, message_key
 from storage.mongo import Document, Mongo, older_than
 from storage.mongo.batch_loader import BatchLoader
@@ -130,11 +132,16 @@ class MessageStore:
         """Replaces the text. Raises: NotFound, Conflict for a tombstone, Forbidden, BadUserInput."""
         return await self._sequencer.commit(_stream(key.topic_id), EditMessage(key, editor_id, text, mention_ids))
 
-    async def delete(
-        self, key: MessageKey, deleter_id: str, may_delete_any: bool, actor: Actor | None = None
-    ) -> Message:
+    async def delete(self, key: MessageKey, deleter: Moderator) -> Message:
         """Replaces the message by a tombstone, and deletes its reactions. Idempotent. Raises: NotFound, Forbidden."""
-        change = DeleteMessage(key, deleter_id, may_delete_any, actor)
+        return await self._remove(DeleteMessage(key, deleter))
+
+    async def erase(self, key: MessageKey) -> Message:
+        """Deletes the message as `delete` does, for the system itself. Idempotent. Raises: NotFound."""
+        return await self._remove(EraseMessage(key))
+
+    async def _remove(self, change: MessageRemoval) -> Message:
+        key = change.key
         tombstone = await self._sequencer.commit(_stream(key.topic_id), change)
         # Reactions of a tombstone are never shown, so they are deleted outside of the transaction.
         low, high = _reaction_bounds(key)
@@ -144,13 +151,13 @@ class MessageStore:
         await self._mongo["notifications"].delete_many({**message, "kind": "REACTION"})
         return tombstone
 
-    async def pin(self, key: MessageKey, actor: Actor) -> Message:
+    async def pin(self, key: MessageKey, moderator: Moderator) -> Message:
         """Pins a message above the earlier pins. Idempotent. Raises: NotFound, Conflict (deleted, 51st pin)."""
-        return await self._sequencer.commit(_stream(key.topic_id), PinMessage(actor, key))
+        return await self._sequencer.commit(_stream(key.topic_id), PinMessage(moderator, key))
 
-    async def unpin(self, key: MessageKey, actor: Actor) -> None:
+    async def unpin(self, key: MessageKey, moderator: Moderator) -> None:
         """Removes a pin. Idempotent."""
-        await self._sequencer.commit(_stream(key.topic_id), UnpinMessage(actor, key))
+        await self._sequencer.commit(_stream(key.topic_id), UnpinMessage(moderator, key))
 
     async def add_reaction(self, organization_id: str, key: MessageKey, user_id: str, emoji: str) -> Message:
         """Adds a reaction. Idempotent. Raises: NotFound, Forbidden; Conflict for a tombstone or too many emojis."""

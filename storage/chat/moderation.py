@@ -13,15 +13,13 @@ from storage.chat.memberships import JOIN_REQUESTS, MEMBERSHIPS, community_strea
 from storage.chat.moderation_changes import (
     BanMember,
     KickMember,
-    Moderator,
     MuteMember,
     SetCommunityRole,
     UnbanMember,
-    require_power,
 )
 from storage.chat.records import Community, CommunityBan, CommunityMember, JoinRequest
 from storage.chat.restrictions import RESTRICTIONS, is_banned, mark_removed, muted_at, restriction_id, wait_for_commits
-from storage.chat.roles import CommunityRole, stored_role
+from storage.chat.roles import CommunityRole, Moderator, require_power, stored_role
 from storage.chat.visibility import CommunityVisibility
 from storage.identity.records import User
 from storage.mongo import Document, Mongo

@@ -3,35 +3,24 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import ClassVar
 
 from storage.chat.documents import BanDocument
 from storage.chat.memberships import (
     MEMBERSHIPS,
     MembershipChange,
-    load_owners,
     loaded_memberships,
-    owner_ids,
     require_other_owner,
 )
 from storage.chat.restrictions import REMOVED_FOR, iso, put_restriction
-from storage.chat.roles import CommunityRole, may_act_on, stored_role
-from storage.errors import BadUserInput, Forbidden, Unavailable
-from storage.identity.audit import Actor, AuditAction, TargetKind, put_entry
-from storage.mongo import Mongo, Session
-from storage.streams.changes import Batch, Result
+from storage.chat.rights import IsOwner, MayModerate
+from storage.chat.roles import CommunityRole, Moderator, stored_role
+from storage.errors import BadUserInput, Unavailable
+from storage.identity.audit import AuditAction, TargetKind, put_entry
+from storage.streams.changes import Batch, Result, Right
 
 MIN_MARK_LEFT = timedelta(seconds=20)
 """Minimum time for which a person's mark as removed must still last, to outlast the commit of at most 10 s."""
-
-
-@dataclass(frozen=True, slots=True)
-class Moderator:
-    """The person who acts. `is_admin` says whether the person is an ADMIN, who counts as a moderator."""
-
-    user_id: str
-    is_admin: bool = False
-    actor: Actor | None = None
-    """The person and the client of the request, for the audit log; None for an act without a request."""
 
 
 @dataclass(slots=True)
@@ -40,52 +29,42 @@ class ModerationChange(MembershipChange[Result]):
 
     moderator: Moderator
 
-    @property
-    def member_ids(self) -> Sequence[str]:
-        """The person and the moderator."""
-        return (self.user_id, self.moderator.user_id)
-
     def audit(self, batch: Batch, action: AuditAction, **details: str) -> None:
         """Puts the entry of the audit log about this act on the person."""
         self.audit_target(batch, action, TargetKind.USER, self.user_id, **details, community=self.community_id)
 
     def audit_target(self, batch: Batch, action: AuditAction, kind: TargetKind, target: str, **details: str) -> None:
         """Puts the entry of the audit log about this act on any object."""
-        actor = self.moderator.actor or Actor(self.copy_community(batch)["org"], self.moderator.user_id)
+        actor = self.moderator.actor_in(self.copy_community(batch)["org"])
         put_entry(batch, actor, action, kind, target, **details)
 
-    def check_right(self, batch: Batch) -> None:
-        """Raises: NotFound for a missing community; Forbidden if the moderator may not act on the person."""
-        self.copy_community(batch)
-        memberships = loaded_memberships(batch)
-        require_power(
-            stored_role(memberships[self.moderator.user_id]),
-            self.moderator.is_admin,
-            stored_role(memberships[self.user_id]),
-        )
+    def rights(self) -> Sequence[Right]:
+        """Returns the right to moderate the person."""
+        return (MayModerate(self.moderator, self.user_id),)
 
 
 @dataclass(slots=True)
 class OwnerChange(ModerationChange[Result]):
     """Base of acts that only owners may do."""
 
-    async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads the memberships and the owners."""
-        # Not `super()`, which fails here: `dataclass(slots=True)` creates a new class.
-        await MembershipChange.load(self, mongo, session, batch)
-        await load_owners(mongo, session, batch, self.community_id)
+    act: ClassVar[str]
+    """The act, for the error: "Only an owner of the community can …"."""
+
+    def rights(self) -> Sequence[Right]:
+        """Returns the right of owners."""
+        return (IsOwner(self.moderator, act=self.act),)
 
 
 @dataclass(slots=True)
 class SetCommunityRole(OwnerChange[CommunityRole]):
     """Sets a member's role. Owners may set every role, also their own while another owner remains."""
 
+    act: ClassVar[str] = "change roles"
     role: CommunityRole
 
     def plan(self, batch: Batch) -> CommunityRole:
         """Puts the membership with the role. Raises: NotFound, Forbidden, BadUserInput, Conflict for the last owner."""
         self.copy_community(batch)
-        require_owner(batch, self.moderator, "change roles")
         memberships = loaded_memberships(batch)
         membership = memberships[self.user_id]
         if membership is None:
@@ -108,7 +87,6 @@ class KickMember(ModerationChange[bool]):
 
     def plan(self, batch: Batch) -> bool:
         """Removes the membership. Raises: NotFound, Forbidden; Unavailable if the person's mark has nearly expired."""
-        self.check_right(batch)
         restriction = self.copy_restriction(batch)
         _require_marked(restriction.get("removed_until"), batch)
         if not self.remove_membership(batch):
@@ -128,7 +106,6 @@ class BanMember(ModerationChange[BanDocument]):
 
     def plan(self, batch: Batch) -> BanDocument:
         """Puts the ban. Raises: NotFound, Forbidden, BadUserInput; Unavailable if the mark has nearly expired."""
-        self.check_right(batch)
         require_future("until", self.until, batch)
         restriction = self.copy_restriction(batch)
         _require_marked(restriction.get("removed_until"), batch)
@@ -150,7 +127,6 @@ class UnbanMember(ModerationChange[None]):
 
     def plan(self, batch: Batch) -> None:
         """Removes the ban if there is one. Raises: NotFound, Forbidden."""
-        self.check_right(batch)
         restriction = self.copy_restriction(batch)
         if restriction.pop("ban", None) is not None:
             put_restriction(batch, restriction)
@@ -165,7 +141,6 @@ class MuteMember(ModerationChange[None]):
 
     def plan(self, batch: Batch) -> None:
         """Puts the end of the mute. Raises: NotFound, Forbidden, BadUserInput."""
-        self.check_right(batch)
         require_future("until", self.until, batch)
         restriction = self.copy_restriction(batch)
         if self.until is not None:
@@ -182,22 +157,6 @@ class MuteMember(ModerationChange[None]):
         put_restriction(batch, restriction)
 
 
-def require_power(actor: CommunityRole | None, is_admin: bool, target: CommunityRole | None) -> None:
-    """Raises Forbidden unless a person with the role `actor` may moderate a person with the role `target`."""
-    if may_act_on(actor, is_admin, target):
-        return
-    if not (is_admin or (actor is not None and actor.rank)):
-        raise Forbidden("Only moderators and owners of the community can do this.")
-    if actor is CommunityRole.OWNER:
-        raise Forbidden("The person is an owner of the community. Change the person's role first.")
-    raise Forbidden("Moderators cannot act on other moderators or on owners of the community.")
-
-
-def require_moderator(batch: Batch, moderator: Moderator) -> None:
-    """Raises Forbidden for people who are neither moderators nor owners nor ADMINs."""
-    require_power(stored_role(loaded_memberships(batch)[moderator.user_id]), moderator.is_admin, None)
-
-
 def require_future(field: str, at: datetime | None, batch: Batch) -> None:
     """Raises BadUserInput for an instant that is not after the batch's time."""
     if at is not None and at <= batch.at:
@@ -206,13 +165,6 @@ def require_future(field: str, at: datetime | None, batch: Batch) -> None:
 
 def _instant_text(until: datetime | None) -> str:
     return "" if until is None else iso(until)
-
-
-def require_owner(batch: Batch, moderator: Moderator, act: str) -> None:
-    """Raises Forbidden for people who are not owners. An ADMIN may act in a community without owners."""
-    role = stored_role(loaded_memberships(batch)[moderator.user_id])
-    if role is not CommunityRole.OWNER and not (moderator.is_admin and not owner_ids(batch)):
-        raise Forbidden(f"Only an owner of the community can {act}.")
 
 
 def _require_marked(removed_until: datetime | None, batch: Batch) -> None:

@@ -6,17 +6,12 @@ commit that may not have read the mark has ended (`wait_for_commits`). A mute an
 first, and then wait in the same way.
 """
 
-from abc import abstractmethod
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from storage.chat.conversations.rules import load_pair_block, require_may_converse
 from storage.chat.documents import CommunityUserId, RestrictionDocument
-from storage.chat.threads.rules import governing_topic, load_parent_topic
 from storage.errors import Forbidden
-from storage.mongo import Document, Mongo, Session, seconds_from_now
-from storage.streams.changes import Batch, Change, Result
+from storage.mongo import Document, Mongo, seconds_from_now
+from storage.streams.changes import Batch
 
 RESTRICTIONS = "community_restrictions"
 
@@ -27,61 +22,29 @@ REMOVED_FOR = timedelta(seconds=60)
 """How long no write of a removed person is committed. Requests from before the removal have ended by then."""
 
 
-class WriterChange(Change[Result]):
-    """A change of a topic in the name of one person."""
-
-    @property
-    @abstractmethod
-    def writer_id(self) -> str:
-        """Id of the person."""
-
-    async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads the restrictions of the community and of all writers, and for a thread the topic of its parent."""
-        if RESTRICTIONS in batch.shared:
-            return
-        writers = {change.writer_id for change in batch.changes if isinstance(change, WriterChange)}
-        ids = [restriction_id(batch.head["community"], writer) for writer in (*writers, COMMUNITY)]
-        restrictions: list[RestrictionDocument] = await mongo.find(RESTRICTIONS, {"_id": {"$in": ids}}, session=session)
-        batch.shared[RESTRICTIONS] = {restriction["_id"]["u"]: restriction for restriction in restrictions}
-        await load_parent_topic(mongo, session, batch)
-        await load_pair_block(mongo, session, batch)
-
-
 def restriction_id(community_id: str, user_id: str) -> CommunityUserId:
     """Returns the `_id` of a person's restrictions in a community."""
     return {"c": community_id, "u": user_id}
 
 
-def require_not_removed(batch: Batch, user_id: str) -> None:
-    """Raises Forbidden for a person who is banned or was just removed from the topic's community."""
-    restriction = _restriction(batch, user_id)
-    if restriction is None:
-        return
-    require_not_banned(restriction, batch.at)
-    if restriction.get("removed_until", batch.at) > batch.at:
+def stored_restriction(batch: Batch, community_id: str, user_id: str) -> RestrictionDocument | None:
+    """Returns a person's restriction, which was loaded, or None without one."""
+    restriction: RestrictionDocument | None = batch.get(RESTRICTIONS, restriction_id(community_id, user_id))
+    return restriction
+
+
+def require_not_removed(restriction: RestrictionDocument | None, at: datetime) -> None:
+    """Raises Forbidden for a person who is banned or was just removed from the community."""
+    require_not_banned(restriction, at)
+    if restriction is not None and restriction.get("removed_until", at) > at:
         raise Forbidden("You were removed from the community.")
 
 
-def require_may_write(batch: Batch, user_id: str) -> None:
-    """Raises Forbidden in an archived topic or community, and for a person who is banned, muted or was just removed.
-
-    In a conversation, raises Forbidden for a person who has not joined, and between two people with a block.
-    """
-    require_may_converse(batch, user_id)
-    require_not_archived(batch)
-    require_not_removed(batch, user_id)
-    restriction = _restriction(batch, user_id)
-    muted_until = None if restriction is None else muted_at(restriction, batch.at)
+def require_not_muted(restriction: RestrictionDocument | None, at: datetime) -> None:
+    """Raises Forbidden for a person who is muted in the community."""
+    muted_until = muted_at(restriction, at)
     if muted_until is not None:
         raise Forbidden(f"You are muted in this community until {iso(muted_until)}.", until=iso(muted_until))
-
-
-def require_not_archived(batch: Batch) -> None:
-    """Raises Forbidden if the topic, the parent's topic of a thread, or the community is archived."""
-    if governing_topic(batch).get("archived_at") is not None:
-        raise Forbidden("The topic is archived. It can only be read.")
-    if _restriction(batch, COMMUNITY) is not None:
-        raise archived()
 
 
 def archived() -> Forbidden:
@@ -155,8 +118,3 @@ async def wait_for_commits(mongo: Mongo, community_id: str) -> None:
 def iso(at: datetime) -> str:
     """Returns the instant as clients see it in errors."""
     return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-def _restriction(batch: Batch, user_id: str) -> RestrictionDocument | None:
-    restrictions: Mapping[str, Any] = batch.shared[RESTRICTIONS]
-    return restrictions.get(user_id)

@@ -9,11 +9,13 @@ from storage.chat.changes import MESSAGES, remove_pin
 from storage.chat.documents import MessageDocument, PinDocument
 from storage.chat.memberships import community_stream
 from storage.chat.records import Message, message_record
+from storage.chat.rights import MayModerate
+from storage.chat.roles import Moderator
 from storage.chat.search.terms import TOPIC_TERMS, topic_terms, topic_terms_id
 from storage.errors import Conflict, NotFound
-from storage.identity.audit import Actor, AuditAction, TargetKind, put_entry
+from storage.identity.audit import AuditAction, TargetKind, put_entry
 from storage.ids import MessageKey
-from storage.streams.changes import Batch, Change, DocumentKey, Result
+from storage.streams.changes import Batch, Change, DocumentKey, Result, Right
 
 MAX_PINS = 50
 
@@ -22,12 +24,17 @@ MAX_PINS = 50
 class TopicChange(Change[Result]):
     """Base of moderators' changes of a topic."""
 
-    actor: Actor
+    moderator: Moderator
+
+    def rights(self) -> Sequence[Right]:
+        """Returns the right to moderate the topic's community."""
+        return (MayModerate(self.moderator),)
 
     def audit(self, batch: Batch, action: AuditAction, **details: str) -> None:
         """Puts the entry of the audit log about the topic's community."""
         kind, community_id = TargetKind.COMMUNITY, batch.head["community"]
-        put_entry(batch, self.actor, action, kind, community_id, **details)
+        actor = self.moderator.actor_in(batch.head["org"])
+        put_entry(batch, actor, action, kind, community_id, **details)
 
 
 @dataclass(slots=True)
@@ -52,7 +59,7 @@ class PinMessage(TopicChange[Message]):
             raise Conflict("The message was deleted.")
         if len(pins) >= MAX_PINS:
             raise Conflict(f"The topic has {MAX_PINS} pinned messages. Unpin one first.")
-        pin: PinDocument = {"ts": self.key.timestamp, "by": self.actor.user_id, "at": batch.at}
+        pin: PinDocument = {"ts": self.key.timestamp, "by": self.moderator.user_id, "at": batch.at}
         batch.change_head(pins=[pin, *pins])
         batch.emit("MessagePinned", self.key.timestamp)
         self.audit(batch, AuditAction.MESSAGE_PINNED, message=self.key.id)

@@ -16,18 +16,20 @@ from storage.chat.documents import (
 from storage.chat.hot_pages import HOT_PER_MINUTE
 from storage.chat.memberships import COMMUNITIES, community_stream, require_not_archived
 from storage.chat.records import Community, Topic, TrendingTopic
+from storage.chat.rights import MayStartTopics
+from storage.chat.roles import Moderator
 from storage.chat.search.terms import TOPIC_TERMS, topic_terms
 from storage.chat.threads.rules import wait_for_thread_commits
 from storage.chat.topic_changes import RenameTopic, SetSlowMode, SetTopicArchived, TopicSettingChange
 from storage.chat.trends import recent_people, trend_of
 from storage.errors import NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey
-from storage.identity.audit import Actor
+from storage.identity.rights import IsActive
 from storage.ids import MessageKey, new_id
 from storage.mongo import Document, Mongo
 from storage.mongo.batch_loader import BatchLoader
 from storage.mongo.clock import DatabaseClock
-from storage.streams.changes import Batch, Change, DocumentKey
+from storage.streams.changes import Batch, Change, DocumentKey, Right
 from storage.streams.heads import messages_per_minute
 from storage.streams.log import Stream
 from storage.streams.sequencer import Sequencer
@@ -70,6 +72,11 @@ class CreateTopic(Change[str]):
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the community."""
         return [(COMMUNITIES, self.community.id)]
+
+    def rights(self) -> Sequence[Right]:
+        """Returns the right to start topics in the community."""
+        id_, organization_id = self.community.id, self.community.organization_id
+        return IsActive(self.creator_id, organization_id), MayStartTopics(id_, self.creator_id)
 
     def plan(self, batch: Batch) -> str:
         """Puts the topic. Its document is also the head of the topic's stream.
@@ -160,21 +167,21 @@ class TopicStore:
 
         return await read_page(range_, fetch, lambda topic: topic.last_activity)
 
-    async def rename(self, topic: Topic, title: str, actor: Actor) -> None:
+    async def rename(self, topic: Topic, title: str, moderator: Moderator) -> None:
         """Replaces the title. Idempotent."""
-        await self._change(RenameTopic(actor, topic.id, title, topic.created_at))
+        await self._change(RenameTopic(moderator, topic.id, title, topic.created_at))
 
-    async def set_archived(self, topic_id: str, is_archived: bool, actor: Actor) -> None:
+    async def set_archived(self, topic_id: str, is_archived: bool, moderator: Moderator) -> None:
         """Archives or unarchives a topic. Idempotent.
 
         After an archiving, no write to the topic or to its threads commits.
         """
-        await self._change(SetTopicArchived(actor, topic_id, is_archived))
+        await self._change(SetTopicArchived(moderator, topic_id, is_archived))
         await wait_for_thread_commits(self._mongo, topic_id)
 
-    async def set_slow_mode(self, topic_id: str, seconds: int, actor: Actor) -> None:
+    async def set_slow_mode(self, topic_id: str, seconds: int, moderator: Moderator) -> None:
         """Sets the seconds between messages of one person; 0 ends slow mode. Idempotent."""
-        await self._change(SetSlowMode(actor, topic_id, seconds))
+        await self._change(SetSlowMode(moderator, topic_id, seconds))
 
     async def _change(self, change: TopicSettingChange) -> None:
         await self._sequencer.commit(Stream("topic", change.topic_id), change)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage.errors import Forbidden, NotFound
+from storage.chat.roles import Moderator
+from storage.errors import NotFound
 from storage.feed.documents import FanOutDocument, OrganizationUserId, PostDocument, PostSourceId, PostTermsDocument
 from storage.feed.records import (
     Post,
@@ -18,11 +19,13 @@ from storage.feed.records import (
 from storage.files.attachments import NewAttachment, attach_files, check_attachable, file_keys, remove_files
 from storage.files.link_previews import LinkPreview, first_url, put_preview
 from storage.idempotency import DuplicateRequest, IdempotencyKey
-from storage.identity.audit import Actor, AuditAction, TargetKind, put_entry
+from storage.identity.audit import AuditAction, TargetKind, put_entry
+from storage.identity.rights import HasRole, IsActive, IsAuthorOr, Never
+from storage.identity.roles import Role
 from storage.ids import PostKey, UserKey
 from storage.mongo.text_index.entries import ContentKind, content_term, entry_terms
 from storage.notifications import NotificationKind, notify
-from storage.streams.changes import Batch, Change, DocumentKey
+from storage.streams.changes import Batch, Change, DocumentKey, Right, SystemChange
 from storage.streams.log import jobs_stream
 
 POSTS = "posts"
@@ -190,6 +193,10 @@ class CreatePost(Change[Post]):
         """Returns the documents that the plan of the post reads."""
         return self.post.needs()
 
+    def rights(self) -> Sequence[Right]:
+        """Returns that the author's account is active."""
+        return (IsActive(self.post.new.author_id, self.post.new.organization_id),)
+
     def plan(self, batch: Batch) -> Post:
         """Puts the post. Raises: DuplicateRequest."""
         return self.post.put(batch)
@@ -218,15 +225,13 @@ class PostChange(Change[Post]):
 
 
 @dataclass(slots=True)
-class DeletePost(PostChange):
-    """Replaces a post by a tombstone, which keeps its timestamp. Its fan-out then removes the post from feeds."""
+class PostRemoval(PostChange):
+    """Base of changes that replace a post by a tombstone, which keeps its timestamp.
 
-    deleter_id: str
-    may_delete_any: bool
-    actor: Actor | None = None
-    """The deleter and the client of the request, for the audit log; None for a deletion without a request."""
+    The fan-out of the post then removes it from feeds.
+    """
 
-    repost_source: PostSourceId | None = None
+    repost_source: PostSourceId | None
     """The `_id` of the source of a repost, which is removed, so that the user may repost again."""
 
     def needs(self) -> Sequence[DocumentKey]:
@@ -234,11 +239,8 @@ class DeletePost(PostChange):
         source_keys = [] if self.repost_source is None else [(SOURCES, self.repost_source)]
         return [*((name, self.key.document_id) for name in (POSTS, FAN_OUTS, POST_TERMS, POST_HISTORIES)), *source_keys]
 
-    def plan(self, batch: Batch) -> Post:
-        """Deletes the post. Idempotent. Raises: NotFound, Forbidden."""
-        document = self.copy_post(batch)
-        if not (self.may_delete_any or document["author"] == self.deleter_id):
-            raise Forbidden("Only the author or an ADMIN may delete this post.")
+    def put_tombstone(self, batch: Batch, document: PostDocument) -> Post:
+        """Puts the tombstone, and removes everything that belongs to the post. Does nothing for a tombstone."""
         if document.get("deleted_at") is None:
             self._remove_dependents(batch, document)
             self._unlist(batch, document)
@@ -246,9 +248,6 @@ class DeletePost(PostChange):
             batch.put(POSTS, document)
             batch.put(POST_TERMS, post_terms(document))
             self._remove_from_feeds(batch, document)
-            if document["author"] != self.deleter_id:
-                author, action = document["author"], AuditAction.POST_DELETED
-                put_entry(batch, self.actor, action, TargetKind.USER, author, post=self.key.id)
         return post_record(document)
 
     def _remove_dependents(self, batch: Batch, document: PostDocument) -> None:
@@ -285,6 +284,39 @@ class DeletePost(PostChange):
             batch.add_outbox_row(jobs_stream(organization_id), "FanOutChanged", timestamp)
 
 
+@dataclass(slots=True)
+class DeletePost(PostRemoval):
+    """Deletes a post for its author or for an ADMIN."""
+
+    deleter: Moderator
+
+    def rights(self) -> Sequence[Right]:
+        """Returns the right to delete the post."""
+        organization_id, deleter = self.key.organization_id, self.deleter
+        is_admin = HasRole(deleter.actor_in(organization_id), Role.ADMIN)
+        others = is_admin if deleter.is_admin else Never("Only the author or an ADMIN may delete this post.")
+        own = IsActive(deleter.user_id, organization_id)
+        return (IsAuthorOr((POSTS, self.key.document_id), deleter.user_id, own, others),)
+
+    def plan(self, batch: Batch) -> Post:
+        """Deletes the post. Idempotent. Raises: NotFound."""
+        document = self.copy_post(batch)
+        if document.get("deleted_at") is None and document["author"] != self.deleter.user_id:
+            author, action = document["author"], AuditAction.POST_DELETED
+            actor = self.deleter.actor_in(self.key.organization_id)
+            put_entry(batch, actor, action, TargetKind.USER, author, post=self.key.id)
+        return self.put_tombstone(batch, document)
+
+
+@dataclass(slots=True)
+class ErasePost(PostRemoval, SystemChange[Post]):
+    """Deletes a post for an erasure of its author."""
+
+    def plan(self, batch: Batch) -> Post:
+        """Deletes the post. Idempotent. Raises: NotFound."""
+        return self.put_tombstone(batch, self.copy_post(batch))
+
+
 def post_place(key: PostKey) -> str:
     """Returns the place of the files of a post."""
     return f"post:{key.id}"
@@ -317,7 +349,7 @@ def _tombstone(post: PostDocument, deleted_at: datetime) -> PostDocument:
 
 
 @dataclass(slots=True)
-class SetPostPreview(PostChange):
+class SetPostPreview(PostChange, SystemChange[Post]):
     """Stores the link preview that a job fetched. `preview` is None if the page has none."""
 
     usual_events = 0

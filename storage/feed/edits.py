@@ -9,10 +9,11 @@ from storage.feed.documents import PostDocument, PostHistoryDocument
 from storage.feed.posts import PostStore
 from storage.feed.records import Post, PostVersion, author_stream, post_record
 from storage.files.link_previews import first_url
+from storage.identity.rights import IsActive
 from storage.ids import PostKey
 from storage.mongo import Mongo
 from storage.notifications import NotificationKind, notify
-from storage.streams.changes import Batch, DocumentKey
+from storage.streams.changes import Batch, DocumentKey, Right
 from storage.streams.sequencer import Sequencer
 
 MAX_EDITS = 50
@@ -39,6 +40,10 @@ class EditPost(PostChange):
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the post, its terms and its history."""
         return [(name, self.key.document_id) for name in (POSTS, POST_TERMS, POST_HISTORIES)]
+
+    def rights(self) -> Sequence[Right]:
+        """Returns that the editor's account is active. `plan` checks that the editor is the author."""
+        return (IsActive(self.editor_id, self.key.organization_id),)
 
     def plan(self, batch: Batch) -> Post:
         """Puts the edited post, and notifies the users whom only the new text mentions. An equal text changes nothing.

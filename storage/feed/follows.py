@@ -19,9 +19,10 @@ from storage.feed.documents import OrganizationUserId
 from storage.feed.trimming import FEEDS, MAX_ITEMS, add_posts, items_from, trim
 from storage.identity.documents import FollowDocumentId
 from storage.identity.records import user_stream
+from storage.identity.rights import IsActive, IsNotErased
 from storage.mongo import Document, Mongo, Session, older_than
 from storage.notifications import NotificationKind, notify
-from storage.streams.changes import Batch, Change, DocumentKey
+from storage.streams.changes import Batch, Change, DocumentKey, Right
 from storage.streams.sequencer import Sequencer
 
 FOLLOWS = "follows"
@@ -82,6 +83,11 @@ class Follow(_FollowChange):
 
     _blocker_id: str | None = field(default=None, init=False)
 
+    def rights(self) -> Sequence[Right]:
+        """Returns that the follower's account is active, and that the followee is not being erased."""
+        pair = self.pair
+        return IsActive(pair.follower_id, pair.organization_id), IsNotErased(pair.followee_id, pair.organization_id)
+
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
         """Reads whether one user blocked the other.
 
@@ -116,6 +122,10 @@ class Follow(_FollowChange):
 @dataclass(slots=True)
 class Unfollow(_FollowChange):
     """Deletes a follow, if it exists. The result says whether it existed."""
+
+    def rights(self) -> Sequence[Right]:
+        """Returns no right: everybody may end a follow."""
+        return ()
 
     def plan(self, batch: Batch) -> bool:
         """Deletes the follow."""

@@ -1,15 +1,24 @@
 """Posts: pages by organization, author, hashtag and parent, single posts, and their changes."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
+from storage.chat.roles import Moderator
 from storage.errors import NotFound
-from storage.feed.changes import SOURCES, CreatePost, DeletePost, NewPost, PostPlan, SetPostPreview
+from storage.feed.changes import (
+    SOURCES,
+    CreatePost,
+    DeletePost,
+    ErasePost,
+    NewPost,
+    PostPlan,
+    PostRemoval,
+    SetPostPreview,
+)
 from storage.feed.documents import PostDocument, PostSourceId
 from storage.feed.records import Post, PostParent, PostParentKind, RemovedPost, author_stream, post_record
 from storage.files.link_previews import LinkPreview
 from storage.idempotency import DuplicateRequest, IdempotencyKey
-from storage.identity.audit import Actor
 from storage.ids import PostKey, post_key
 from storage.mongo import Document, Mongo, older_than
 from storage.mongo.batch_loader import BatchLoader
@@ -50,14 +59,21 @@ class PostStore:
         except DuplicateRequest as duplicate:
             return await self.get(post_key(new.organization_id, duplicate.result_id))
 
-    async def delete(self, key: PostKey, deleter_id: str, may_delete_any: bool, actor: Actor | None = None) -> Post:
+    async def delete(self, key: PostKey, deleter: Moderator) -> Post:
         """Deletes a post. Idempotent. Raises: NotFound, Forbidden."""
+        return await self._remove(key, lambda source: DeletePost(key, source, deleter))
+
+    async def erase(self, key: PostKey) -> Post:
+        """Deletes a post as `delete` does, for an erasure of its author. Idempotent. Raises: NotFound."""
+        return await self._remove(key, lambda source: ErasePost(key, source))
+
+    async def _remove(self, key: PostKey, change: Callable[[PostSourceId | None], PostRemoval]) -> Post:
+        """Commits the change, which gets the source of a repost."""
         post = await self._by_key.get(key)
         if post is None:
             raise NotFound("post", key.id)
         source = _repost_source(post.author_id, post.parent_key) if post.is_repost and post.parent_key else None
-        change = DeletePost(key, deleter_id, may_delete_any, actor, source)
-        deleted = await self._sequencer.commit(_stream(post), change)
+        deleted = await self._sequencer.commit(_stream(post), change(source))
         await self._mongo["post_reactions"].delete_many({"_id.o": key.organization_id, "_id.ts": key.timestamp})
         return deleted
 
@@ -73,7 +89,7 @@ class PostStore:
         if source is None:
             return None
         key = PostKey(original.organization_id, source["post"])
-        await self.delete(key, user_id, False)
+        await self.delete(key, Moderator(user_id))
         return key
 
     async def reposted_among(self, organization_id: str, user_id: str, timestamps: Collection[int]) -> set[int]:

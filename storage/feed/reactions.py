@@ -14,10 +14,11 @@ from storage.feed.changes import POSTS, PostChange
 from storage.feed.documents import PostDocument, PostReactionDocument, PostReactionId
 from storage.feed.posts import PostStore
 from storage.feed.records import Post, PostReaction, author_stream, post_record
+from storage.identity.rights import IsActive
 from storage.ids import PostKey
 from storage.mongo import Document, Mongo
 from storage.notifications import NotificationKind, notify
-from storage.streams.changes import Batch, DocumentKey
+from storage.streams.changes import Batch, DocumentKey, Right
 from storage.streams.sequencer import Sequencer
 
 POST_REACTIONS = "post_reactions"
@@ -56,6 +57,10 @@ class _ReactionChange(PostChange):
 class AddPostReaction(_ReactionChange):
     """Adds a reaction to a post, and notifies its author. Idempotent."""
 
+    def rights(self) -> Sequence[Right]:
+        """Returns that the user's account is active."""
+        return (IsActive(self.user_id, self.key.organization_id),)
+
     def plan(self, batch: Batch) -> Post:
         """Puts the reaction, unless it exists. Raises: NotFound, also for a tombstone; Conflict for a 31st emoji."""
         document = self.copy_post(batch)
@@ -77,6 +82,10 @@ class AddPostReaction(_ReactionChange):
 @dataclass(slots=True)
 class RemovePostReaction(_ReactionChange):
     """Removes a reaction to a post. Idempotent."""
+
+    def rights(self) -> Sequence[Right]:
+        """Returns no right: everybody may take a reaction back."""
+        return ()
 
     def plan(self, batch: Batch) -> Post:
         """Removes the reaction if it exists. Raises: NotFound."""

@@ -63,7 +63,7 @@ class Eraser:
 
         async def erase(message: Document) -> None:
             if "deleted_at" not in message:
-                await self.messages.delete(MessageKey(*message["_id"].values()), person.user_id, True)
+                await self.messages.erase(MessageKey(*message["_id"].values()))
 
         await self._change_each("messages", person, erase, progress)
 
@@ -72,7 +72,7 @@ class Eraser:
 
         async def erase(post: Document) -> None:
             if "deleted_at" not in post:
-                await self.posts.delete(PostKey(*post["_id"].values()), person.user_id, True)
+                await self.posts.erase(PostKey(*post["_id"].values()))
 
         await self._change_each("posts", person, erase, progress)
 

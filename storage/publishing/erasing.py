@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from storage.publishing.documents import SCHEDULED_POSTS, PublicationDocument, ScheduledPostDocument
 from storage.publishing.records import PublicationState
 from storage.publishing.scheduling import ScheduledPostChange, drop_upload, put_finished
-from storage.streams.changes import Batch
+from storage.streams.changes import Batch, SystemChange
 
 ERASED_MESSAGE = "The author's account was erased."
 _WITHOUT_OUTCOME = (PublicationState.PUBLISHING.value, PublicationState.UNKNOWN.value)
 
 
 @dataclass(slots=True)
-class EraseScheduledPost(ScheduledPostChange):
+class EraseScheduledPost(ScheduledPostChange, SystemChange[str]):
     """Empties a scheduled post, cancels publications that have not started, and fails those without an outcome."""
 
     def plan(self, batch: Batch) -> str:

@@ -4,13 +4,16 @@ A held publication stays SCHEDULED, has no `wake_at`, and is claimed by no worke
 to the organization's jobs stream.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage.errors import Conflict, Forbidden
+from storage.errors import Conflict
 from storage.identity.audit import Actor, AuditAction, TargetKind, put_entry
 from storage.identity.documents import UserDocument
-from storage.identity.records import is_administrator, user_document_id
+from storage.identity.records import user_document_id
+from storage.identity.rights import HasRole
+from storage.identity.roles import Role
 from storage.mongo import Document, Mongo, Session
 from storage.publishing.documents import PUBLICATIONS, SCHEDULED_POSTS, PublicationDocument, ScheduledPostDocument
 from storage.publishing.events import emit_changed
@@ -23,7 +26,7 @@ from storage.publishing.scheduling import (
     put_scheduled,
     release_upload,
 )
-from storage.streams.changes import Batch
+from storage.streams.changes import Batch, Right, SystemChange
 
 
 @dataclass(slots=True)
@@ -43,7 +46,7 @@ class _HeldPostChange(ScheduledPostChange):
 
 
 @dataclass(slots=True)
-class HoldScheduledPost(_HeldPostChange):
+class HoldScheduledPost(_HeldPostChange, SystemChange[str]):
     """Holds the publications that have not started, if the author is deactivated. Idempotent.
 
     The fence of each publication grows, so that workers lose their claims.
@@ -89,20 +92,24 @@ class ReleaseScheduledPost(_HeldPostChange):
     due_at: datetime
     actor: Actor
 
+    def rights(self) -> Sequence[Right]:
+        """Returns the role ADMIN."""
+        return (HasRole(self.actor, Role.ADMIN),)
+
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads the publications, the administrator and the responsible person, and finds a free timestamp."""
+        """Reads the publications and the responsible person, and finds a free timestamp."""
         await ScheduledPostChange.load(self, mongo, session, batch)
-        await self.load_users(mongo, session, batch, [self.responsible_id, self.actor.user_id])
+        await self.load_users(mongo, session, batch, [self.responsible_id])
         await free_timestamps(batch).search(mongo, session, self.organization_id, self.due_at)
 
     def plan(self, batch: Batch) -> str:
         """Puts the publications.
 
-        Raises: NotFound, BadUserInput, Forbidden; Conflict for a post that is not held, and for a deactivated
+        Raises: NotFound, BadUserInput; Conflict for a post that is not held, and for a deactivated
         responsible person.
         """
         post, publications = self.read(batch)
-        self._require_rights(batch)
+        self._require_active_author(batch)
         held = [each for each in publications if "held_at" in each]
         if not held:
             raise Conflict("The scheduled post is not held.")
@@ -120,10 +127,8 @@ class ReleaseScheduledPost(_HeldPostChange):
         put_entry(batch, self.actor, action, kind, self.id, **details)
         return self.id
 
-    def _require_rights(self, batch: Batch) -> None:
-        actor, responsible = self.user(batch, self.actor.user_id), self.user(batch, self.responsible_id)
-        if actor is None or not is_administrator(actor):
-            raise Forbidden("This needs the role ADMIN.")
+    def _require_active_author(self, batch: Batch) -> None:
+        responsible = self.user(batch, self.responsible_id)
         if responsible is None or "deactivated_at" in responsible:
             raise Conflict("The responsible person is deactivated. Choose another person.")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from storage.chat.changes import MESSAGES, NewMessage, PostMessage, message_place
-from storage.chat.restrictions import WriterChange
+from storage.chat.rights import MayWrite
 from storage.feed.changes import POSTS, PostPlan, post_place
 from storage.files.attachments import move_files
 from storage.files.uploads import FILES
@@ -17,7 +17,7 @@ from storage.publishing.documents import PUBLICATIONS, PublicationDocument
 from storage.publishing.records import Publication, PublicationState, publication_record
 from storage.publishing.scheduling import publication_place, put_finished
 from storage.publishing.transitions import DeadlinePassed, add_attempt, check_due, claimed_publication, is_too_late
-from storage.streams.changes import Batch, Change, DocumentKey
+from storage.streams.changes import Batch, Change, DocumentKey, Right, SystemChange
 
 
 def publication_source(publication_id: str) -> str:
@@ -25,18 +25,30 @@ def publication_source(publication_id: str) -> str:
     return f"pub:{publication_id}"
 
 
+@dataclass(frozen=True, slots=True)
+class MayPublish(MayWrite):
+    """The author may write to the topic at the due moment. A deactivated author's posts are held, and not refused."""
+
+    publication: Publication
+
+    def check(self, batch: Batch) -> None:
+        """Raises: Forbidden; ClaimLost, NotYetDue and DeadlinePassed, which come first."""
+        due_publication(batch, self.publication)
+        # Not `super()`, which fails here: `dataclass(slots=True)` creates a new class.
+        MayWrite.check(self, batch)
+
+
 @dataclass(slots=True)
-class PublishMessage(WriterChange[Publication]):
+class PublishMessage(Change[Publication]):
     """Publishes to a topic, on the topic's stream, at the due moment or later."""
 
     max_timestamps = 1
     publication: Publication
     new: NewMessage
 
-    @property
-    def writer_id(self) -> str:
-        """The author."""
-        return self.new.author_id
+    def rights(self) -> Sequence[Right]:
+        """Returns the author's right to write to the topic."""
+        return (MayPublish(self.new.author_id, self.publication),)
 
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the publication and its files."""
@@ -51,7 +63,7 @@ class PublishMessage(WriterChange[Publication]):
 
 
 @dataclass(slots=True)
-class PublishPost(Change[Publication]):
+class PublishPost(SystemChange[Publication]):
     """Publishes to the author's home feed, on the author's stream, at the due moment or later."""
 
     max_timestamps = 1

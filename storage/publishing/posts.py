@@ -17,6 +17,7 @@ from storage.identity.audit import Actor
 from storage.mongo import Document, Mongo
 from storage.mongo.batch_loader import BatchLoader
 from storage.publishing.documents import PUBLICATIONS, SCHEDULED_POSTS, PublicationDocument, ScheduledPostDocument
+from storage.publishing.editing import ScheduledPostEdit, UpdateScheduledPost
 from storage.publishing.internal import PublishMessage, PublishPost, publication_source
 from storage.publishing.records import (
     ConnectedAccount,
@@ -30,13 +31,7 @@ from storage.publishing.records import (
     publication_states_to_search,
 )
 from storage.publishing.resolution import ResolveUnknown
-from storage.publishing.scheduling import (
-    CancelScheduledPost,
-    NewScheduledPost,
-    ScheduledPostEdit,
-    SchedulePost,
-    UpdateScheduledPost,
-)
+from storage.publishing.scheduling import CancelScheduledPost, NewScheduledPost, SchedulePost
 from storage.publishing.transitions import ClaimLost, MarkFailed, PublicationChange
 from storage.streams.log import Stream, jobs_stream
 from storage.streams.sequencer import Sequencer
@@ -78,9 +73,12 @@ class ScheduledPostStore:
             id_ = duplicate.result_id
         return await self.get(new.organization_id, id_)
 
-    async def update(self, organization_id: str, id_: str, edit: ScheduledPostEdit) -> ScheduledPost:
-        """Changes a scheduled post. Raises: Conflict if a publication has started; NotFound, BadUserInput."""
-        await self._sequencer.commit(jobs_stream(organization_id), UpdateScheduledPost(organization_id, id_, edit))
+    async def update(
+        self, organization_id: str, id_: str, edit: ScheduledPostEdit, editor: Actor | None = None
+    ) -> ScheduledPost:
+        """Changes a scheduled post. Raises: Conflict if publishing has started; NotFound, Forbidden, BadUserInput."""
+        change = UpdateScheduledPost(organization_id, id_, edit, editor)
+        await self._sequencer.commit(jobs_stream(organization_id), change)
         return await self.get(organization_id, id_)
 
     async def cancel(self, organization_id: str, id_: str, actor: Actor | None = None) -> ScheduledPost:

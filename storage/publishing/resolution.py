@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 from storage.errors import Conflict, NotFound
 from storage.identity.audit import Actor, AuditAction, TargetKind, put_entry
+from storage.identity.rights import HasRole, IsActive, IsAuthorOr
+from storage.identity.roles import Role
 from storage.publishing.documents import PUBLICATIONS, PublicationDocument
 from storage.publishing.records import Publication, PublicationState, publication_record
 from storage.publishing.scheduling import put_finished
 from storage.publishing.transitions import NOT_PUBLISHED, add_attempt
-from storage.streams.changes import Batch, Change, DocumentKey
+from storage.streams.changes import Batch, Change, DocumentKey, Right
 
 
 @dataclass(slots=True)
@@ -21,7 +23,17 @@ class ResolveUnknown(Change[Publication]):
     is_published: bool
     external_id: str | None
     actor: Actor | None = None
-    """The person who found the outcome. The audit log records people who resolve other people's publications."""
+    """The person who found the outcome; None for a change without a request.
+
+    The audit log records people who resolve other people's publications.
+    """
+
+    def rights(self) -> Sequence[Right]:
+        """Returns that the person is the author, or an OPERATOR."""
+        if self.actor is None:
+            return ()
+        own, others = IsActive(self.actor.user_id, self.organization_id), HasRole(self.actor, Role.OPERATOR)
+        return (IsAuthorOr((PUBLICATIONS, self.id), self.actor.user_id, own, others),)
 
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the publication."""

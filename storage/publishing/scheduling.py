@@ -14,13 +14,12 @@ from storage.files.attachments import (
     attach_files,
     check_attachable,
     file_keys,
-    move_files,
     remove_files,
-    replace_files,
 )
-from storage.files.uploads import FILES
 from storage.idempotency import IdempotencyKey
 from storage.identity.audit import Actor, AuditAction, TargetKind, put_entry
+from storage.identity.rights import HasRole, IsActive, IsAuthorOr
+from storage.identity.roles import Role
 from storage.ids import UserKey, new_id
 from storage.mongo import Mongo, Session
 from storage.publishing.documents import (
@@ -28,7 +27,6 @@ from storage.publishing.documents import (
     SCHEDULED_POSTS,
     PublicationDocument,
     ScheduledPostDocument,
-    TargetDocument,
 )
 from storage.publishing.events import emit_changed
 from storage.publishing.free_timestamps import free_timestamps
@@ -41,7 +39,7 @@ from storage.publishing.records import (
     media_documents,
     target_document,
 )
-from storage.streams.changes import Batch, Change, DocumentKey
+from storage.streams.changes import Batch, Change, DocumentKey, Right
 
 CLAIM_AHEAD_S = 5.0
 """How long before the due moment a worker claims a publication."""
@@ -68,6 +66,11 @@ class SchedulePost(Change[str]):
 
     new: NewScheduledPost
     idempotency: IdempotencyKey | None = None
+
+    def rights(self) -> Sequence[Right]:
+        """Returns that the author's account is active."""
+        return (IsActive(self.new.author_id, self.new.organization_id),)
+
     id: str = field(default_factory=new_id)
     publication_ids: list[str] = field(default_factory=list)
 
@@ -111,7 +114,7 @@ class SchedulePost(Change[str]):
             post["attachments"] = attach_files(batch, places, new.attachments)
         batch.put(SCHEDULED_POSTS, post)
         for place, (id_, target) in enumerate(zip(self.publication_ids, new.targets, strict=True)):
-            put_scheduled(batch, _publication(post, id_, target), post, place)
+            put_scheduled(batch, new_publication(post, id_, target), post, place)
         return self.id
 
     def result_id(self, result: str) -> str:
@@ -132,7 +135,8 @@ def publication_place(publication_id: str) -> str:
     return f"publication:{publication_id}"
 
 
-def _publication(post: ScheduledPostDocument, id_: str, target: Target) -> PublicationDocument:
+def new_publication(post: ScheduledPostDocument, id_: str, target: Target) -> PublicationDocument:
+    """Returns the SCHEDULED publication of a post for one target. `put_scheduled` adds its times."""
     publication: PublicationDocument = {
         "_id": id_,
         "org": post["org"],
@@ -203,23 +207,6 @@ def upload_lead_s(publication: PublicationDocument, post: ScheduledPostDocument)
     return behaviour.video_lead_s if has_video and behaviour.video_lead_s is not None else behaviour.upload_lead_s
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduledPostEdit:
-    """The fields to change; None leaves a field as it is."""
-
-    text: str | None = None
-    media: Sequence[ScheduledMedia] | None = None
-    targets: Sequence[Target] | None = None
-    due_at: datetime | None = None
-    time_zone: str | None = None
-    max_lateness_s: int | None = None
-    attachments: Sequence[NewAttachment] | None = None
-    """All files of the edited post. Present files stay if they are named."""
-
-    revision: int | None = None
-    """The revision that the client edited; None: any."""
-
-
 @dataclass(slots=True)
 class ScheduledPostChange(Change[str]):
     """A change of one scheduled post and all its publications."""
@@ -245,116 +232,6 @@ class ScheduledPostChange(Change[str]):
         return post.copy(), [each.copy() for each in stored if each is not None]
 
 
-@dataclass(slots=True)
-class UpdateScheduledPost(ScheduledPostChange):
-    """Changes a post before any of its publications has started. Targets that stay keep their publications."""
-
-    edit: ScheduledPostEdit
-    new_ids: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        """Creates ids for new publications, which stay the same when the change is planned again."""
-        self.new_ids = [new_id() for _ in self.edit.targets or ()]
-
-    def needs(self) -> Sequence[DocumentKey]:
-        """Returns the post and the files of the edit."""
-        return [(SCHEDULED_POSTS, self.id), *file_keys(self.edit.attachments or ())]
-
-    async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads the publications and the files and, for a new due moment, a free timestamp."""
-        # Not super(), which fails here: dataclass(slots=True) creates a new class.
-        await ScheduledPostChange.load(self, mongo, session, batch)
-        post: ScheduledPostDocument | None = batch.get(SCHEDULED_POSTS, self.id)
-        if post is not None and "attachments" in post:
-            file_ids = [each["id"] for each in post["attachments"]]
-            for file in await mongo.find(FILES, {"_id": {"$in": file_ids}}, session=session):
-                batch.add_loaded(FILES, file)
-        if self.edit.due_at is not None:
-            await free_timestamps(batch).search(mongo, session, self.organization_id, self.edit.due_at)
-
-    def plan(self, batch: Batch) -> str:
-        """Updates the post.
-
-        Raises: NotFound, BadUserInput; Conflict for an old revision, a started publication, or an attached file.
-        """
-        post, publications = self.read(batch)
-        edit = self.edit
-        if edit.revision is not None and edit.revision != post["revision"]:
-            raise Conflict(f"The scheduled post has changed: its newest revision is {post['revision']}.")
-        if any("held_at" in each for each in publications):
-            raise Conflict("The scheduled post waits for the decision of an administrator.")
-        if any(each["state"] != PublicationState.SCHEDULED.value for each in publications):
-            raise Conflict("The scheduled post can no longer be changed: publishing has started.")
-        new_post = self._edit_post(batch, post)
-        check_not_too_late(new_post["due"], new_post["max_lateness_s"], batch.at)
-        self._check_files(batch, post)
-        new_publications = self._change_targets(batch, new_post, publications)
-        self._replace_files(batch, new_post, new_publications)
-        batch.put(SCHEDULED_POSTS, new_post)
-        has_new_content = new_post["text"] != post["text"] or new_post["media"] != post["media"]
-        for place, publication in enumerate(new_publications):
-            invalidate_upload(publication, new_post, has_new_content)
-            put_scheduled(batch, publication, new_post, place)
-        return self.id
-
-    def _edit_post(self, batch: Batch, post: ScheduledPostDocument) -> ScheduledPostDocument:
-        edit, new_post = self.edit, post.copy()
-        new_post["revision"] += 1
-        if edit.text is not None:
-            new_post["text"] = edit.text
-        if edit.media is not None:
-            new_post["media"] = media_documents(edit.media)
-        if edit.time_zone is not None:
-            new_post["zone"] = edit.time_zone
-        if edit.max_lateness_s is not None:
-            new_post["max_lateness_s"] = edit.max_lateness_s
-        if edit.due_at is not None and edit.due_at != post["due"]:
-            new_post |= {"due": edit.due_at, "ts": free_timestamps(batch).take(edit.due_at)}
-        return new_post
-
-    def _change_targets(
-        self, batch: Batch, post: ScheduledPostDocument, publications: list[PublicationDocument]
-    ) -> list[PublicationDocument]:
-        """Returns the publications for the edit's targets, and removes the publications of dropped targets."""
-        if self.edit.targets is None:
-            return publications
-        by_target = {_target_key(each["target"]): each for each in publications}
-        new_publications: list[PublicationDocument] = []
-        for id_, target in zip(self.new_ids, self.edit.targets, strict=True):
-            key = _target_key(target_document(target))
-            if key in by_target:
-                new_publications.append(by_target.pop(key))
-            else:
-                move_files(batch, post.get("attachments", ()), None, publication_place(id_))
-                new_publications.append(_publication(post, id_, target))
-        for dropped in by_target.values():
-            remove_files(batch, publication_place(dropped["_id"]), dropped.get("attachments", ()))
-            batch.remove(PUBLICATIONS, dropped["_id"])
-        post["publications"] = [each["_id"] for each in new_publications]
-        return new_publications
-
-    def _check_files(self, batch: Batch, post: ScheduledPostDocument) -> None:
-        kept = {each["id"] for each in post.get("attachments", ())}
-        check_attachable(batch, UserKey(post["org"], post["author"]), self.edit.attachments or (), kept)
-
-    def _replace_files(
-        self, batch: Batch, post: ScheduledPostDocument, publications: Sequence[PublicationDocument]
-    ) -> None:
-        if self.edit.attachments is None:
-            return
-        places = [publication_place(each["_id"]) for each in publications]
-        attachments = replace_files(batch, places, post.get("attachments", ()), self.edit.attachments)
-        documents: list[ScheduledPostDocument | PublicationDocument] = [post, *publications]
-        for document in documents:
-            document.pop("attachments", None)
-            if attachments:
-                document["attachments"] = attachments
-
-
-def _target_key(target: TargetDocument) -> tuple[str, str]:
-    return target["kind"], target["id"]
-
-
 def invalidate_upload(publication: PublicationDocument, post: ScheduledPostDocument, has_new_content: bool) -> None:
     """Marks an upload STALE if the content has changed, if it is still running, or if it expires by the due moment."""
     upload = publication.get("upload")
@@ -370,7 +247,17 @@ class CancelScheduledPost(ScheduledPostChange):
     """Cancels the publications that have not started."""
 
     actor: Actor | None = None
-    """The person who cancels. The audit log records cancellations of other people's posts."""
+    """The person who cancels; None for a change without a request.
+
+    The audit log records cancellations of other people's posts.
+    """
+
+    def rights(self) -> Sequence[Right]:
+        """Returns that the person is the author, or an OPERATOR."""
+        if self.actor is None:
+            return ()
+        own, others = IsActive(self.actor.user_id, self.organization_id), HasRole(self.actor, Role.OPERATOR)
+        return (IsAuthorOr((SCHEDULED_POSTS, self.id), self.actor.user_id, own, others),)
 
     def plan(self, batch: Batch) -> str:
         """Cancels the publications. Raises: NotFound; Conflict if every publication has started or is finished."""

@@ -20,7 +20,7 @@ from storage.publishing.documents import (
 from storage.publishing.events import emit_changed, notify_failed, notify_unknown
 from storage.publishing.records import MediaState, Publication, PublicationState, PublishingPhase, publication_record
 from storage.publishing.scheduling import drop_upload, put_finished, release_upload
-from storage.streams.changes import Batch, Change, DocumentKey
+from storage.streams.changes import Batch, DocumentKey, SystemChange
 
 MAX_TRIES = 5
 LEASE_S = 8.0
@@ -75,7 +75,7 @@ def claimed_publication(batch: Batch, publication: Publication, *states: Publica
 
 
 @dataclass(slots=True)
-class PublicationChange(Change[Publication]):
+class PublicationChange(SystemChange[Publication]):
     """A change of one publication. Raises ClaimLost if its fence, or the token of its upload, has changed meanwhile."""
 
     publication: Publication

@@ -1,7 +1,8 @@
 """Changes, and the batch in which they are planned. The changes of a batch are committed together (group commit).
 
-A change names the documents that it needs. It is planned in memory, on the documents as earlier changes left them. The
-sequencer reads and writes the documents of all changes at once. A change that raises a DomainError fails alone.
+A change names the documents that it needs, and the rights without which it is refused. It is planned in memory, on the
+documents as earlier changes left them. The sequencer reads and writes the documents of all changes at once. A change
+that raises a DomainError fails alone.
 """
 
 from abc import ABC, abstractmethod
@@ -168,6 +169,26 @@ class Batch:
         return [InsertOne(document)]
 
 
+class Right(ABC):
+    """A right of the person who makes a change, or a state of another person without which the change is refused.
+
+    It is read and checked in the transaction that commits the change. So a right that was lost since the request was
+    checked is refused.
+    """
+
+    def needs(self, batch: Batch) -> Sequence[DocumentKey]:
+        """Returns the keys of the documents to read in the transaction. The batch has no documents yet."""
+        return ()
+
+    async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
+        """Reads documents by other criteria than their _id. Called when the documents of `needs` were read."""
+        return
+
+    @abstractmethod
+    def check(self, batch: Batch) -> None:
+        """Checks the right on the documents as earlier changes left them. Raises: DomainError, usually Forbidden."""
+
+
 class Change(ABC, Generic[Result]):
     """One change of a batch. After a conflict the batch starts over, so a change may be planned more than once."""
 
@@ -182,6 +203,10 @@ class Change(ABC, Generic[Result]):
     """
 
     idempotency: IdempotencyKey | None = None
+
+    @abstractmethod
+    def rights(self) -> Sequence[Right]:
+        """Returns the rights that the change needs, in the order in which they are checked, before `plan`."""
 
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the keys of the documents to read in the transaction."""
@@ -198,3 +223,11 @@ class Change(ABC, Generic[Result]):
     def result_id(self, result: Result) -> str:
         """Returns the id that the idempotency key stores. Called only if the change has a key."""
         raise NotImplementedError
+
+
+class SystemChange(Change[Result]):
+    """A change that workers, relays and erasures make on their own account. It needs no person's rights."""
+
+    def rights(self) -> Sequence[Right]:
+        """Returns no right."""
+        return ()

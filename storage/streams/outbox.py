@@ -16,7 +16,7 @@ from bson import ObjectId
 from pymongo import UpdateOne
 
 from storage.mongo import Document, Mongo, Session, literals, older_than
-from storage.streams.changes import Batch, Change, DocumentKey, document_key, require_outbox_target
+from storage.streams.changes import Batch, DocumentKey, SystemChange, document_key, require_outbox_target
 from storage.streams.documents import OutboxDocument
 from storage.streams.log import Stream, parse_stream_name
 from storage.streams.sequencer import Sequencer
@@ -100,7 +100,7 @@ def _insertion(stream: Stream, kind: str, ref: Any) -> UpdateOne:
     return UpdateOne({"_id": ObjectId()}, [{"$set": {"at": "$$NOW", **literals(fields)}}], upsert=True)
 
 
-class RelayRows(Change[float]):
+class RelayRows(SystemChange[float]):
     """Relays the rows of a stream. The result is the seconds until the next attempt, or -1 if none is needed."""
 
     # Unused timestamps leave a gap, which is harmless except in topics.

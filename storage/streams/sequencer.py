@@ -7,6 +7,7 @@ at majority. So numbers follow the order of commits, and a reader that sees a ti
 """
 
 import asyncio
+import itertools
 import secrets
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -21,7 +22,7 @@ from storage.errors import DomainError, NotFound, RateLimited, Unavailable
 from storage.idempotency import DuplicateRequest, IdempotencyKeyDocument, used_keys
 from storage.metrics import BATCH_MEMBERS, COMMIT_RETRIES, COMMIT_SECONDS, REFUSED_CHANGES
 from storage.mongo import Document, Mongo, Session, Write, unavailable
-from storage.streams.changes import Batch, Change
+from storage.streams.changes import Batch, Change, Right
 from storage.streams.documents import EventDocument, EventDocumentId, HeadFields
 from storage.streams.heads import head_correction, head_update, timestamp_offset_us
 from storage.streams.log import Event, Stream
@@ -71,6 +72,7 @@ class _PendingChange:
     submitted_at: float
     """By the clock of the event loop."""
 
+    rights: Sequence[Right] = ()
     result: Any = None
     error: Exception | None = None
 
@@ -139,8 +141,9 @@ class Sequencer:
     async def commit(self, stream: Stream, change: Change[Result]) -> Result:
         """Commits the change and returns its result when it is durable.
 
-        Raises: the errors of `plan`; DuplicateRequest for a repeated idempotency key; NotFound for a topic that does
-        not exist; RateLimited if too many changes of the stream are waiting; Unavailable if MongoDB does not answer.
+        Raises: the errors of the change's rights and of `plan`; DuplicateRequest for a repeated idempotency key;
+        NotFound for a topic that does not exist; RateLimited if too many changes of the stream are waiting; Unavailable
+        if MongoDB does not answer.
         After Unavailable the outcome is unknown, and the caller may repeat the change with the same idempotency key.
         """
         queue = self._queues.setdefault(stream, _StreamQueue())
@@ -149,7 +152,7 @@ class Sequencer:
             raise RateLimited("Too many changes are waiting to be stored. Try again later.", RETRY_AFTER_MS)
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Result] = loop.create_future()
-        queue.waiting.append(_PendingChange(change, answer, loop.time()))
+        queue.waiting.append(_PendingChange(change, answer, loop.time(), change.rights()))
         if queue.task is None:
             queue.task = asyncio.create_task(self._drain(stream, queue), name=f"sequencer {stream.name}")
         return await answer
@@ -291,14 +294,15 @@ class Sequencer:
 
     async def _load(self, batch: Batch, pending: list[_PendingChange], session: Session) -> None:
         ids_by_collection: defaultdict[str, list[Any]] = defaultdict(list)
-        for each in pending:
-            for collection, id_ in each.change.needs():
-                ids_by_collection[collection].append(id_)
+        rights = [right for each in pending for right in each.rights]
+        needs = [need for right in rights for need in right.needs(batch)]
+        for collection, id_ in itertools.chain(needs, *(each.change.needs() for each in pending)):
+            ids_by_collection[collection].append(id_)
         for collection, ids in ids_by_collection.items():
             for document in await self._mongo.find(collection, {"_id": {"$in": ids}}, session=session):
                 batch.add_loaded(collection, document)
-        for each in pending:
-            await each.change.load(self._mongo, session, batch)
+        for load in (*(right.load for right in rights), *(each.load for each in batch.changes)):
+            await load(self._mongo, session, batch)
 
     async def _store(self, batch: Batch, session: Session) -> None:
         writes: defaultdict[str, list[Write]] = defaultdict(list)
@@ -330,6 +334,8 @@ def _plan(
     try:
         if key is not None and key.identity in keys_in_use:
             key.raise_duplicate(keys_in_use[key.identity])
+        for right in pending_change.rights:
+            right.check(batch)
         pending_change.result = change.plan(batch)
     except (DomainError, DuplicateRequest) as error:
         pending_change.error = error

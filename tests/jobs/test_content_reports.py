@@ -3,7 +3,7 @@
 import pytest
 
 from jobs.content_reports import finish_report_effects
-from storage.chat.moderation_changes import Moderator
+from storage.chat.roles import Moderator
 from storage.feed.content_reports.changes import CONTENT_REPORTS, NewReport, ReportRuling
 from storage.feed.content_reports.records import ContentReportCategory, ContentReportDecision, ContentReportSubject
 from storage.stores import Stores

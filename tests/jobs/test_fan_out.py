@@ -11,6 +11,7 @@ import pytest
 
 from jobs.context import JobContext
 from jobs.fan_out import finish_fan_outs, rebuild_feeds, settle_follows
+from storage.chat.roles import Moderator
 from storage.feed.changes import CreatePost
 from storage.feed.feeds import FeedItemStore
 from storage.feed.follows import FollowPair
@@ -168,7 +169,7 @@ async def test_feed_of_deleted_posts_refills_with_older_posts(
     await feed.stores.feeds.trim(org, reader)
     await feed.subscribe(reader)
     for post in posts[6:]:
-        await feed.stores.posts.delete(post.key, "ann", False)
+        await feed.stores.posts.delete(post.key, Moderator("ann"))
     await complete_feeds(feed, workers[0])
     await feed.wait_for_relays(home_stream(org, reader))
     assert await feed.stores.home.readers_to_rebuild(1000) == []
@@ -179,7 +180,7 @@ async def test_feed_of_deleted_posts_refills_with_older_posts(
     assert await feed.stores.home.begin_refill(viewer, page, visit)
     await rebuild_feeds(workers[0])
     assert await home_feed_of(feed, reader) == [post.timestamp for post in posts[2:6]]
-    await feed.stores.posts.delete(posts[5].key, "ann", False)
+    await feed.stores.posts.delete(posts[5].key, Moderator("ann"))
     await complete_feeds(feed, workers[0])
     events = await feed.events(home_stream(org, reader))
     assert (events[-1].kind, events[-1].ref) == ("PostRemoved", posts[5].timestamp)
@@ -190,7 +191,7 @@ async def delete_and_assert_removals(feed: FeedScenario, jobs: JobContext, post:
     for reader in readers:
         assert await home_feed_of(feed, reader) == [post.timestamp]
         await feed.subscribe(reader)
-    await feed.stores.posts.delete(post.key, "ann", False)
+    await feed.stores.posts.delete(post.key, Moderator("ann"))
     await complete_feeds(feed, jobs)
     for reader in readers:
         events = await feed.events(home_stream(feed.organization_id, reader))

@@ -18,6 +18,7 @@ from hypothesis.stateful import run_state_machine_as_test as run_machine
 
 from jobs.context import JobContext
 from jobs.fan_out import finish_fan_outs, rebuild_feeds, retry_failed_inserts, settle_follows
+from storage.chat.roles import Moderator
 from storage.errors import DomainError
 from storage.feed.fan_outs import MAX_TRIES, FanOutClaim
 from storage.feed.feeds import FeedItemStore, FollowerChunk
@@ -180,7 +181,7 @@ class FeedMachine(RuleBasedStateMachine):
     def delete_post(self, timestamp: int) -> None:
         author = self.model.posts.pop(timestamp)
         readers = [each for each in SUBSCRIBERS if timestamp in self.run(self.read_feed(each))]
-        post = self.run(self.stores.posts.delete(PostKey(self.org, timestamp), author, False))
+        post = self.run(self.stores.posts.delete(PostKey(self.org, timestamp), Moderator(author)))
         self.deleted.add(timestamp)
         for reader in readers:
             if reader == author or not post.merged:

@@ -12,9 +12,8 @@ from storage.calls.job_changes import NewCallJob
 from storage.calls.records import TaskKey
 from storage.calls.windows import WEEK, CallingWindow
 from storage.chat.changes import NewMessage
-from storage.chat.moderation_changes import Moderator
 from storage.chat.records import Community
-from storage.chat.roles import CommunityRole
+from storage.chat.roles import CommunityRole, Moderator
 from storage.chat.stamps.ownerships import StampPackGiver
 from storage.chat.stamps.rules import StampPackAvailability
 from storage.chat.visibility import CommunityVisibility

@@ -15,8 +15,7 @@ from websockets.exceptions import ConnectionClosed
 
 from schema.root import schema
 from schema.sharing import required_scopes
-from storage.chat.moderation_changes import Moderator
-from storage.chat.roles import CommunityRole
+from storage.chat.roles import CommunityRole, Moderator
 from storage.identity.audit import command_line_actor
 from storage.identity.keys.records import NewServiceKey
 from storage.identity.keys.scopes import SCOPES

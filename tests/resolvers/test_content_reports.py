@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from storage.chat import moderation_changes
-from storage.chat.moderation_changes import Moderator
+from storage.chat.roles import Moderator
 from storage.feed.content_reports import changes
 from storage.feed.content_reports.changes import ReportRuling
 from storage.feed.content_reports.records import ContentReport, ContentReportDecision

@@ -2,6 +2,7 @@
 
 import pytest
 
+from storage.chat.roles import Moderator
 from storage.feed.changes import NewPost
 from storage.feed.records import Post
 from storage.identity.roles import Role
@@ -46,7 +47,7 @@ async def test_events_of_one_job_are_filtered_by_id(sign_in: SignIn, stores: Sto
     await until_outbox_is_empty(stores)
     async with ann.subscribed(JOB_EVENTS, job=second.id) as events:
         for each in (first, second):
-            await stores.posts.delete(each.key, "ann", False)
+            await stores.posts.delete(each.key, Moderator("ann"))
         assert (await events.next_event())["fanOut"]["postId"] == second.id
 
 

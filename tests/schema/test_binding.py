@@ -17,6 +17,7 @@ from schema.root import schema
 from storage.chat.communities import NewCommunity
 from storage.chat.conversations.records import ConversationPerson
 from storage.chat.records import Quote, Thread, Topic
+from storage.chat.roles import Moderator
 from storage.chat.stamps.ownerships import StampPackOwnership
 from storage.chat.stamps.rules import StampPackAvailability, StampRule, StampRuleKind
 from storage.chat.threads.rules import thread_id
@@ -95,7 +96,7 @@ async def example_objects(viewers: DifferingViewers) -> dict[str, list[Any]]:
         )
     ]
     deleted = await viewers.scenario.post("gone", "dan")
-    tombstone = await viewers.stores.messages.delete(deleted.key, "dan", False)
+    tombstone = await viewers.stores.messages.delete(deleted.key, Moderator("dan"))
     active_topics = [replace(viewers.scenario.topic, last_activity=each.timestamp) for each in (tombstone, last)]
     topics = [*active_topics, *await other_topics(viewers)]
     entries = [audit_entry(organization, actor, target) for actor, target in (("ann", "dan"), ("nobody", "no one"))]

@@ -7,8 +7,8 @@ from typing import Any
 from resolvers.context import Context
 from storage.chat.changes import NewMessage
 from storage.chat.communities import NewCommunity
-from storage.chat.moderation_changes import Moderator
 from storage.chat.records import Message, Quote
+from storage.chat.roles import Moderator
 from storage.files.link_previews import LinkPreview, PreviewPicture
 from storage.identity.audit import Actor
 from storage.identity.mutes import MuteSubject

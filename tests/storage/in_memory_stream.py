@@ -11,6 +11,9 @@ from storage.streams.changes import Batch, Change
 from storage.streams.log import jobs_stream
 
 ORG = "acme"
+ADA: Document = {"_id": {"org": ORG, "id": "ada"}, "roles": ["ADMIN"], "roles_granted": True}
+"""The account of the administrator."""
+
 BEGIN = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 REMOVED = "removed"
 
@@ -22,7 +25,7 @@ class InMemoryStream:
     """A stream of jobs without a database: documents by collection and _id, emitted events and outbox rows."""
 
     now: datetime = BEGIN
-    documents: dict[tuple[str, Any], Document] = field(default_factory=dict)
+    documents: dict[tuple[str, Any], Document] = field(default_factory=lambda: {_key("users", ADA["_id"]): ADA})
     events: list[tuple[datetime, str, Any]] = field(default_factory=list)
     rows: list[Any] = field(default_factory=list)
     shared: dict[str, Any] = field(default_factory=dict)
@@ -36,14 +39,18 @@ class InMemoryStream:
         head = {"committed_at": self.now, "before": {}}
         batch = Batch(jobs_stream(ORG), head, first_timestamp=int(self.now.timestamp() * 1e6), next_n=1)
         batch.shared = self.shared
-        for collection, id_ in [*change.needs(), *loaded]:
+        rights = change.rights()
+        for collection, id_ in [*(need for right in rights for need in right.needs(batch)), *change.needs(), *loaded]:
             if (document := self.get(collection, id_)) is not None:
                 batch.add_loaded(collection, document)
         before = [(document, repr(document)) for document in self.documents.values()]
+        for right in rights:
+            right.check(batch)
+        locked = list(batch.written)
         try:
             result = change.plan(batch)
         except DomainError:
-            effects = [*batch.written, *batch.events, *batch.outbox]
+            effects = [*[each for each in batch.written if each not in locked], *batch.events, *batch.outbox]
             assert effects == [], "A change that fails must change nothing."
             raise
         assert all(repr(document) == text for document, text in before), "Changes must copy what they load."

@@ -16,10 +16,9 @@ from storage.chat.changes import NewMessage
 from storage.chat.communities import NewCommunity
 from storage.chat.conversations import documents as conversations
 from storage.chat.conversations.records import ConversationState
-from storage.chat.moderation_changes import Moderator
 from storage.chat.reactions import documents as reactions
 from storage.chat.reactions.store import ViewerBlocks
-from storage.chat.roles import CommunityRole
+from storage.chat.roles import CommunityRole, Moderator
 from storage.chat.search import documents as search
 from storage.chat.stamps import documents as stamps
 from storage.chat.stamps.ownerships import StampPackGiver
@@ -271,7 +270,7 @@ async def query_messages(scenario: TopicScenario) -> None:
         await reads.of_messages([reacted], ViewerBlocks("ann", blocked))
         await reads.users(posted[1].key, "👍", 10, blocked)
         await query_pages(lambda range_, blocked=blocked: reads.received(org, "bob", range_, blocked, keep_all))
-    await messages.delete(posted[1].key, "bob", False)
+    await messages.delete(posted[1].key, Moderator("bob"))
     thread = await scenario.stores.threads.open(org, first.key, "bob")
     await messages.post(replace(scenario.new_message(), topic_id=thread.id))
     await scenario.stores.threads.follow(thread.id, "bob")
@@ -317,7 +316,7 @@ async def query_posts(scenario: TopicScenario) -> None:
     await posts.get(first.key)
     await posts.awaiting_preview(-60, 10)
     await posts.set_preview(first.key, "https://example.org", None)
-    await posts.delete(second.key, "ann", False)
+    await posts.delete(second.key, Moderator("ann"))
     await stores.notifications.mark_read(org, "bob", 5)
 
 

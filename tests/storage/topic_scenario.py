@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 from storage.chat.changes import NewMessage, PostMessage
 from storage.chat.communities import NewCommunity
-from storage.chat.moderation_changes import Moderator
 from storage.chat.records import Community, Message, Topic
-from storage.chat.roles import CommunityRole
+from storage.chat.roles import CommunityRole, Moderator
 from storage.idempotency import IdempotencyKey, idempotency_key
 from storage.mongo import Document
 from storage.stores import Stores

@@ -18,8 +18,9 @@ from storage.chat.memberships import MEMBERSHIPS, loaded_memberships, new_member
 from storage.errors import Conflict, Forbidden, NotFound
 from storage.idempotency import IdempotencyKey
 from storage.identity.records import User
+from storage.identity.rights import IsActive, IsNotErased
 from storage.mongo import Mongo, Session
-from storage.streams.changes import Batch, Change, DocumentKey, Result
+from storage.streams.changes import Batch, Change, DocumentKey, Result, Right
 
 TOPICS = "topics"
 
@@ -47,6 +48,11 @@ class StartConversation(Change[bool]):
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the topic, and the count of people whom the starter has brought into conversations."""
         return [(TOPICS, self.id), contact_count_key(self.starter.organization_id, self.starter.id)]
+
+    def rights(self) -> Sequence[Right]:
+        """Returns that the starter's account is active, and that nobody is being erased."""
+        organization_id, people = self.starter.organization_id, self.contacts.people
+        return IsActive(self.starter.id, organization_id), *(IsNotErased(id_, organization_id) for id_ in people)
 
     def plan(self, batch: Batch) -> bool:
         """Puts the topic and the memberships. Raises: RateLimited."""
@@ -109,6 +115,10 @@ class ConversationChange(Change[Result]):
     def changed_ids(self) -> Collection[str]:
         """The people whose states may change."""
         return (self.actor_id,)
+
+    def rights(self) -> Sequence[Right]:
+        """Returns that the actor's account is active. `copy_direct` and `require_joined` check the actor's state."""
+        return (IsActive(self.actor_id, self.organization_id),)
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
         """Reads the memberships of the people, and whether there is a block between a pair."""
@@ -177,6 +187,10 @@ class LeaveConversation(ConversationChange[None]):
     only_request: bool = False
     """True for declining: a person who has joined then does not leave."""
 
+    def rights(self) -> Sequence[Right]:
+        """Returns no right: everybody may leave."""
+        return ()
+
     def plan(self, batch: Batch) -> None:
         """Moves the person to the people who have left or declined.
 
@@ -222,6 +236,11 @@ class BringPeople(ConversationChange[None]):
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the count of people whom the actor has brought into conversations."""
         return [contact_count_key(self.organization_id, self.actor_id)]
+
+    def rights(self) -> Sequence[Right]:
+        """Returns that the actor's account is active, and that nobody is being erased."""
+        others = (IsNotErased(each, self.organization_id) for each in self.contacts.people)
+        return IsActive(self.actor_id, self.organization_id), *others
 
     def bring(self, batch: Batch, direct: DirectFields) -> bool:
         """Moves the people who have not joined, are not asked and have not declined. Returns whether there are any.

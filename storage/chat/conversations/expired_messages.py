@@ -68,7 +68,7 @@ class ExpiredDirectMessages:
 
     async def _delete(self, message: MessageDocument) -> None:
         try:
-            await self._messages.delete(MessageKey(message["_id"]["t"], message["_id"]["ts"]), message["author"], True)
+            await self._messages.erase(MessageKey(message["_id"]["t"], message["_id"]["ts"]))
         except NotFound:
             return
 

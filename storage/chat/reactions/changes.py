@@ -7,27 +7,23 @@ from storage.chat.changes import MESSAGES, MessageChange
 from storage.chat.documents import MessageDocument, ReactionCountDocument
 from storage.chat.reactions.documents import ReactionDocument, ReactionDocumentId
 from storage.chat.records import Message, message_record
-from storage.chat.restrictions import WriterChange, require_may_write, require_not_archived, require_not_removed
+from storage.chat.rights import MayWithdraw, MayWrite
 from storage.errors import Conflict
 from storage.identity.records import user_stream
-from storage.streams.changes import Batch, DocumentKey
+from storage.identity.rights import IsActive
+from storage.streams.changes import Batch, DocumentKey, Right
 
 MAX_EMOJIS = 30
 REACTIONS = "reactions"
 
 
 @dataclass(slots=True)
-class _ReactionChange(MessageChange, WriterChange[Message]):
+class _ReactionChange(MessageChange):
     """A change of one user's reaction to a message with one emoji."""
 
     organization_id: str
     user_id: str
     emoji: str
-
-    @property
-    def writer_id(self) -> str:
-        """The user."""
-        return self.user_id
 
     @property
     def reaction_id(self) -> ReactionDocumentId:
@@ -61,10 +57,13 @@ class _ReactionChange(MessageChange, WriterChange[Message]):
 class AddReaction(_ReactionChange):
     """Adds a reaction. Idempotent."""
 
+    def rights(self) -> Sequence[Right]:
+        """Returns the right to write to the topic."""
+        return IsActive(self.user_id, self.organization_id), MayWrite(self.user_id)
+
     def plan(self, batch: Batch) -> Message:
-        """Puts the reaction, unless it exists. Raises: NotFound, Forbidden, Conflict (deleted, 31st emoji)."""
+        """Puts the reaction, unless it exists. Raises: NotFound, Conflict (deleted, 31st emoji)."""
         document = self.copy_undeleted_message(batch)
-        require_may_write(batch, self.user_id)
         if batch.get(REACTIONS, self.reaction_id) is not None:
             return message_record(document)
         emojis = {each["emoji"] for each in document.get("reactions", ())}
@@ -79,14 +78,13 @@ class AddReaction(_ReactionChange):
 class RemoveReaction(_ReactionChange):
     """Removes a reaction. Idempotent."""
 
-    def plan(self, batch: Batch) -> Message:
-        """Removes the reaction if it exists.
+    def rights(self) -> Sequence[Right]:
+        """Returns the right to take the reaction back."""
+        return IsActive(self.user_id, self.organization_id), MayWithdraw(self.user_id)
 
-        Raises: NotFound; Forbidden for a banned or removed user, and in an archived topic or community.
-        """
+    def plan(self, batch: Batch) -> Message:
+        """Removes the reaction if it exists. Raises: NotFound."""
         document = self.copy_message(batch)
-        require_not_removed(batch, self.user_id)
-        require_not_archived(batch)
         if batch.get(REACTIONS, self.reaction_id) is None:
             return message_record(document)
         batch.remove(REACTIONS, self.reaction_id)

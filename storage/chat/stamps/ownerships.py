@@ -10,26 +10,25 @@ from datetime import datetime
 from bson import MaxKey
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.chat.memberships import MEMBERSHIPS
-from storage.chat.moderation_changes import Moderator, require_power
-from storage.chat.roles import stored_role
+from storage.chat.rights import load_members, require_rank, role_of_member
+from storage.chat.roles import Moderator
 from storage.chat.stamps.documents import StampOwnershipDocument, StampOwnershipDocumentId
 from storage.chat.stamps.packs import StampPack
 from storage.chat.stamps.rules import StampPackAvailability
-from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
+from storage.errors import BadUserInput, Conflict, NotFound
 from storage.identity.administrators import lock_administrator
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document, put_entry
 from storage.identity.documents import UserDocument
-from storage.identity.records import is_administrator, user_document_id, user_stream
+from storage.identity.records import user_document_id, user_stream
+from storage.identity.rights import USERS, HasRole
+from storage.identity.roles import Role
 from storage.ids import UserKey
 from storage.mongo import Document, Mongo, Session
 from storage.notifications import NotificationKind, TopicPlace, notification_ref, put_notification
-from storage.streams.changes import Batch, Change, DocumentKey
+from storage.streams.changes import Batch, Change, DocumentKey, Right
 from storage.streams.sequencer import Sequencer
 
 OWNERSHIPS = "stamp_ownerships"
-USERS = "users"
-_MODERATORS = "stamp_pack_moderators"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +50,35 @@ class StampPackGiver:
     community_id: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class MayGivePack(Right):
+    """The giver moderates the community, or is an ADMIN if no community is named."""
+
+    person: UserKey
+    giver: StampPackGiver
+
+    def needs(self, batch: Batch) -> Sequence[DocumentKey]:
+        """Returns the giver's account."""
+        return [(USERS, user_document_id(self.person.organization_id, self.giver.moderator.user_id))]
+
+    async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
+        """Reads the memberships of the giver and the person, for a pack that is given in a community."""
+        if self.giver.community_id is None:
+            return
+        ids = [self.giver.moderator.user_id, self.person.user_id]
+        await load_members(mongo, session, batch, self.giver.community_id, ids)
+
+    def check(self, batch: Batch) -> None:
+        """Raises Forbidden."""
+        moderator, community_id = self.giver.moderator, self.giver.community_id
+        organization_id = self.person.organization_id
+        if community_id is None:
+            HasRole(moderator.actor_in(organization_id), Role.ADMIN).check(batch)
+            return
+        role = role_of_member(batch, community_id, moderator.user_id)
+        require_rank(batch, organization_id, moderator, role, None)
+
+
 @dataclass(slots=True)
 class GrantStampPack(Change[bool]):
     """Makes a person the owner of a pack, and notifies the person. The result is whether the person is new. Idempotent.
@@ -64,35 +92,26 @@ class GrantStampPack(Change[bool]):
     pack_name: str
     giver: StampPackGiver | None = None
 
-    def needs(self) -> Sequence[DocumentKey]:
-        """Returns the ownership, the person and the giver."""
-        organization_id, user_id = self.person
-        user_ids = [user_id] if self.giver is None else [user_id, self.giver.moderator.user_id]
-        users = [(USERS, user_document_id(organization_id, each)) for each in user_ids]
-        return [(OWNERSHIPS, ownership_id(self.person, self.pack_id)), *users]
+    def rights(self) -> Sequence[Right]:
+        """Returns the giver's right; none for a pack that was earned."""
+        return () if self.giver is None else (MayGivePack(self.person, self.giver),)
 
-    async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
-        """Reads the memberships of the giver and the person, for a pack that is given in a community."""
-        if self.giver is None or self.giver.community_id is None:
-            return
-        ids = [self.giver.moderator.user_id, self.person.user_id]
-        query = {"community": self.giver.community_id, "user": {"$in": ids}}
-        cursor = mongo[MEMBERSHIPS].find(query, session=session)
-        memberships = {(each["community"], each["user"]): each for each in await cursor.to_list(None)}
-        batch.shared.setdefault(_MODERATORS, {}).update(memberships)
+    def needs(self) -> Sequence[DocumentKey]:
+        """Returns the ownership and the person."""
+        return [(OWNERSHIPS, ownership_id(self.person, self.pack_id)), (USERS, user_document_id(*self.person))]
 
     def plan(self, batch: Batch) -> bool:
         """Puts the ownership and the notification, unless the person owns the pack.
 
-        Raises: NotFound; Conflict for a deactivated person; Forbidden for a giver who is no moderator or ADMIN;
-        BadUserInput for a person who is no member of the giver's community.
+        Raises: NotFound; Conflict for a deactivated person; BadUserInput for a person who is no member of the giver's
+        community.
         """
         user: UserDocument | None = batch.get(USERS, user_document_id(*self.person))
         if user is None:
             raise NotFound("user", self.person.user_id)
-        self._check_giver(batch)
         if "deactivated_at" in user:
             raise Conflict("The account of this person is deactivated.")
+        self._require_member(batch)
         id_ = ownership_id(self.person, self.pack_id)
         if batch.get(OWNERSHIPS, id_) is not None:
             return False
@@ -104,22 +123,13 @@ class GrantStampPack(Change[bool]):
         self._notify(batch)
         return True
 
-    def _check_giver(self, batch: Batch) -> None:
-        if self.giver is None:
-            return
-        moderator, community_id = self.giver.moderator, self.giver.community_id
-        if community_id is None:
-            giver: UserDocument | None = batch.get(USERS, user_document_id(self.person[0], moderator.user_id))
-            if giver is None or not is_administrator(giver):
-                raise Forbidden("This needs the role ADMIN.")
-            return
-        memberships = batch.shared[_MODERATORS]
-        require_power(stored_role(memberships.get((community_id, moderator.user_id))), moderator.is_admin, None)
-        if (community_id, self.person.user_id) not in memberships:
+    def _require_member(self, batch: Batch) -> None:
+        community_id = None if self.giver is None else self.giver.community_id
+        if community_id is not None and role_of_member(batch, community_id, self.person.user_id) is None:
             raise BadUserInput("userId", "the id of a member of the community")
 
     def _audit(self, batch: Batch, giver: StampPackGiver) -> None:
-        actor = giver.moderator.actor or Actor(self.person.organization_id, giver.moderator.user_id)
+        actor = giver.moderator.actor_in(self.person.organization_id)
         details = {"pack": self.pack_name, "packId": self.pack_id}
         if giver.community_id is not None:
             details["community"] = giver.community_id

@@ -8,17 +8,18 @@ from typing import ClassVar
 from storage.chat.changes import MESSAGES
 from storage.chat.conversations.rules import direct_fields
 from storage.chat.documents import MessageDocument, TopicDocument
-from storage.chat.restrictions import WriterChange, require_may_write
+from storage.chat.rights import HasJoined, MayWrite
 from storage.chat.threads.documents import ThreadFields
 from storage.chat.threads.followers import MAX_FOLLOWERS, add_followers
 from storage.chat.threads.rules import thread_fields, thread_id
 from storage.errors import Conflict, NotFound
+from storage.identity.rights import IsActive
 from storage.ids import MessageKey
-from storage.streams.changes import Batch, Change, DocumentKey
+from storage.streams.changes import Batch, Change, DocumentKey, Right
 
 
 @dataclass(slots=True)
-class StartThread(WriterChange[None]):
+class StartThread(Change[None]):
     """Creates the topic for the replies to a message, unless it exists."""
 
     usual_events: ClassVar[int] = 0
@@ -26,17 +27,16 @@ class StartThread(WriterChange[None]):
     parent: MessageKey
     starter_id: str
 
-    @property
-    def writer_id(self) -> str:
-        """The person who replies first."""
-        return self.starter_id
+    def rights(self) -> Sequence[Right]:
+        """Returns the right to write to the topic."""
+        return IsActive(self.starter_id), MayWrite(self.starter_id)
 
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the message and the thread."""
         return [(MESSAGES, self.parent.document_id), ("topics", thread_id(self.parent))]
 
     def plan(self, batch: Batch) -> None:
-        """Puts the topic. Raises: NotFound; Conflict for a deleted message; Forbidden, as posting does."""
+        """Puts the topic. Raises: NotFound; Conflict for a deleted message."""
         message: MessageDocument | None = batch.get(MESSAGES, self.parent.document_id)
         if message is None:
             raise NotFound("message", self.parent.id)
@@ -44,7 +44,6 @@ class StartThread(WriterChange[None]):
             return
         if message.get("deleted_at") is not None:
             raise Conflict("The message was deleted. Nobody can reply to it.")
-        require_may_write(batch, self.starter_id)
         batch.put("topics", self._topic(batch, message["author"]))
 
     def _topic(self, batch: Batch, author_id: str) -> TopicDocument:
@@ -79,6 +78,10 @@ class FollowThread(Change[None]):
 
     user_id: str
 
+    def rights(self) -> Sequence[Right]:
+        """Returns that the person has joined the community or the conversation."""
+        return IsActive(self.user_id), HasJoined(self.user_id)
+
     def plan(self, batch: Batch) -> None:
         """Adds the person to the head. Raises: NotFound for another topic; Conflict for too many followers."""
         followers = _followers(batch)
@@ -94,6 +97,10 @@ class UnfollowThread(Change[None]):
     usual_events: ClassVar[int] = 0
 
     user_id: str
+
+    def rights(self) -> Sequence[Right]:
+        """Returns no right: everybody may end what they follow."""
+        return ()
 
     def plan(self, batch: Batch) -> None:
         """Removes the person from the head. Raises: NotFound for another topic."""

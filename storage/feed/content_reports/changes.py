@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from storage.chat.moderation_changes import Moderator, require_future
-from storage.errors import BadUserInput, Conflict, NotFound, RateLimited
+from storage.chat.moderation_changes import require_future
+from storage.chat.rights import load_members, require_rank, role_of_member
+from storage.chat.roles import Moderator
+from storage.errors import BadUserInput, Conflict, Forbidden, NotFound, RateLimited
 from storage.feed.content_reports.documents import ContentReportDocument
 from storage.feed.content_reports.records import (
     ContentReport,
@@ -16,11 +18,14 @@ from storage.feed.content_reports.records import (
     content_report,
     content_report_id,
 )
-from storage.identity.audit import Actor, AuditAction, TargetKind, put_entry
+from storage.identity.audit import AuditAction, TargetKind, put_entry
+from storage.identity.records import user_document_id
+from storage.identity.rights import USERS, HasRole, IsActive
+from storage.identity.roles import Role
 from storage.ids import message_key, post_key
 from storage.mongo import Document, Mongo, Session
 from storage.notifications import NotificationKind, notify
-from storage.streams.changes import Batch, Change, DocumentKey
+from storage.streams.changes import Batch, Change, DocumentKey, Right
 
 CONTENT_REPORTS = "content_reports"
 
@@ -70,6 +75,10 @@ class FileReport(Change[None]):
     """Stores a report. Changes nothing if the person has reported the subject before."""
 
     new: NewReport
+
+    def rights(self) -> Sequence[Right]:
+        """Returns that the reporter's account is active."""
+        return (IsActive(self.new.reporter_id, self.new.organization_id),)
 
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the person's earlier report of the subject."""
@@ -141,6 +150,37 @@ class ReportRuling:
     ban_until: datetime | None
 
 
+@dataclass(frozen=True, slots=True)
+class MayDecideReport(Right):
+    """The person moderates the community of the content, or is an ADMIN if the content has none.
+
+    Nobody decides a report about themselves.
+    """
+
+    report: ContentReport
+    moderator: Moderator
+
+    def needs(self, batch: Batch) -> Sequence[DocumentKey]:
+        """Returns the moderator's account."""
+        return [(USERS, user_document_id(self.report.organization_id, self.moderator.user_id))]
+
+    async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
+        """Reads the moderator's membership."""
+        if self.report.community_id is not None:
+            await load_members(mongo, session, batch, self.report.community_id, [self.moderator.user_id])
+
+    def check(self, batch: Batch) -> None:
+        """Raises Forbidden."""
+        organization_id, community_id = self.report.organization_id, self.report.community_id
+        if self.report.author_id == self.moderator.user_id:
+            raise Forbidden("You cannot decide a report about yourself.")
+        if community_id is None:
+            HasRole(self.moderator.actor_in(organization_id), Role.ADMIN).check(batch)
+        else:
+            role = role_of_member(batch, community_id, self.moderator.user_id)
+            require_rank(batch, organization_id, self.moderator, role, None)
+
+
 @dataclass(slots=True)
 class DecideReport(Change[ContentReport]):
     """Decides a report, and all other open reports of the same subject. Each report is decided once."""
@@ -148,6 +188,10 @@ class DecideReport(Change[ContentReport]):
     report: ContentReport
     moderator: Moderator
     ruling: ReportRuling
+
+    def rights(self) -> Sequence[Right]:
+        """Returns the right to decide the report."""
+        return (MayDecideReport(self.report, self.moderator),)
 
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the report."""
@@ -237,7 +281,7 @@ class DecideReport(Change[ContentReport]):
 
     def _audit(self, batch: Batch) -> None:
         report = self.report
-        actor = self.moderator.actor or Actor(report.organization_id, self.moderator.user_id)
+        actor = self.moderator.actor_in(report.organization_id)
         details = {"decision": self.ruling.decision.value, "subject": report.subject.value, "id": report.subject_id}
         if report.community_id is not None:
             details["community"] = report.community_id

@@ -9,7 +9,7 @@ import structlog
 from storage.chat.communities import CommunityStore
 from storage.chat.messages import MessageStore
 from storage.chat.moderation import ModerationStore
-from storage.chat.moderation_changes import Moderator
+from storage.chat.roles import Moderator
 from storage.errors import DomainError, Unavailable
 from storage.feed.content_reports.records import ContentReport, ContentReportDecision, ContentReportSubject
 from storage.feed.content_reports.store import ContentReportStore
@@ -70,7 +70,7 @@ class ContentReportEffects:
     async def _apply(self, report: ContentReport, actor: Actor) -> None:
         match report.decision, report.subject:
             case ContentReportDecision.REMOVE, ContentReportSubject.MESSAGE:
-                await self._messages.delete(message_key(report.subject_id), actor.user_id, True, actor)
+                await self._messages.delete(message_key(report.subject_id), _moderator(report, actor))
             case ContentReportDecision.REMOVE, ContentReportSubject.POST:
                 await self._delete_post(report, actor)
             case ContentReportDecision.BAN, _ if report.community_id is not None:
@@ -80,16 +80,21 @@ class ContentReportEffects:
 
     async def _delete_post(self, report: ContentReport, actor: Actor) -> None:
         key = post_key(report.organization_id, report.subject_id)
-        await self._posts.delete(key, actor.user_id, True, actor)
+        await self._posts.delete(key, _moderator(report, actor))
         await self._queue.enqueue(FAN_OUT, "feed.fan_out", key.organization_id, key.timestamp)
 
     async def _ban(self, report: ContentReport, actor: Actor) -> None:
         assert report.community_id is not None
         community = await self._communities.get(report.organization_id, report.community_id)
-        moderator = Moderator(actor.user_id, report.decided_by_admin, actor)
+        moderator = _moderator(report, actor)
         await self._moderation.ban_member(community, moderator, report.author_id, report.ban_until, report.note or "")
 
 
 def _moderator_actor(report: ContentReport) -> Actor:
     assert report.decided_by_id is not None
     return Actor(report.organization_id, report.decided_by_id)
+
+
+def _moderator(report: ContentReport, actor: Actor) -> Moderator:
+    """Returns the person who decided, whose right is checked again."""
+    return Moderator(actor.user_id, report.decided_by_admin, actor)

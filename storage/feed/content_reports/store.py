@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.chat.moderation_changes import Moderator
+from storage.chat.roles import Moderator
 from storage.errors import NotFound
 from storage.feed.content_reports.changes import (
     CONTENT_REPORTS,

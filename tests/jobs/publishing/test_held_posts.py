@@ -9,9 +9,9 @@ from jobs.publishing.publisher import PostPublisher
 from storage.errors import BadUserInput, Conflict, Forbidden
 from storage.identity.audit import Actor, AuditAction, AuditFilter
 from storage.identity.roles import Role
+from storage.publishing.editing import ScheduledPostEdit
 from storage.publishing.free_timestamps import microseconds
 from storage.publishing.records import HomeFeedTarget, PublicationState, ScheduledPost
-from storage.publishing.scheduling import ScheduledPostEdit
 from tests.storage.publishing.scenario import PublishingScenario, account_target, create_publishing_scenario
 
 pytestmark = pytest.mark.anyio

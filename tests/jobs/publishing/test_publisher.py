@@ -10,10 +10,10 @@ from jobs.providers.social.sandbox import Sandbox
 from jobs.publishing.publisher import PostPublisher
 from storage.identity.audit import Actor
 from storage.identity.roles import Role
+from storage.publishing.editing import ScheduledPostEdit
 from storage.publishing.networks import Network
 from storage.publishing.records import Publication, PublicationState, PublishingPhase, ScheduledPost
 from storage.publishing.sandbox import SandboxStore
-from storage.publishing.scheduling import ScheduledPostEdit
 from storage.publishing.transitions import BeginAttempt
 from tests.jobs.publishing.runs import TWINS, connected_twin, quick_networks, run_once, run_until_finished, run_uploads
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target

@@ -24,9 +24,9 @@ from jobs.providers.egress import Egress
 from jobs.publishing.publisher import PostPublisher
 from storage.errors import Conflict
 from storage.mongo import Driver
+from storage.publishing.editing import ScheduledPostEdit
 from storage.publishing.networks import Network
 from storage.publishing.records import Publication, PublicationState, Target
-from storage.publishing.scheduling import ScheduledPostEdit
 from storage.redis.queue import JobQueue, serialize
 from storage.stores import Stores, open_stores
 from tests.databases import CREDENTIAL_KEYS

@@ -8,9 +8,9 @@ import pytest
 
 from jobs.publishing.publisher import PostPublisher
 from jobs.publishing.uploads import MAX_UPLOADS
+from storage.publishing.editing import ScheduledPostEdit
 from storage.publishing.networks import MediaKind, Network
 from storage.publishing.records import MediaState, PublicationState, ScheduledMedia
-from storage.publishing.scheduling import ScheduledPostEdit
 from tests.jobs.providers.stub_server import StubServer, respond, stub_server
 from tests.jobs.publishing.runs import connected_twin, run_once, run_until_finished, run_uploads
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from storage.chat.moderation_changes import Moderator
+from storage.chat.roles import Moderator
 from storage.identity.presence import typing_hub
 from tests.resolvers.chat.test_conversations import ACCEPT, start
 from tests.resolvers.chat.test_presence import SHOW

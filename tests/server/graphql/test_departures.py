@@ -4,7 +4,7 @@ import pytest
 
 import server.graphql.broadcasts
 from server.graphql.departures import Departures
-from storage.chat.moderation_changes import Moderator
+from storage.chat.roles import Moderator
 from tests.server.graphql.graphql_server import GraphQLServer, post_messages
 from tests.waiting import poll_until_true
 

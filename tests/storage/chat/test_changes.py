@@ -7,7 +7,9 @@ import pytest
 from storage.chat.changes import NewMessage
 from storage.chat.reactions.changes import MAX_EMOJIS
 from storage.chat.records import Message
+from storage.chat.roles import Moderator
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
+from storage.identity.roles import Role
 from storage.ids import MessageKey
 from tests.storage.topic_scenario import OpenStores, TopicScenario
 
@@ -62,22 +64,23 @@ async def test_edit_to_empty_text_without_stamp_is_refused(scenario: TopicScenar
 
 async def test_delete_by_neither_author_nor_moderator_is_forbidden(scenario: TopicScenario) -> None:
     one, other = await scenario.post(), await scenario.post()
+    await scenario.stores.users.sign_in(scenario.organization_id, "bob", (Role.ADMIN,), None, None)
     with pytest.raises(Forbidden):
-        await scenario.stores.messages.delete(one.key, "bob", False)
-    assert (await scenario.stores.messages.delete(one.key, "ann", False)).deleted_at is not None
-    assert (await scenario.stores.messages.delete(other.key, "bob", True)).deleted_at is not None
+        await scenario.stores.messages.delete(one.key, Moderator("bob"))
+    assert (await scenario.stores.messages.delete(one.key, Moderator("ann"))).deleted_at is not None
+    assert (await scenario.stores.messages.delete(other.key, Moderator("bob", is_admin=True))).deleted_at is not None
 
 
 async def test_delete_is_idempotent(scenario: TopicScenario) -> None:
     message = await scenario.post()
-    first = await scenario.stores.messages.delete(message.key, "ann", False)
-    assert await scenario.stores.messages.delete(message.key, "ann", False) == first
+    first = await scenario.stores.messages.delete(message.key, Moderator("ann"))
+    assert await scenario.stores.messages.delete(message.key, Moderator("ann")) == first
     assert await event_kinds(scenario) == ["MessagePosted", "MessageDeleted"]
 
 
 async def test_edit_and_reaction_of_a_tombstone_conflict(scenario: TopicScenario) -> None:
     message = await scenario.post()
-    await scenario.stores.messages.delete(message.key, "ann", False)
+    await scenario.stores.messages.delete(message.key, Moderator("ann"))
     with pytest.raises(Conflict):
         await scenario.stores.messages.edit(message.key, "ann", "back", ())
     with pytest.raises(Conflict):
@@ -100,7 +103,7 @@ async def test_empty_fields_of_a_message_are_not_stored(scenario: TopicScenario)
     await scenario.stores.messages.edit(message.key, message.author_id, "again", ())
     assert await fields() == plain | {"edited_at"}
     await react(scenario, message, "bob")
-    await scenario.stores.messages.delete(message.key, message.author_id, False)
+    await scenario.stores.messages.delete(message.key, Moderator(message.author_id))
     assert await fields() == plain | {"deleted_at"}
 
 
@@ -109,7 +112,7 @@ async def test_changes_of_a_missing_message_are_not_found(scenario: TopicScenari
     messages = scenario.stores.messages
     for change in (
         messages.edit(missing, "ann", "x", ()),
-        messages.delete(missing, "ann", True),
+        messages.delete(missing, Moderator("ann", is_admin=True)),
         messages.add_reaction("o", missing, "ann", "👍"),
         messages.remove_reaction("o", missing, "ann", "👍"),
         messages.set_preview(missing, "https://example.com", None),

@@ -9,6 +9,7 @@ import pytest
 from storage.chat.hot_pages import HotPages, decode, encode
 from storage.chat.messages import MessageStore
 from storage.chat.records import Message, Quote, ThreadSummary
+from storage.chat.roles import Moderator
 from storage.files.link_previews import LinkPreview, PreviewPicture
 from storage.ids import MessageKey
 from storage.stores import Stores
@@ -61,7 +62,7 @@ async def post_varied_messages(scenario: TopicScenario) -> None:
     await messages.set_preview(posted[-2].key, preview.url, preview)
     for emoji, user in itertools.product("🔥👍", ("bob", "cid")):
         await messages.add_reaction(scenario.organization_id, posted[-3].key, user, emoji)
-    await messages.delete(posted[-4].key, "ann", may_delete_any=False)
+    await messages.delete(posted[-4].key, Moderator("ann"))
 
 
 @pytest.fixture(params=[COUNT - 5, COUNT, COUNT + 5], ids=["smaller", "as large", "larger"])

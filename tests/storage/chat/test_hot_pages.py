@@ -13,6 +13,7 @@ from redis.asyncio import Redis
 from server.embedded import Valkey, find_valkey
 from storage.chat.hot_pages import LEASE_S, MAYBE_HOT_PER_MINUTE
 from storage.chat.records import Message
+from storage.chat.roles import Moderator
 from storage.files.link_previews import LinkPreview
 from storage.redis.keys import RedisKeys
 from storage.streams.log import Stream
@@ -139,7 +140,7 @@ async def change_message_and_read(topic: TopicScenario, reader: TopicScenario) -
     await assert_visible(await messages.add_reaction(organization_id, posted.key, "bob", "🔥"), reader)
     await assert_visible(await messages.add_reaction(organization_id, posted.key, "ann", "🔥"), reader)
     await assert_visible(await messages.remove_reaction(organization_id, posted.key, "bob", "🔥"), reader)
-    await assert_visible(await messages.delete(posted.key, "ann", may_delete_any=False), reader)
+    await assert_visible(await messages.delete(posted.key, Moderator("ann")), reader)
 
 
 @pytest.mark.parametrize("interrupt", [FaultyProxy.refuse_connections, FaultyProxy.drop_traffic])

@@ -14,7 +14,9 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, multiple, rule
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
 from storage.chat.records import Message
+from storage.chat.roles import Moderator
 from storage.errors import Conflict, DomainError, Forbidden, NotFound
+from storage.identity.roles import Role
 from storage.ids import MessageKey
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
@@ -26,7 +28,8 @@ from tests.waiting import poll_until_true
 
 Result = TypeVar("Result")
 
-USERS = st.sampled_from(["ann", "bob", "cyd"])
+PEOPLE = ("ann", "bob", "cyd")
+USERS = st.sampled_from(PEOPLE)
 TEXTS = st.sampled_from(["", "hello", "狼煙", "see https://example.com"])
 EMOJIS = st.sampled_from(["👍", "🎉", "👩‍👧"])
 KEYS = st.sampled_from([None, None, "k1", "k2"])
@@ -64,6 +67,9 @@ class MessageMachine(RuleBasedStateMachine):
         self.run = self.process.runner.run
         self.scenario: TopicScenario = self.run(create_topic_scenario(self.process.stores))
         self.messages = self.process.stores.messages
+        organization_id, sign_in = self.scenario.organization_id, self.process.stores.users.sign_in
+        for each in PEOPLE:
+            self.run(sign_in(organization_id, each, (Role.ADMIN,), None, None))
         self.model: dict[int, ModelMessage] = {}
         self.keys: dict[tuple[str, str], tuple[str, int]] = {}
         self.event_count = 0
@@ -123,8 +129,9 @@ class MessageMachine(RuleBasedStateMachine):
     @rule(timestamp=posted, deleter=USERS, is_admin=st.booleans())
     def delete(self, timestamp: int, deleter: str, is_admin: bool) -> None:
         model_message = self.model[timestamp]
-        outcome = self.attempt(self.messages.delete(self.key(timestamp), deleter, is_admin))
-        if not is_admin and deleter != model_message.author:
+        outcome = self.attempt(self.messages.delete(self.key(timestamp), Moderator(deleter, is_admin)))
+        # Ann owns the community.
+        if not is_admin and deleter not in (model_message.author, "ann"):
             assert isinstance(outcome, Forbidden)
             return
         self.event_count += not model_message.is_deleted
@@ -153,7 +160,7 @@ class MessageMachine(RuleBasedStateMachine):
     @rule(offset=st.integers(1, 10**9), user=USERS)
     def find_missing_message(self, offset: int, user: str) -> None:
         missing = self.key(max([0, *self.model]) + offset)
-        assert isinstance(self.attempt(self.messages.delete(missing, user, True)), NotFound)
+        assert isinstance(self.attempt(self.messages.delete(missing, Moderator(user, is_admin=True))), NotFound)
         assert self.run(self.messages.find(missing)) is None
 
     @rule(data=st.data(), limit=LIMITS, inclusive=st.booleans(), blocked=st.sets(USERS, max_size=2))

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from storage.chat.roles import Moderator
 from storage.errors import NotFound
 from storage.files.link_previews import LinkPreview
 from storage.ids import MessageKey, new_id
@@ -129,7 +130,7 @@ async def test_missing_message_is_none_or_not_found(scenario: TopicScenario) -> 
 async def test_tombstone_keeps_timestamp_and_author_only(scenario: TopicScenario) -> None:
     message = await scenario.post("see https://example.com")
     await scenario.stores.messages.add_reaction(scenario.organization_id, message.key, "bob", "👍")
-    tombstone = await scenario.stores.messages.delete(message.key, "ann", False)
+    tombstone = await scenario.stores.messages.delete(message.key, Moderator("ann"))
     assert tombstone == await scenario.stores.messages.get(message.key)
     assert (tombstone.timestamp, tombstone.author_id) == (message.timestamp, "ann")
     assert (tombstone.text, tombstone.stamp_id, list(tombstone.reaction_counts)) == ("", None, [])

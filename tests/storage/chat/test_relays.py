@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from bson import ObjectId
 
+from storage.chat.roles import Moderator
 from storage.identity.records import user_stream
 from storage.ids import MessageKey
 from storage.mongo import Document
@@ -161,7 +162,7 @@ async def test_reactions_to_deleted_message_are_not_received(scenario: TopicScen
     message = await scenario.post()
     await scenario.stores.messages.add_reaction(scenario.organization_id, message.key, "bob", "👍")
     assert await poll_until_true(lambda: received_reactions(scenario))
-    await scenario.stores.messages.delete(message.key, "ann", False)
+    await scenario.stores.messages.delete(message.key, Moderator("ann"))
     assert await received_reactions(scenario) == []
 
 

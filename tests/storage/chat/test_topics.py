@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from storage.chat.roles import Moderator
 from storage.chat.topics import UNREAD_CAP
 from storage.errors import Conflict, NotFound
 from storage.idempotency import IdempotencyKey, idempotency_key
@@ -148,7 +149,7 @@ async def test_reader_at_the_end_has_nothing_unread(scenario: TopicScenario) -> 
 
 async def test_own_deleted_and_blocked_messages_are_not_unread(scenario: TopicScenario) -> None:
     first, *_, deleted = [await scenario.post(author=author) for author in ("ann", "bob", "cyd", "ann", "ann")]
-    await scenario.stores.messages.delete(deleted.key, "ann", False)
+    await scenario.stores.messages.delete(deleted.key, Moderator("ann"))
     assert await unread_count(scenario, "bob") == 3
     assert await unread_count(scenario, "bob", frozenset({"ann"})) == 1
     assert await unread_count(scenario, "ann") == 2

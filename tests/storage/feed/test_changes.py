@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from storage.chat.roles import Moderator
 from storage.errors import Conflict, Forbidden, NotFound
 from storage.feed.changes import PostPlan
 from storage.feed.records import Post, author_stream, home_stream
@@ -11,7 +12,7 @@ from storage.idempotency import DuplicateRequest, IdempotencyKey, idempotency_ke
 from storage.identity.records import user_stream
 from storage.ids import PostKey, post_key
 from storage.mongo import Document
-from storage.streams.changes import Batch, Change, DocumentKey
+from storage.streams.changes import Batch, DocumentKey, SystemChange
 from storage.streams.log import jobs_stream
 from tests.storage.feed.feed_scenario import FeedScenario, gather_list
 from tests.storage.topic_scenario import OpenStores
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 
 @dataclass
-class PublishPost(Change[Post]):
+class PublishPost(SystemChange[Post]):
     """Commits a publication together with its post, as the publishing area does."""
 
     max_timestamps = 1
@@ -133,7 +134,7 @@ async def test_deleted_post_leaves_tombstone_once(feed: FeedScenario) -> None:
         text="secret #tag https://example.org/", hashtags=["tag"], media=["https://example.org/a.png"]
     )
     for _ in range(2):
-        deleted = await feed.stores.posts.delete(post.key, "ann", False)
+        deleted = await feed.stores.posts.delete(post.key, Moderator("ann"))
         assert (deleted.text, deleted.media, deleted.deleted_at is not None) == ("", (), True)
     (stored,) = await feed.documents("posts")
     assert set(stored) == {"_id", "author", "merged", "at", "text", "deleted_at"}
@@ -146,10 +147,10 @@ async def test_deleted_post_leaves_tombstone_once(feed: FeedScenario) -> None:
 async def test_delete_by_other_user_is_forbidden(feed: FeedScenario) -> None:
     post = await feed.post()
     with pytest.raises(Forbidden):
-        await feed.stores.posts.delete(post.key, "bob", False)
+        await feed.stores.posts.delete(post.key, Moderator("bob"))
     with pytest.raises(NotFound):
-        await feed.stores.posts.delete(PostKey(feed.organization_id, 1), "bob", True)
-    assert (await feed.stores.posts.delete(post.key, "bob", True)).deleted_at is not None
+        await feed.stores.posts.delete(PostKey(feed.organization_id, 1), Moderator("bob", is_admin=True))
+    assert (await feed.stores.posts.delete(post.key, Moderator("bob", is_admin=True))).deleted_at is not None
 
 
 @pytest.mark.parametrize("id_", ["", "-", "1", "nonsense", "abc-1", "-1700000000000000"])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from storage.chat.roles import Moderator
 from storage.errors import Conflict
 from storage.feed.edits import MAX_EDITS, NewText
 from tests.storage.feed.feed_scenario import FeedScenario, gather_list
@@ -36,7 +37,7 @@ async def test_edit_after_the_last_one_is_refused(feed: FeedScenario) -> None:
 async def test_deletion_removes_all_texts(feed: FeedScenario) -> None:
     post, edits = await feed.post(text="first"), feed.stores.post_edits
     await edits.edit(post.key, "ann", new_text("second"))
-    await feed.stores.posts.delete(post.key, "ann", False)
+    await feed.stores.posts.delete(post.key, Moderator("ann"))
     assert await feed.documents("post_histories") == []
     (terms,) = await feed.documents("post_terms")
     assert terms["terms"] == []

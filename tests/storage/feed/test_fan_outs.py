@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from storage.chat.roles import Moderator
 from storage.feed.fan_outs import MAX_TRIES, FanOutClaim, FanOutRetry
 from storage.feed.follows import FollowPair
 from storage.feed.records import FanOut, FanOutState, Post
@@ -120,7 +121,7 @@ async def test_failed_insert_after_five_retries_is_given_up(feed: FeedScenario, 
 
 async def test_deleted_post_fences_off_running_claim(feed: FeedScenario, post: Post) -> None:
     claim = await claim_fan_out(feed, post)
-    await feed.stores.posts.delete(post.key, "ann", False)
+    await feed.stores.posts.delete(post.key, Moderator("ann"))
     assert await feed.stores.fan_outs.advance(claim, "cyd", True, 2) is None
     assert state_and_counts(await stored_fan_out(feed, post)) == ("COMPLETED", 0, 0, 0)
     removal_claim = await claim_fan_out(feed, post)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from storage.chat.roles import Moderator
 from storage.feed.feeds import _readers_to_trim
 from storage.feed.follows import FollowPair
 from storage.feed.records import Post, home_stream
@@ -87,7 +88,7 @@ async def test_subscribed_reader_gets_arrival_and_removal_once(feed: FeedScenari
     for reader in subscribed:
         events = await feed.events(home_stream(org, reader))
         assert [(event.kind, event.ref) for event in events] == [("PostArrived", post.timestamp)]
-    await feed.stores.posts.delete(post.key, "ann", False)
+    await feed.stores.posts.delete(post.key, Moderator("ann"))
     for _ in range(2):
         await feed.stores.feeds.remove(post.key, READERS)
     for reader in subscribed:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 import storage.feed.home
+from storage.chat.roles import Moderator
 from storage.feed.changes import CreatePost
 from storage.feed.follows import FollowPair
 from storage.feed.home import HomeFeedState
@@ -65,7 +66,7 @@ async def test_home_pages_follow_timeline_rule(
             post = await feed.post(author)
             await push(feed, post)
         if n % 5 == 0:
-            await feed.stores.posts.delete(post.key, author, False)
+            await feed.stores.posts.delete(post.key, Moderator(author))
         elif author not in ("dan", "eve", "fay"):
             visible.append(post.timestamp)
     blocked = frozenset({"dan", "eve"})
@@ -93,7 +94,7 @@ async def test_home_pages_are_never_short_during_changes(feed: FeedScenario) -> 
             post = await feed.post(rng.choice(authors))
             await push(feed, post)
             if rng.random() < 0.3:
-                await feed.stores.posts.delete(post.key, post.author_id, False)
+                await feed.stores.posts.delete(post.key, Moderator(post.author_id))
             if rng.random() < 0.1:
                 author = rng.choice(authors)
                 await feed.stores.relations.block(feed.organization_id, "bob", author)
@@ -123,7 +124,7 @@ async def test_late_item_after_unfollow_is_hidden(feed: FeedScenario) -> None:
     await follow(feed, "ann")
     post, deleted = await feed.post(), await feed.post()
     await push(feed, post)
-    await feed.stores.posts.delete(deleted.key, "ann", False)
+    await feed.stores.posts.delete(deleted.key, Moderator("ann"))
     await push(feed, deleted)
     newest = PageArguments(None, NOW, 10, True)
     assert (await read(feed, newest))[1] == [post.timestamp]

@@ -3,6 +3,7 @@
 import pytest
 
 from storage.chat.reactions.store import ViewerBlocks
+from storage.chat.roles import Moderator
 from tests.storage.feed.feed_scenario import FeedScenario, gather_list
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +29,7 @@ async def test_concurrent_reactions_are_counted_exactly(feed: FeedScenario) -> N
 
 async def test_reaction_to_missing_post_changes_nothing(feed: FeedScenario) -> None:
     post = await feed.post()
-    await feed.stores.posts.delete(post.key, "ann", False)
+    await feed.stores.posts.delete(post.key, Moderator("ann"))
     removed = await feed.stores.post_reactions.remove(post.key, "bob", "👍")
     assert removed is not None
     assert removed.deleted_at is not None

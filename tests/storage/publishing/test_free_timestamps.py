@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 
 from storage.mongo import Session
 from storage.publishing.documents import SCHEDULED_POSTS
+from storage.publishing.editing import ScheduledPostEdit
 from storage.publishing.free_timestamps import FreeTimestamps, first_free, microseconds
-from storage.publishing.scheduling import ScheduledPostEdit
 from storage.streams.changes import Batch
 from storage.streams.log import Stream
 from storage.streams.sequencer import Sequencer

@@ -8,10 +8,10 @@ import pytest
 
 from storage.errors import BadUserInput, Conflict, NotFound
 from storage.idempotency import idempotency_key
+from storage.publishing.editing import ScheduledPostEdit
 from storage.publishing.free_timestamps import microseconds
 from storage.publishing.networks import MediaKind, Network
 from storage.publishing.records import MediaState, PublicationState, ScheduledMedia
-from storage.publishing.scheduling import ScheduledPostEdit
 from storage.publishing.transitions import ClaimLost, StoreUploadResult
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target
 from tests.storage.topic_scenario import OpenStores

@@ -12,6 +12,7 @@ from storage.identity.records import user_document_id
 from storage.identity.roles import Role
 from storage.mongo import Document
 from storage.publishing.documents import PUBLICATIONS, SCHEDULED_POSTS
+from storage.publishing.editing import ScheduledPostEdit, UpdateScheduledPost
 from storage.publishing.erasing import ERASED_MESSAGE, EraseScheduledPost
 from storage.publishing.free_timestamps import FreeTimestamps, microseconds
 from storage.publishing.holding import HoldScheduledPost, ReleaseScheduledPost
@@ -20,9 +21,7 @@ from storage.publishing.records import AccountTarget, HomeFeedTarget, TopicTarge
 from storage.publishing.scheduling import (
     CancelScheduledPost,
     NewScheduledPost,
-    ScheduledPostEdit,
     SchedulePost,
-    UpdateScheduledPost,
     check_not_too_late,
     invalidate_upload,
     put_scheduled,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pymongo import DeleteOne, InsertOne, ReplaceOne
 
-from storage.streams.changes import Batch, Change
+from storage.streams.changes import Batch, SystemChange
 from storage.streams.log import Stream
 
 AT = datetime(2026, 11, 21, tzinfo=UTC)
@@ -105,7 +105,7 @@ def test_changed_documents_exclude_removed_ones() -> None:
 
 
 def test_change_with_key_requires_result_id() -> None:
-    class ChangeWithoutResultId(Change[int]):
+    class ChangeWithoutResultId(SystemChange[int]):
         def plan(self, batch: Batch) -> int:
             return 1
 

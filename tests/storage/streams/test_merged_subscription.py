@@ -10,7 +10,7 @@ import pytest
 from storage.errors import BadUserInput
 from storage.ids import new_id
 from storage.stores import Stores
-from storage.streams.changes import Batch, Change
+from storage.streams.changes import Batch, SystemChange
 from storage.streams.log import Stream, StreamPosition
 from storage.streams.merged_subscription import (
     MergedEvent,
@@ -28,7 +28,7 @@ MAIN = Stream("home", "o/a")
 MergedItem = MergedStart | MergedEvent | IdleTimeout
 
 
-class EmitEvent(Change[None]):
+class EmitEvent(SystemChange[None]):
     """Emits one event."""
 
     def __init__(self, ref: str) -> None:

@@ -15,6 +15,7 @@ from server.embedded import Mongod
 from storage.calls.job_changes import SetLimits
 from storage.chat.changes import EditMessage, PostMessage
 from storage.chat.records import Message
+from storage.chat.roles import Moderator
 from storage.errors import Conflict, Forbidden, NotFound, RateLimited, Unavailable
 from storage.ids import MessageKey
 from storage.mongo import Document, Mongo, Session
@@ -296,7 +297,7 @@ async def test_changes_without_events_leave_no_gap(scenario: TopicScenario) -> N
     for _ in range(2):
         await scenario.stores.messages.add_reaction(scenario.organization_id, message.key, "bob", "👍")
         await scenario.stores.messages.remove_reaction(scenario.organization_id, message.key, "cyd", "👍")
-    await asyncio.gather(*(scenario.stores.messages.delete(message.key, "ann", False) for _ in range(3)))
+    await asyncio.gather(*(scenario.stores.messages.delete(message.key, Moderator("ann")) for _ in range(3)))
     await scenario.post()
     events = await scenario.events()
     assert [event["_id"]["n"] for event in events] == [1, 2, 3, 4]

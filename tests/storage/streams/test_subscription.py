@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
+from storage.chat.roles import Moderator
 from storage.errors import NotFound
 from storage.streams.hub import MAX_QUEUE
 from storage.streams.log import REPLAY_LIMIT, Stream, StreamPosition
@@ -172,7 +173,7 @@ async def test_reader_of_fully_pruned_log_restarts_at_head(scenario: TopicScenar
 
 async def test_deleted_text_is_not_replayed(scenario: TopicScenario) -> None:
     message = await scenario.post("secret")
-    await scenario.stores.messages.delete(message.key, "ann", False)
+    await scenario.stores.messages.delete(message.key, Moderator("ann"))
     async with recorded_events(scenario.stores.hub, scenario.stream, await position_after(scenario)) as recorder:
         assert await recorder.wait_for_event(2)
     assert [subject.text for subject in recorder.subjects] == ["", ""]

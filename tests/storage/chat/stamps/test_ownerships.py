@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from storage.chat.moderation_changes import Moderator
-from storage.chat.roles import CommunityRole
+from storage.chat.roles import CommunityRole, Moderator
 from storage.chat.stamps.ownerships import StampPackGiver
 from storage.chat.stamps.packs import StampPack
 from storage.chat.stamps.rules import StampPackAvailability

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from storage.chat.records import Message
+from storage.chat.roles import Moderator
 from storage.chat.stamps.rules import StampRuleKind
 from storage.feed.records import Post, PostParent, PostParentKind
 from storage.feed.stamp_rules.counts import BATCH, ActivityCounts
@@ -83,10 +84,10 @@ class _Model:
             return
         subject = self.chance.choice(own)
         if isinstance(subject, Post):
-            await self.scenario.stores.posts.delete(subject.key, person, False)
+            await self.scenario.stores.posts.delete(subject.key, Moderator(person))
             self.posts.remove(subject)
         else:
-            await self.scenario.stores.messages.delete(subject.key, person, False)
+            await self.scenario.stores.messages.delete(subject.key, Moderator(person))
             self.messages.remove(subject)
         self.reactions = {each for each in self.reactions if each[0] != subject.id}
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from storage.chat.communities import NewCommunity
-from storage.chat.moderation_changes import Moderator
+from storage.chat.roles import Moderator
 from storage.chat.visibility import CommunityVisibility
 from storage.errors import Conflict, DomainError, Forbidden, NotFound
 from storage.idempotency import idempotency_key

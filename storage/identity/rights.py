@@ -1,0 +1,120 @@
+"""Rights that depend on a person's account: on its state and its roles (ADR 80)."""
+
+from dataclasses import dataclass
+
+from storage.errors import Forbidden, NotFound
+from storage.identity.audit import Actor
+from storage.identity.documents import UserDocument
+from storage.identity.records import has_role, user_document_id
+from storage.identity.roles import Role
+from storage.mongo import Mongo, Session
+from storage.streams.changes import Batch, DocumentKey, Right
+
+USERS = "users"
+
+
+@dataclass(frozen=True, slots=True)
+class IsActive(Right):
+    """The account of the person who acts is not deactivated. An erasure deactivates it too."""
+
+    user_id: str
+    organization_id: str | None = None
+    """None in a topic, which has its organization in its head."""
+
+    def needs(self, batch: Batch) -> list[DocumentKey]:
+        """Returns the person."""
+        return [_key(batch, self.organization_id, self.user_id)]
+
+    def check(self, batch: Batch) -> None:
+        """Raises Forbidden for a deactivated person."""
+        user: UserDocument | None = batch.get(*_key(batch, self.organization_id, self.user_id))
+        if user is not None and "deactivated_at" in user:
+            raise Forbidden("Your account is deactivated.")
+
+
+@dataclass(frozen=True, slots=True)
+class IsNotErased(Right):
+    """Another person, about whom something is stored, was not erased and is not being erased."""
+
+    user_id: str
+    organization_id: str
+
+    def needs(self, batch: Batch) -> list[DocumentKey]:
+        """Returns the person."""
+        return [_key(batch, self.organization_id, self.user_id)]
+
+    def check(self, batch: Batch) -> None:
+        """Raises NotFound for a person whose erasure was requested."""
+        user: UserDocument | None = batch.get(*_key(batch, self.organization_id, self.user_id))
+        if user is not None and "erasing_at" in user:
+            raise NotFound("user", self.user_id)
+
+
+@dataclass(frozen=True, slots=True)
+class HasRole(Right):
+    """The person who acts has a role in the organization, as far as the stored account says.
+
+    The person's document is written. So the change conflicts with every concurrent change of the person's roles or
+    state, and of the two one sees the other. Use it for rare acts.
+    """
+
+    actor: Actor
+    role: Role
+
+    def needs(self, batch: Batch) -> list[DocumentKey]:
+        """Returns the person."""
+        return [_key(batch, self.actor.organization_id, self.actor.user_id)]
+
+    def check(self, batch: Batch) -> None:
+        """Raises Forbidden for a person without the role. The command line needs none."""
+        if self.actor.is_command_line:
+            return
+        (key,) = self.needs(batch)
+        user: UserDocument | None = batch.get(*key)
+        if user is None or not has_role(user, self.role):
+            raise Forbidden(f"This needs the role {self.role.value}.")
+        batch.put(USERS, {**user, "administered_at": batch.at})
+
+
+@dataclass(frozen=True, slots=True)
+class Never(Right):
+    """A right that nobody has who made the request."""
+
+    message: str
+
+    def check(self, batch: Batch) -> None:
+        """Raises Forbidden."""
+        raise Forbidden(self.message)
+
+
+@dataclass(frozen=True, slots=True)
+class IsAuthorOr(Right):
+    """The person who acts is the author of a document, and then has one right, or otherwise has another right.
+
+    Allows everything if the document does not exist: the change then raises NotFound.
+    """
+
+    document: DocumentKey
+    user_id: str
+    own: Right
+    others: Right
+
+    def needs(self, batch: Batch) -> list[DocumentKey]:
+        """Returns the document, and the documents of both rights."""
+        return [self.document, *self.own.needs(batch), *self.others.needs(batch)]
+
+    async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
+        """Reads what both rights read."""
+        await self.own.load(mongo, session, batch)
+        await self.others.load(mongo, session, batch)
+
+    def check(self, batch: Batch) -> None:
+        """Raises: the error of the right that is needed."""
+        stored = batch.get(*self.document)
+        if stored is not None:
+            (self.own if stored["author"] == self.user_id else self.others).check(batch)
+
+
+def _key(batch: Batch, organization_id: str | None, user_id: str) -> DocumentKey:
+    organization = batch.head["org"] if organization_id is None else organization_id
+    return USERS, user_document_id(organization, user_id)
