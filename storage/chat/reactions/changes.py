@@ -17,17 +17,12 @@ REACTIONS = "reactions"
 
 
 @dataclass(slots=True)
-class _ReactionChange(MessageChange, WriterChange[Message]):
+class _ReactionChange(MessageChange):
     """A change of one user's reaction to a message with one emoji."""
 
     organization_id: str
     user_id: str
     emoji: str
-
-    @property
-    def writer_id(self) -> str:
-        """The user."""
-        return self.user_id
 
     @property
     def reaction_id(self) -> ReactionDocumentId:
@@ -56,10 +51,24 @@ class _ReactionChange(MessageChange, WriterChange[Message]):
         batch.emit("ReactionsChanged", self.key.timestamp)
         return message_record(document)
 
+    def remove_reaction(self, batch: Batch, document: MessageDocument) -> Message:
+        """Removes the reaction if it exists, and counts it unless the message was deleted."""
+        if batch.get(REACTIONS, self.reaction_id) is None:
+            return message_record(document)
+        batch.remove(REACTIONS, self.reaction_id)
+        if document.get("deleted_at") is not None:
+            return message_record(document)
+        return self.change_count(batch, document, -1)
+
 
 @dataclass(slots=True)
-class AddReaction(_ReactionChange):
+class AddReaction(_ReactionChange, WriterChange[Message]):
     """Adds a reaction. Idempotent."""
+
+    @property
+    def writer_id(self) -> str:
+        """The user."""
+        return self.user_id
 
     def plan(self, batch: Batch) -> Message:
         """Puts the reaction, unless it exists. Raises: NotFound, Forbidden, Conflict (deleted, 31st emoji)."""
@@ -76,8 +85,13 @@ class AddReaction(_ReactionChange):
 
 
 @dataclass(slots=True)
-class RemoveReaction(_ReactionChange):
-    """Removes a reaction. Idempotent."""
+class RemoveReaction(_ReactionChange, WriterChange[Message]):
+    """Removes a reaction of a user who takes it back. Idempotent."""
+
+    @property
+    def writer_id(self) -> str:
+        """The user."""
+        return self.user_id
 
     def plan(self, batch: Batch) -> Message:
         """Removes the reaction if it exists.
@@ -87,9 +101,13 @@ class RemoveReaction(_ReactionChange):
         document = self.copy_message(batch)
         require_not_removed(batch, self.user_id)
         require_not_archived(batch)
-        if batch.get(REACTIONS, self.reaction_id) is None:
-            return message_record(document)
-        batch.remove(REACTIONS, self.reaction_id)
-        if document.get("deleted_at") is not None:
-            return message_record(document)
-        return self.change_count(batch, document, -1)
+        return self.remove_reaction(batch, document)
+
+
+@dataclass(slots=True)
+class EraseReaction(_ReactionChange):
+    """Removes a reaction of an erased person, wherever it is: the erasure needs no right to write. Idempotent."""
+
+    def plan(self, batch: Batch) -> Message:
+        """Removes the reaction if it exists. Raises: NotFound."""
+        return self.remove_reaction(batch, self.copy_message(batch))
