@@ -1,14 +1,14 @@
 """Changes of a community itself and of requests to join it, committed to the community's stream."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from storage.chat.documents import CommunityDocument, JoinRequestDocument, RestrictionDocument
 from storage.chat.memberships import (
     COMMUNITIES,
     JOIN_REQUESTS,
-    MembershipChange,
+    NewMemberChange,
     loaded_memberships,
     removals_stream,
     require_not_archived,
@@ -18,10 +18,11 @@ from storage.chat.moderation_changes import ModerationChange, OwnerChange
 from storage.chat.restrictions import COMMUNITY, RESTRICTIONS, require_not_banned, restriction_id
 from storage.chat.rights import MayModerate
 from storage.chat.visibility import CommunityVisibility
-from storage.errors import Conflict, NotFound, RateLimited
+from storage.errors import Conflict, Forbidden, NotFound, RateLimited
 from storage.identity.audit import AuditAction, TargetKind
+from storage.identity.erased_people import require_not_erased, user_key
 from storage.identity.records import User
-from storage.identity.rights import IsActive
+from storage.mongo import Mongo, Session
 from storage.mongo.text_index.names import fold_for_comparison
 from storage.streams.changes import Batch, DocumentKey, Right
 
@@ -108,24 +109,19 @@ class SetArchived(OwnerChange[None]):
 
 
 @dataclass(slots=True)
-class RequestToJoin(MembershipChange[None]):
+class RequestToJoin(NewMemberChange):
     """Asks the moderators of a LISTED community for membership. A later request replaces the earlier one.
 
     In a PUBLIC community the person joins at once. Changes nothing for a member.
     """
 
-    user: User
     message: str
-
-    def rights(self) -> Sequence[Right]:
-        """Returns that the person's account is active."""
-        return (IsActive(self.user_id, self.user.organization_id),)
 
     def plan(self, batch: Batch) -> None:
         """Puts the request, or the membership.
 
-        Raises: NotFound for a PRIVATE community; Forbidden for a banned person and in an archived community;
-        RateLimited if too many requests wait.
+        Raises: NotFound for a PRIVATE community and for an erased person; Forbidden for a banned person and in an
+        archived community; RateLimited if too many requests wait.
         """
         community, id_ = self.copy_community(batch), restriction_id(self.community_id, self.user_id)
         if loaded_memberships(batch)[self.user_id] is not None:
@@ -136,6 +132,7 @@ class RequestToJoin(MembershipChange[None]):
         if visibility is CommunityVisibility.PUBLIC:
             self.add_membership(batch, self.user)
             return
+        require_not_erased(batch, self.user.key)
         require_not_banned(self.copy_restriction(batch), batch.at)
         require_not_archived(community)
         if batch.get(JOIN_REQUESTS, id_) is None:
@@ -157,6 +154,10 @@ class DecideJoinRequest(ModerationChange[None]):
 
     user: User | None
 
+    def needs(self) -> Sequence[DocumentKey]:
+        """Returns what every change of a membership needs, and the person who is to be added."""
+        return [*ModerationChange.needs(self), *(() if self.user is None else (user_key(self.user.key),))]
+
     def rights(self) -> Sequence[Right]:
         """Returns the right to moderate the community."""
         return (MayModerate(self.moderator),)
@@ -164,8 +165,8 @@ class DecideJoinRequest(ModerationChange[None]):
     def plan(self, batch: Batch) -> None:
         """Adds the membership, or only removes the request.
 
-        Raises: NotFound; Forbidden for people who are not moderators; Conflict if a person who has no request is to be
-        added.
+        Raises: NotFound, also if an erased person is to be added; Forbidden for people who are not moderators; Conflict
+        if a person who has no request is to be added.
         """
         if loaded_memberships(batch)[self.user_id] is not None:
             return
@@ -184,6 +185,18 @@ class AddMember(ModerationChange[None]):
     """Makes a person a member, in a community of any visibility. Idempotent."""
 
     user: User
+    _has_blocked_moderator: bool = field(default=False, init=False)
+
+    def needs(self) -> Sequence[DocumentKey]:
+        """Returns what every change of a membership needs, and the person."""
+        return [*ModerationChange.needs(self), user_key(self.user.key)]
+
+    async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
+        """Reads the memberships, and whether the person has blocked the moderator."""
+        # Not `super()`, which fails here: `dataclass(slots=True)` creates a new class.
+        await ModerationChange.load(self, mongo, session, batch)
+        block = {"org": self.user.organization_id, "user": self.user_id, "blocked": self.moderator.user_id}
+        self._has_blocked_moderator = await mongo["blocks"].find_one(block, session=session) is not None
 
     def rights(self) -> Sequence[Right]:
         """Returns the right to moderate the community."""
@@ -192,8 +205,12 @@ class AddMember(ModerationChange[None]):
     def plan(self, batch: Batch) -> None:
         """Adds the membership unless it exists.
 
-        Raises: NotFound; Forbidden, also for a banned person and in an archived community.
+        Raises: NotFound, also for an erased person; Forbidden, also for a banned person, for a person who has blocked
+        the moderator, and in an archived community.
         """
-        if loaded_memberships(batch)[self.user_id] is None:
-            self.add_membership_for(batch, self.user, self.moderator.user_id)
-            self.audit(batch, AuditAction.COMMUNITY_MEMBER_ADDED)
+        if loaded_memberships(batch)[self.user_id] is not None:
+            return
+        if self._has_blocked_moderator:
+            raise Forbidden("You cannot add this person. Send the person an invitation link instead.")
+        self.add_membership_for(batch, self.user, self.moderator.user_id)
+        self.audit(batch, AuditAction.COMMUNITY_MEMBER_ADDED)

@@ -16,6 +16,7 @@ from storage.chat.restrictions import RESTRICTIONS, archived, put_restriction, r
 from storage.chat.roles import CommunityRole, stored_role
 from storage.chat.visibility import CommunityVisibility
 from storage.errors import Conflict, Forbidden, NotFound
+from storage.identity.erased_people import require_not_erased, user_key
 from storage.identity.records import User
 from storage.identity.rights import IsActive
 from storage.mongo import Mongo, Session
@@ -105,8 +106,9 @@ class MembershipChange(Change[Result]):
     def add_membership(self, batch: Batch, user: User) -> MembershipDocument:
         """Puts the membership of the person and counts it, and removes the request to join. Returns the membership.
 
-        Raises: NotFound; Forbidden for a banned person and in an archived community.
+        Raises: NotFound, also for an erased person; Forbidden for a banned person and in an archived community.
         """
+        require_not_erased(batch, user.key)
         restriction = self.copy_restriction(batch)
         require_not_banned(restriction, batch.at)
         require_not_archived(self.copy_community(batch))
@@ -162,8 +164,8 @@ class MembershipChange(Change[Result]):
 
 
 @dataclass(slots=True)
-class JoinCommunity(MembershipChange[None]):
-    """Makes the user a member. Idempotent. The first member of a community without members becomes its owner."""
+class NewMemberChange(MembershipChange[None]):
+    """Base of changes by which a person becomes a member or asks for it."""
 
     user: User
     """The user with the id `user_id`."""
@@ -171,6 +173,15 @@ class JoinCommunity(MembershipChange[None]):
     def rights(self) -> Sequence[Right]:
         """Returns that the person's account is active."""
         return (IsActive(self.user_id, self.user.organization_id),)
+
+    def needs(self) -> Sequence[DocumentKey]:
+        """Returns what every change of a membership needs, and the person."""
+        return [*MembershipChange.needs(self), user_key(self.user.key)]
+
+
+@dataclass(slots=True)
+class JoinCommunity(NewMemberChange):
+    """Makes the user a member. Idempotent. The first member of a community without members becomes its owner."""
 
     def plan(self, batch: Batch) -> None:
         """Adds the membership, unless it exists.
@@ -191,14 +202,14 @@ class JoinCommunity(MembershipChange[None]):
 
 
 @dataclass(slots=True)
-class JoinByInvitation(MembershipChange[None], SystemChange[None]):
+class JoinByInvitation(NewMemberChange):
     """Makes the user a member of a community of any visibility, after an invitation was accepted. Idempotent."""
 
-    user: User
-    """The user with the id `user_id`."""
-
     def plan(self, batch: Batch) -> None:
-        """Adds the membership, unless it exists. Raises: Forbidden for a banned person and in an archived community."""
+        """Adds the membership, unless it exists.
+
+        Raises: NotFound for an erased person; Forbidden for a banned person and in an archived community.
+        """
         if loaded_memberships(batch)[self.user_id] is None:
             self.add_membership_for(batch, self.user, None)
 

@@ -21,7 +21,9 @@ from storage.chat.records import Community, CommunityBan, CommunityMember, JoinR
 from storage.chat.restrictions import RESTRICTIONS, is_banned, mark_removed, muted_at, restriction_id, wait_for_commits
 from storage.chat.roles import CommunityRole, Moderator, require_power, stored_role
 from storage.chat.visibility import CommunityVisibility
+from storage.identity.erased_people import check_not_erased
 from storage.identity.records import User
+from storage.ids import UserKey
 from storage.mongo import Document, Mongo
 from storage.mongo.batch_loader import BatchLoader
 from storage.mongo.clock import DatabaseClock
@@ -94,14 +96,19 @@ class ModerationStore:
         return _ban(community_id, user_id, restriction["ban"])
 
     async def set_role(self, community: Community, moderator: Moderator, user_id: str, role: CommunityRole) -> None:
-        """Sets a member's role. Idempotent. Raises: Forbidden, BadUserInput, Conflict for the last owner."""
+        """Sets a member's role. Idempotent.
+
+        Raises: NotFound for an erased person; Forbidden, BadUserInput, Conflict for the last owner.
+        """
+        await self._check_not_erased(community, user_id)
         await self._commit(community, SetCommunityRole(community.id, user_id, moderator, role))
 
     async def kick(self, community: Community, moderator: Moderator, user_id: str) -> None:
         """Removes a member. Idempotent. After the return, no write of the person commits.
 
-        Raises: Forbidden; Unavailable if the database is too slow.
+        Raises: NotFound for an erased person; Forbidden; Unavailable if the database is too slow.
         """
+        await self._check_not_erased(community, user_id)
         await self._require_power(community, moderator, user_id)
         if await self._by_pair.get((community.id, user_id)) is not None:
             await self._block_writes(community, user_id)
@@ -112,8 +119,10 @@ class ModerationStore:
     ) -> CommunityBan:
         """Bans and removes a person. After the return, no write of the person commits.
 
-        Raises: Forbidden; BadUserInput for an end in the past; Unavailable if the database is too slow.
+        Raises: NotFound for an erased person; Forbidden; BadUserInput for an end in the past; Unavailable if the
+        database is too slow.
         """
+        await self._check_not_erased(community, user_id)
         await self._require_power(community, moderator, user_id)
         await self._block_writes(community, user_id)
         change = BanMember(community.id, user_id, moderator, reason, until)
@@ -126,14 +135,18 @@ class ModerationStore:
     async def mute(self, community: Community, moderator: Moderator, user_id: str, until: datetime | None) -> None:
         """Mutes a person until an instant; None ends the mute. After the return, no write of a muted person commits.
 
-        Idempotent. Raises: Forbidden, BadUserInput.
+        Idempotent. Raises: NotFound for an erased person; Forbidden, BadUserInput.
         """
+        await self._check_not_erased(community, user_id)
         await self._commit(community, MuteMember(community.id, user_id, moderator, until))
         if until is not None:
             await wait_for_commits(self._mongo, community.id)
 
     async def add_member(self, community: Community, moderator: Moderator, user: User) -> None:
-        """Makes a person a member. Idempotent. Raises: Forbidden, also for a banned person."""
+        """Makes a person a member. Idempotent.
+
+        Raises: NotFound for an erased person; Forbidden, also for a person who is banned or has blocked the moderator.
+        """
         await self._commit(community, AddMember(community.id, user.id, moderator, user))
 
     async def update_community(
@@ -174,6 +187,10 @@ class ModerationStore:
         """Adds the person as a member, or refuses. Idempotent. Raises: Forbidden; Conflict without a request."""
         change = DecideJoinRequest(community.id, user.id, moderator, user if is_approved else None)
         await self._commit(community, change)
+
+    async def _check_not_erased(self, community: Community, user_id: str) -> None:
+        """Raises NotFound for a person whose erasure was requested, about whom nothing may be stored any more."""
+        await check_not_erased(self._mongo, UserKey(community.organization_id, user_id))
 
     async def _require_power(self, community: Community, moderator: Moderator, user_id: str) -> None:
         """Raises Forbidden if the moderator may not act on the person. Call it before `_block_writes`."""

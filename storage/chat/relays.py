@@ -7,9 +7,10 @@ from typing import Any
 
 from storage.chat.documents import CommunityDocument
 from storage.chat.memberships import COMMUNITIES, JoinByInvitation
-from storage.errors import Forbidden
+from storage.errors import Forbidden, NotFound
+from storage.identity.erased_people import is_being_erased
 from storage.identity.records import User, stream_owner, user_record
-from storage.ids import MessageKey
+from storage.ids import MessageKey, UserKey
 from storage.mongo import Document, Mongo, Session
 from storage.notifications import (
     NOTIFICATIONS,
@@ -71,7 +72,7 @@ class MemberRemovedRelay(EventRelay):
 class InvitedMemberRelay(OutboxRelay):
     """Makes people who accepted an invitation members of the invitation's community, of any visibility.
 
-    Skips banned people, and communities that are archived or do not exist.
+    Skips banned and erased people, and communities that are archived or do not exist.
     """
 
     def __init__(self) -> None:
@@ -100,7 +101,7 @@ class InvitedMemberRelay(OutboxRelay):
         """Plans one join."""
         join = self._joins.get(row["ref"])
         if join is not None:
-            with suppress(Forbidden):
+            with suppress(Forbidden, NotFound):
                 join.plan(batch)
         return 0.0
 
@@ -109,9 +110,11 @@ class ReactionRelay(OutboxRelay):
     """Updates a user's received reactions and their notifications to match the reactions that exist.
 
     Rows of adding and removing a reaction may arrive in any order. People who have left the community are not notified.
+    Erased people receive nothing.
     """
 
     def __init__(self) -> None:
+        self._is_owner_erased = False
         self._existing: set[tuple[Any, ...]] = set()
         self._deleted_messages: set[tuple[Any, ...]] = set()
         self._received: dict[tuple[Any, ...], Document] = {}
@@ -121,6 +124,7 @@ class ReactionRelay(OutboxRelay):
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
         """Reads the reactions, whether their messages were deleted, and the reactions received so far."""
         refs = [row["ref"] for row in rows]
+        self._is_owner_erased = await is_being_erased(mongo, UserKey(*stream_owner(batch.stream)), session)
         async for document in mongo["reactions"].find({"_id": {"$in": refs}}, {"_id": 1}, session=session):
             self._existing.add(tuple(document["_id"].values()))
         messages = [{"t": ref["t"], "ts": ref["ts"]} for ref in refs]
@@ -143,6 +147,8 @@ class ReactionRelay(OutboxRelay):
         key = tuple(ref.values())
         received = self._received.get(key)
         if key in self._existing and received is None:
+            if self._is_owner_erased:
+                return 0.0
             received = self._received[key] = _received_document(batch, ref)
             batch.put("received_reactions", received)
             if ref["t"] in self._places:

@@ -30,8 +30,9 @@ from storage.chat.restrictions import (
 from storage.chat.roles import CommunityRole, Moderator, may_act_on, require_power, stored_role
 from storage.chat.threads.rules import governing_topic, load_parent_topic
 from storage.errors import Forbidden
+from storage.identity.erased_people import USERS
 from storage.identity.records import user_document_id
-from storage.identity.rights import USERS, HasRole, IsActive
+from storage.identity.rights import HasRole, IsActive
 from storage.identity.roles import Role
 from storage.mongo import Mongo, Session
 from storage.streams.changes import Batch, DocumentKey, Right

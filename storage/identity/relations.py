@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.identity.documents import BlockDocument, FollowDocument, FollowDocumentId
+from storage.identity.erased_people import check_not_erased
 from storage.identity.records import user_document_id
+from storage.ids import UserKey
 from storage.mongo import Mongo, Session
 from storage.mongo.batch_loader import BatchLoader
 from storage.mongo.distinct import distinct_values
@@ -70,10 +72,14 @@ class RelationStore:
         return {each["followee"] for each in follows}
 
     async def block(self, organization_id: str, user_id: str, blocked_id: str) -> None:
-        """Blocks a user and ends follows in both directions, in one transaction. Idempotent."""
+        """Blocks a user and ends follows in both directions, in one transaction. Idempotent.
+
+        Raises: NotFound for an erased user.
+        """
         block = {"org": organization_id, "user": user_id, "blocked": blocked_id}
 
         async def work(session: Session) -> None:
+            await check_not_erased(self._mongo, UserKey(organization_id, blocked_id), session)
             await self._blocks.update_one(
                 block, {"$setOnInsert": {"at": datetime.now(UTC)}}, upsert=True, session=session
             )

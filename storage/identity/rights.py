@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from storage.errors import Forbidden, NotFound
+from storage.errors import Forbidden
 from storage.identity.audit import Actor
 from storage.identity.documents import UserDocument
+from storage.identity.erased_people import USERS, require_not_erased, user_key
 from storage.identity.records import has_role, user_document_id
 from storage.identity.roles import Role
+from storage.ids import UserKey
 from storage.mongo import Mongo, Session
 from storage.streams.changes import Batch, DocumentKey, Right
-
-USERS = "users"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,11 @@ class IsNotErased(Right):
 
     def needs(self, batch: Batch) -> list[DocumentKey]:
         """Returns the person."""
-        return [_key(batch, self.organization_id, self.user_id)]
+        return [user_key(UserKey(self.organization_id, self.user_id))]
 
     def check(self, batch: Batch) -> None:
         """Raises NotFound for a person whose erasure was requested."""
-        user: UserDocument | None = batch.get(*_key(batch, self.organization_id, self.user_id))
-        if user is not None and "erasing_at" in user:
-            raise NotFound("user", self.user_id)
+        require_not_erased(batch, UserKey(self.organization_id, self.user_id))
 
 
 @dataclass(frozen=True, slots=True)

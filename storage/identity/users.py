@@ -236,17 +236,18 @@ class UserStore:
         return [[user for user in each if user is not None] for each in users]
 
     async def find_handles(self, organization_id: str, handles: Iterable[str]) -> dict[str, User]:
-        """Returns the users that have one of the handles, by handle, with one read."""
+        """Returns the users that have one of the handles, by handle, with one read. Leaves out erased people."""
         distinct = list(set(handles))
         if not distinct:
             return {}
-        cursor = self._users.find({"_id.org": organization_id, "handle": {"$in": distinct}})
+        query = {"_id.org": organization_id, "handle": {"$in": distinct}, "erasing_at": {"$exists": False}}
+        cursor = self._users.find(query)
         return {document["handle"]: user_record(document) for document in await cursor.to_list(None)}
 
     async def search(self, organization_id: str, query: str, limit: int, community_id: str | None = None) -> list[User]:
         """Returns users whose handle, name or a word of the name starts with the query, by handle.
 
-        If `community_id` is not None, members of the community come first.
+        Leaves out erased people. If `community_id` is not None, members of the community come first.
         """
         terms = {"$elemMatch": prefix_range(query)}
         users: dict[str, User] = {}
@@ -254,9 +255,10 @@ class UserStore:
             members = {"community": community_id, "search": terms}
             cursor = self._mongo["memberships"].find(members, {"user": 1}).sort("handle", 1).limit(limit)
             ids = [membership["user"] for membership in await cursor.to_list(None)]
-            users = {user.id: user for user in await self.find_many(organization_id, ids)}
+            users = {user.id: user for user in await self.find_many(organization_id, ids) if not user.is_erased}
         if len(users) < limit:
             others = {"_id.org": organization_id, "search": terms, "_id.id": {"$nin": list(users)}}
+            others["erasing_at"] = {"$exists": False}
             cursor = self._users.find(others).sort("handle", 1).limit(limit - len(users))
             users |= {user["_id"]["id"]: user_record(user) for user in await cursor.to_list(None)}
         return list(users.values())

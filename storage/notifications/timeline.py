@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from pymongo.asynchronous.collection import AsyncCollection
 
+from storage.identity.erased_people import is_being_erased
 from storage.identity.mutes import HiddenSubjects
 from storage.identity.records import stream_owner, user_stream
 from storage.ids import MessageKey, PostKey, UserKey
@@ -155,9 +156,10 @@ def notification_ref(
 
 
 class NotificationRelay(OutboxRelay):
-    """Adds notifications to the owner's timeline, each once."""
+    """Adds notifications to the owner's timeline, each once. Erased people get none."""
 
     def __init__(self) -> None:
+        self._is_owner_erased = False
         self._existing: set[str] = set()
         self._places: dict[str, TopicPlace] = {}
         """Places of the topics that the owner may read, by topic."""
@@ -165,6 +167,7 @@ class NotificationRelay(OutboxRelay):
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
         """Reads which notifications exist already, and which topics the owner may read."""
         organization_id, owner_id = stream_owner(batch.stream)
+        self._is_owner_erased = await is_being_erased(mongo, UserKey(organization_id, owner_id), session)
         abouts = [_about(row["ref"]) for row in rows]
         query = {"_id.o": organization_id, "_id.u": owner_id, "about": {"$in": abouts}}
         async for document in mongo[NOTIFICATIONS].find(query, {"about": 1}, session=session):
@@ -176,6 +179,8 @@ class NotificationRelay(OutboxRelay):
     def relay(self, row: OutboxDocument, batch: Batch) -> float:
         """Adds the notification, unless it exists or its owner may not read the topic."""
         ref = row["ref"]
+        if self._is_owner_erased:
+            return 0.0
         about = _about(ref)
         place = TopicPlace(ref.get("community")) if ref["topic"] is None else self._places.get(ref["topic"])
         is_delivered = place is not None or ref["kind"] in ALWAYS_DELIVERED

@@ -19,8 +19,15 @@ async def erase_addresses(mongo: Mongo, person: UserKey) -> None:
     await mongo["account_tokens"].delete_many(query)
     await mongo["account_mails"].delete_many(query)
     await _erase_from_audit(mongo, person, addresses)
-    # Without the field `address`, anyone could accept the invitation. With an empty address, it counts as revoked.
-    await mongo["invitations"].update_many(query, {"$set": {"address": ""}})
+    await mongo["invitations"].update_many(query, _WITHOUT_ADDRESS)
+
+
+_IS_USED_UP = {"$gte": [{"$size": "$users"}, "$max_uses"]}
+_WITHOUT_ADDRESS: list[Document] = [
+    {"$set": {"revoked_at": {"$ifNull": ["$revoked_at", {"$cond": [_IS_USED_UP, "$$REMOVE", "$$NOW"]}]}}},
+    {"$unset": "address"},
+]
+"""Removes the address of an invitation, and revokes the invitation: without its address, anyone could accept it."""
 
 
 async def addresses_of(mongo: Mongo, person: UserKey) -> list[str]:

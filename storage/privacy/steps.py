@@ -10,6 +10,7 @@ from storage.chat.conversations.rules import conversations_stream
 from storage.chat.conversations.store import ConversationStore
 from storage.chat.memberships import RemoveErasedMember, community_stream
 from storage.chat.messages import MessageStore
+from storage.chat.reactions.changes import EraseReaction
 from storage.chat.threads.changes import UnfollowThread
 from storage.errors import NotFound
 from storage.feed.follows import FollowPair, FollowStore
@@ -89,7 +90,8 @@ class Eraser:
         async def erase(reaction: Document) -> None:
             id_ = reaction["_id"]
             message = MessageKey(id_["t"], id_["ts"])
-            await self.messages.remove_reaction(person.organization_id, message, person.user_id, id_["e"])
+            change = EraseReaction(message, person.organization_id, person.user_id, id_["e"])
+            await self.sequencer.commit(Stream("topic", message.topic_id), change)
 
         async def erase_of_post(reaction: Document) -> None:
             id_ = reaction["_id"]
@@ -175,6 +177,20 @@ class Eraser:
         deleted = await self.mongo["local_accounts"].delete_one({"_id": user_document_id(*person)})
         await progress(deleted.deleted_count)
 
+    async def repeat_steps(self, person: UserKey, progress: RecordErasureProgress) -> None:
+        """Repeats earlier steps, for what was written after them: by requests about the person, and by relays.
+
+        From the request on, commits and requests refuse writes about the person (storage/identity/erased_people.py).
+        So nothing can be written after this step.
+        """
+
+        async def renew_claim(_changed: int) -> None:
+            # Most objects were counted when the step was carried out before.
+            await progress(0)
+
+        for step in REPEATED_STEPS:
+            await step(self, person, renew_claim)
+
     async def delete_events(self, person: UserKey, progress: RecordErasureProgress) -> None:
         """Deletes the events of the person's own streams. No cursor of these streams can be resumed any more."""
         for stream in (user_stream(*person), home_stream(*person), conversations_stream(*person)):
@@ -253,7 +269,20 @@ class Eraser:
 CHANGES_AT_ONCE = 50
 """Number of changes that an erasure commits at once. Streams take up to a hundred changes in one commit."""
 
-STEPS: Sequence[Callable[[Eraser, UserKey, RecordErasureProgress], Awaitable[None]]] = (
+Step = Callable[[Eraser, UserKey, RecordErasureProgress], Awaitable[None]]
+
+REPEATED_STEPS: Sequence[Step] = (
+    Eraser.delete_messages,
+    Eraser.delete_posts,
+    Eraser.remove_reactions,
+    Eraser.end_follows,
+    Eraser.end_memberships,
+    Eraser.delete_local_account,
+    Eraser.erase_documents,
+)
+"""The steps that other people's requests, or outbox rows of earlier changes, may have overtaken."""
+
+STEPS: Sequence[Step] = (
     Eraser.delete_messages,
     Eraser.delete_posts,
     Eraser.erase_documents,
@@ -265,6 +294,7 @@ STEPS: Sequence[Callable[[Eraser, UserKey, RecordErasureProgress], Awaitable[Non
     Eraser.end_memberships,
     Eraser.remove_operator_reasons,
     Eraser.delete_local_account,
+    Eraser.repeat_steps,
     Eraser.delete_events,
     Eraser.reduce_user,
 )

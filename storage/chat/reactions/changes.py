@@ -11,7 +11,7 @@ from storage.chat.rights import MayWithdraw, MayWrite
 from storage.errors import Conflict
 from storage.identity.records import user_stream
 from storage.identity.rights import IsActive
-from storage.streams.changes import Batch, DocumentKey, Right
+from storage.streams.changes import Batch, DocumentKey, Right, SystemChange
 
 MAX_EMOJIS = 30
 REACTIONS = "reactions"
@@ -52,6 +52,15 @@ class _ReactionChange(MessageChange):
         batch.emit("ReactionsChanged", self.key.timestamp)
         return message_record(document)
 
+    def remove_reaction(self, batch: Batch, document: MessageDocument) -> Message:
+        """Removes the reaction if it exists, and counts it unless the message was deleted."""
+        if batch.get(REACTIONS, self.reaction_id) is None:
+            return message_record(document)
+        batch.remove(REACTIONS, self.reaction_id)
+        if document.get("deleted_at") is not None:
+            return message_record(document)
+        return self.change_count(batch, document, -1)
+
 
 @dataclass(slots=True)
 class AddReaction(_ReactionChange):
@@ -76,7 +85,7 @@ class AddReaction(_ReactionChange):
 
 @dataclass(slots=True)
 class RemoveReaction(_ReactionChange):
-    """Removes a reaction. Idempotent."""
+    """Removes a reaction of a user who takes it back. Idempotent."""
 
     def rights(self) -> Sequence[Right]:
         """Returns the right to take the reaction back."""
@@ -85,9 +94,13 @@ class RemoveReaction(_ReactionChange):
     def plan(self, batch: Batch) -> Message:
         """Removes the reaction if it exists. Raises: NotFound."""
         document = self.copy_message(batch)
-        if batch.get(REACTIONS, self.reaction_id) is None:
-            return message_record(document)
-        batch.remove(REACTIONS, self.reaction_id)
-        if document.get("deleted_at") is not None:
-            return message_record(document)
-        return self.change_count(batch, document, -1)
+        return self.remove_reaction(batch, document)
+
+
+@dataclass(slots=True)
+class EraseReaction(_ReactionChange, SystemChange[Message]):
+    """Removes a reaction of an erased person, wherever it is: the erasure needs no right to write. Idempotent."""
+
+    def plan(self, batch: Batch) -> Message:
+        """Removes the reaction if it exists. Raises: NotFound."""
+        return self.remove_reaction(batch, self.copy_message(batch))

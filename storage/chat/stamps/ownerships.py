@@ -19,8 +19,9 @@ from storage.errors import BadUserInput, Conflict, NotFound
 from storage.identity.administrators import lock_administrator
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document, put_entry
 from storage.identity.documents import UserDocument
+from storage.identity.erased_people import USERS
 from storage.identity.records import user_document_id, user_stream
-from storage.identity.rights import USERS, HasRole
+from storage.identity.rights import HasRole
 from storage.identity.roles import Role
 from storage.ids import UserKey
 from storage.mongo import Document, Mongo, Session

@@ -19,8 +19,9 @@ from storage.feed.content_reports.records import (
     content_report_id,
 )
 from storage.identity.audit import AuditAction, TargetKind, put_entry
+from storage.identity.erased_people import USERS
 from storage.identity.records import user_document_id
-from storage.identity.rights import USERS, HasRole, IsActive
+from storage.identity.rights import HasRole, IsActive
 from storage.identity.roles import Role
 from storage.ids import message_key, post_key
 from storage.mongo import Document, Mongo, Session

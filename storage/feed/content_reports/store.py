@@ -23,6 +23,8 @@ from storage.feed.content_reports.records import (
     content_report,
     reports_stream,
 )
+from storage.identity.erased_people import check_not_erased
+from storage.ids import UserKey
 from storage.mongo import Document, Mongo, due_filter, seconds_from_now
 from storage.mongo.batch_loader import BatchLoader
 from storage.streams.sequencer import Sequencer
@@ -49,7 +51,11 @@ class ContentReportStore:
         self._by_id: BatchLoader[str, ContentReport] = BatchLoader(self._load)
 
     async def file(self, new: NewReport) -> None:
-        """Stores a report, unless the person has reported the subject before. Raises: RateLimited, Conflict."""
+        """Stores a report, unless the person has reported the subject before.
+
+        Raises: NotFound for an author who is being erased; RateLimited, Conflict.
+        """
+        await check_not_erased(self._mongo, UserKey(new.organization_id, new.author_id))
         await self._sequencer.commit(reports_stream(new.organization_id), FileReport(new))
 
     async def decide(self, report: ContentReport, moderator: Moderator, ruling: ReportRuling) -> ContentReport:

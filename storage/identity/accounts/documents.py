@@ -127,8 +127,8 @@ class InvitationDocument(TypedDict):
     """Community that the person joins; absent for none."""
 
     address: NotRequired[str]
-    """Mail address of the only person who may accept. Absent for a link that anyone may use. Empty after the erasure of
-    that person, so that nobody may accept."""
+    """Mail address of the only person who may accept. Absent for a link that anyone may use. The erasure of that
+    person removes it and revokes the invitation. Earlier releases stored an empty text then."""
 
     max_uses: int
     """How many people may accept."""

@@ -91,3 +91,16 @@ async def test_accepted_invitation_stays_used_up_after_erasure(shared_stores: St
     await accept(shared_stores, org, "bob@example.org", token)
     await erase_addresses(shared_stores.mongo, UserKey(org, "bob"))
     assert (await shared_stores.invitations.get(org, id_)).state is InvitationState.USED_UP
+
+
+async def test_invitation_of_an_erased_address_is_revoked(shared_stores: Stores) -> None:
+    """The address is absent, not an empty text, which a person without an address would have, too."""
+    org, stores = "revoked", shared_stores
+    await stores.users.sign_in(org, "bob", [Role.MEMBER], None, None, "bob@example.org")
+    accepted, token = await invite(stores, org, "bob@example.org")
+    await accept(stores, org, "bob@example.org", token)
+    opened, _ = await invite(stores, org, "bob@example.org")
+    await erase_addresses(stores.mongo, UserKey(org, "bob"))
+    assert await stores.mongo["invitations"].count_documents({"org": org, "address": {"$exists": True}}) == 0
+    states = [(await stores.invitations.get(org, each)).state for each in (accepted, opened)]
+    assert states == [InvitationState.USED_UP, InvitationState.REVOKED]
