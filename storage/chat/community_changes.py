@@ -21,6 +21,7 @@ from storage.identity.audit import AuditAction, TargetKind
 from storage.identity.records import User
 from storage.mongo.text_index.names import fold_for_comparison
 from storage.streams.changes import Batch, DocumentKey
+from storage.streams.log import Stream
 
 MAX_JOIN_REQUESTS = 1000
 """Maximum number of requests to join one community that wait for a decision. Further requests are refused."""
@@ -47,6 +48,7 @@ class UpdateCommunity(OwnerChange[None]):
         if self.visibility is not None and self.visibility is not stored_visibility(community):
             community["visibility"] = self.visibility.value
             self._recheck_subscribers(batch, community)
+            batch.add_outbox_row(Stream("reports", community["org"]), "CommunityVisibility", self.community_id)
         if community != before:
             batch.put(COMMUNITIES, community)
             batch.emit("CommunityChanged", self.community_id)
