@@ -11,13 +11,13 @@ from strawberry import ID, UNSET, Parent
 from resolvers.access import require_role
 from resolvers.arguments import After, ListLimit, checked_limit, instant_or_none, text_or_none
 from resolvers.context import Info
-from storage.identity.audit import AuditAction, AuditEntry, AuditFilter, TargetKind
+from storage.identity.audit import AuditAction, AuditDetail, AuditEntry, AuditFilter, TargetKind
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.ids import UserKey
 from storage.stores import Stores
 
-HIDDEN_TARGET = "hidden"
+HIDDEN_ID = "hidden"
 """Stands for the id of a community that the viewer may not see."""
 
 
@@ -76,8 +76,9 @@ async def without_hidden_communities(
 
 
 def _without_community(entry: AuditEntry) -> AuditEntry:
-    is_target = entry.target_kind is TargetKind.COMMUNITY
-    return replace(entry, target_id=HIDDEN_TARGET if is_target else entry.target_id, details=())
+    if entry.target_kind is TargetKind.COMMUNITY:
+        return replace(entry, target_id=HIDDEN_ID, details=())
+    return replace(entry, details=[AuditDetail("community", HIDDEN_ID)])
 
 
 def _community_id(entry: AuditEntry) -> str | None:

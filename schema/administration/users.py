@@ -68,7 +68,8 @@ class AuditEntry:
     )
     details: list[AuditDetail] = strawberry.field(
         description="Values that describe the change; may be empty. They hold no credentials, mail addresses or phone "
-        "numbers. Empty for acts in a private community that the viewer has not joined."
+        "numbers. Of an act in a private community that the viewer has not joined, only `community` "
+        "is left, with the value `hidden`."
     )
     address: str | None = strawberry.field(
         description="IP address of the client that sent the request. Null for the command line."

@@ -2,7 +2,7 @@
 
 import pytest
 
-from resolvers.administration.audit import HIDDEN_TARGET
+from resolvers.administration.audit import HIDDEN_ID
 from storage.identity.roles import Role
 from tests.resolvers.people import SignIn
 
@@ -64,9 +64,9 @@ async def test_private_community_is_not_named_to_non_members(sign_in: SignIn) ->
         bans = (await reader.run(AUDIT, action="COMMUNITY_MEMBER_BANNED"))["auditLog"]
         assert [each["targetId"] for each in bans] == ["bob", "bob"]
         details = [detail["value"] for entry in bans for detail in entry["details"] if detail["name"] != "until"]
-        assert sorted(details) == sorted([*seen, *["spam"] * len(seen)])
+        assert sorted(details) == sorted([*seen, *[HIDDEN_ID] * (2 - len(seen)), *["spam"] * len(seen)])
         changes = (await reader.run(AUDIT, action="COMMUNITY_CHANGED"))["auditLog"]
-        assert [each["targetId"] for each in changes] == [*[HIDDEN_TARGET] * (2 - len(seen)), *reversed(seen)]
+        assert [each["targetId"] for each in changes] == [*[HIDDEN_ID] * (2 - len(seen)), *reversed(seen)]
 
 
 async def test_private_community_has_no_entries_for_non_members(sign_in: SignIn) -> None:
