@@ -66,20 +66,29 @@ async def restrict_to_members(info: Info, community_id: str, not_found: NotFound
 
 async def visible_community(info: Info, community_id: str) -> Community:
     """Returns a community that the viewer may see. Raises: NotFound, also for a private one without membership."""
-    viewer, communities = require_member(info), info.context.stores.communities
-    community = await communities.get(viewer.organization_id, community_id)
-    is_private = community.visibility is CommunityVisibility.PRIVATE
-    if is_private and not await communities.is_member(community.id, viewer.id):
+    community = await find_visible_community(info, community_id)
+    if community is None:
         raise NotFound("community", community_id)
     return community
 
 
 async def find_visible_community(info: Info, community_id: str) -> Community | None:
     """Returns a community that the viewer may see, or None."""
-    try:
-        return await visible_community(info, community_id)
-    except NotFound:
+    viewer = require_member(info)
+    found = await info.context.stores.communities.visible_among(viewer.key, [community_id])
+    return found.get(community_id)
+
+
+async def find_community_without_owner(info: Info, community_id: str) -> Community | None:
+    """Returns the community, also a PRIVATE one, if the viewer is an ADMIN and nobody who is active owns it.
+
+    An ADMIN may appoint an owner there. A community without members has nobody to be appointed: None.
+    """
+    viewer, communities = require_member(info), info.context.stores.communities
+    community = await communities.find(viewer.organization_id, community_id)
+    if community is None or not community.member_count or Role.ADMIN not in granted_roles(info.context):
         return None
+    return None if await communities.has_owner(community) else community
 
 
 async def require_visible_topics(info: Info, community_id: str) -> Community:

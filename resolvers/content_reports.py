@@ -1,6 +1,6 @@
 """Reports of content: filing and deciding them, the queues of moderators, and subscriptions to a queue."""
 
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
@@ -8,7 +8,13 @@ from typing import Annotated
 import strawberry
 from strawberry import ID, UNSET, Parent
 
-from resolvers.access import granted_roles, require_member, require_moderator, require_role
+from resolvers.access import (
+    find_visible_community,
+    granted_roles,
+    require_member,
+    require_moderator,
+    require_role,
+)
 from resolvers.arguments import After, ListLimit, Since, checked_limit, checked_text, instant_or_none, text_or_none
 from resolvers.chat.messages import require_readable
 from resolvers.context import Context, Info
@@ -16,7 +22,7 @@ from resolvers.events import Event, StreamReady, ViewerEventSource, viewer_event
 from storage.chat.records import Community
 from storage.chat.roles import CommunityRole, Moderator, may_act_on, require_power
 from storage.chat.visibility import CommunityVisibility
-from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
+from storage.errors import BadUserInput, Conflict, NotFound
 from storage.feed.content_reports.changes import NewReport, ReportRuling
 from storage.feed.content_reports.records import (
     ContentReport,
@@ -96,15 +102,17 @@ async def _subject_content(
 async def _deciding_community(info: Info, community_id: str, author_id: str) -> str | None:
     """Returns the community whose moderators decide.
 
-    None: the ADMINs decide, because the message is of a conversation, or its author is the only owner of a private
-    community.
+    None: the ADMINs decide, because the message is of a conversation, or of a PRIVATE community in which nobody else
+    who is active may act on the author.
     """
-    stores, organization_id = info.context.stores, info.context.audience.organization_id
-    community = await stores.communities.find(organization_id, community_id)
+    stores = info.context.stores
+    community = await stores.communities.find(info.context.audience.organization_id, community_id)
     if community is None or community.visibility is not CommunityVisibility.PRIVATE:
         return None if community is None else community_id
-    owners = await stores.moderation.members(community_id, CommunityRole.OWNER, None, 2)
-    return None if [owner.user_id for owner in owners] == [author_id] else community_id
+    roles = [CommunityRole.OWNER]
+    if not may_act_on(await stores.moderation.role(community_id, author_id), False, None):
+        roles.append(CommunityRole.MODERATOR)
+    return community_id if await stores.communities.active_with_role(community, *roles) - {author_id} else None
 
 
 async def content_reports(
@@ -122,21 +130,27 @@ async def content_reports(
     """Lists reports, the oldest first."""
     viewer, stores = require_member(info), info.context.stores
     only_community_id = await _checked_queue(info, community_id)
-    hidden_community_ids: Collection[str] = ()
-    if only_community_id is None:
-        hidden_community_ids = await stores.communities.hidden_communities(viewer.organization_id, viewer.id)
     report_filter = ReportFilter(
         only_community_id,
         state if isinstance(state, ContentReportState) else None,
         subject if isinstance(subject, ContentReportSubject) else None,
-        hidden_community_ids,
+        viewer.id,
+        await stores.communities.joined_by(viewer.organization_id, viewer.id),
     )
     after_id = text_or_none(after)
     if after_id is not None:
         await _visible_report(info, after_id)
-    return await stores.content_reports.list_reports(
+    reports = await stores.content_reports.list_reports(
         viewer.organization_id, report_filter, after_id, checked_limit(limit)
     )
+    return await _of_visible_communities(info, reports)
+
+
+async def _of_visible_communities(info: Info, reports: Sequence[ContentReport]) -> list[ContentReport]:
+    """Returns the reports of communities that the viewer may see now. Hides those of a community just made PRIVATE."""
+    ids = {report.community_id for report in reports if report.community_id is not None}
+    visible = await info.context.stores.communities.visible_among(require_member(info).key, ids) if ids else {}
+    return [report for report in reports if report.community_id is None or report.community_id in visible]
 
 
 async def _checked_queue(info: Info, community_id: str | None) -> str | None:
@@ -177,12 +191,10 @@ async def decide_content_report(
     ] = UNSET,
 ) -> ContentReport:
     """Decides a report."""
-    viewer, stores = require_member(info), info.context.stores
+    stores = info.context.stores
     report, moderator = await _visible_report(info, content_report_id)
     checked_text("note", note, 1, MAX_NOTE_CHARS)
     ends_at = instant_or_none(ban_until)
-    if report.author_id == viewer.id:
-        raise Forbidden("Another moderator has to decide a report about you.")
     if decision is not ContentReportDecision.DISMISS:
         await _require_power(info.context, report, moderator)
     decided = await stores.content_reports.decide(report, moderator, ReportRuling(decision, note, ends_at))
@@ -213,16 +225,18 @@ async def _visible_report(info: Info, id_: str) -> tuple[ContentReport, Moderato
 async def _moderator_of(context: Context, viewer: User, report: ContentReport) -> Moderator | None:
     """Returns the viewer as a moderator who may decide the report, or None.
 
-    An ADMIN does not count as a moderator of a private community that the ADMIN has not joined.
+    Nobody may decide, or see, a report about themselves. An ADMIN does not count as a moderator of a community that
+    the ADMIN may not see.
     """
+    if report.author_id == viewer.id:
+        return None
     is_admin = Role.ADMIN in granted_roles(context)
     if report.community_id is None:
         return Moderator(viewer.id, True, context.actor) if is_admin else None
     stores = context.stores
     role = await stores.moderation.role(report.community_id, viewer.id)
-    if role is None:
-        community = await stores.communities.find(viewer.organization_id, report.community_id)
-        is_admin = is_admin and community is not None and community.visibility is not CommunityVisibility.PRIVATE
+    if role is None and is_admin:
+        is_admin = report.community_id in await stores.communities.visible_among(viewer.key, [report.community_id])
     return Moderator(viewer.id, is_admin, context.actor) if may_act_on(role, is_admin, None) else None
 
 
@@ -244,10 +258,8 @@ async def decided_by(root: Parent[ContentReport], info: Info) -> User | None:
 
 
 async def community(root: Parent[ContentReport], info: Info) -> Community | None:
-    """Returns the community whose moderators decide, or None if the ADMINs decide."""
-    if root.community_id is None:
-        return None
-    return await info.context.stores.communities.find(root.organization_id, root.community_id)
+    """Returns the community whose moderators decide; None if the ADMINs decide, or if the viewer cannot see it now."""
+    return None if root.community_id is None else await find_visible_community(info, root.community_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,8 @@ class ChatMutation:
 
     create_community: Community = mutation(
         resolvers.chat.communities.create_community,
-        "Creates a community with the viewer as its first member and owner.",
+        "Creates a community with the viewer as its first member and owner. CONFLICT for a viewer who owns 200 "
+        "communities.",
         limit=WriteLimit.JOINS,
     )
     join_community: Community = mutation(

@@ -46,7 +46,7 @@ class ContentReport:
     community: Community | None = field(
         resolvers.content_reports.community,
         "Community of the message. Null if the ADMINs decide: for posts, people, messages of conversations, and "
-        "messages of the only owner of a PRIVATE community.",
+        "messages of a PRIVATE community in which nobody else who is active may act on the author.",
     )
     author: User = field(resolvers.content_reports.author, "Person who wrote the message or post, or who is reported.")
     reporter: User = field(resolvers.content_reports.reporter, "Person who filed the report.")
@@ -90,7 +90,8 @@ class ContentReportQuery:
         resolvers.content_reports.content_reports,
         "Reports, the oldest first. With `communityId`, those of the community's messages: needs a moderator or owner "
         "of the community, or the role ADMIN. Without, all reports of the organization, except those of PRIVATE "
-        "communities that the viewer has not joined: needs the role ADMIN. Blocks hide no report.",
+        "communities that the viewer has not joined: needs the role ADMIN. Reports about the viewer are left "
+        "out. Blocks hide no report.",
     )
     content_report: ContentReport | None = field(
         resolvers.content_reports.content_report,
@@ -113,7 +114,8 @@ class ContentReportMutation:
     decide_content_report: ContentReport = mutation(
         resolvers.content_reports.decide_content_report,
         "Decides a report and all other open reports of the same subject. Each report is decided once: CONFLICT if "
-        "another moderator was faster. FORBIDDEN for a report about the viewer and, unless the decision is DISMISS, "
-        "about a person of equal or higher rank. The same decision of the same moderator may be repeated.",
+        "another moderator was faster. NOT_FOUND for a report about the viewer. FORBIDDEN, unless the decision is "
+        "DISMISS, for one about a person of equal or higher rank. The same decision of the same moderator may be "
+        "repeated.",
         limit=WriteLimit.MODERATION,
     )

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 import strawberry
+from strawberry import ID
 
 import resolvers.chat.community_settings
 import resolvers.chat.joining
@@ -44,12 +45,29 @@ class JoinRequest:
     requested_at: datetime = strawberry.field(description="When the person made the request.")
 
 
+@strawberry.type(description="A community with members, none of whom is an owner with an active account.")
+class CommunityWithoutOwner:
+    id: ID = strawberry.field(description="Id of the community, for `communityMembers` and `setCommunityRole`.")
+    name: str | None = field(
+        resolvers.chat.moderation.visible_name,
+        "Name of the community; null for a PRIVATE one that the viewer has not joined.",
+    )
+    member_count: int = strawberry.field(description="Number of members.")
+
+
 @strawberry.type
 class ModerationQuery:
     """Lists that moderators use."""
 
     community_members: list[CommunityMember] = field(
-        resolvers.chat.moderation.community_members, "Members of a community with their roles, ordered by handle."
+        resolvers.chat.moderation.community_members,
+        "Members of a community with their roles, ordered by handle. An ADMIN lists those of each community in "
+        "`communitiesWithoutOwner`, also of a PRIVATE one.",
+    )
+    communities_without_owner: list[CommunityWithoutOwner] = field(
+        resolvers.chat.moderation.communities_without_owner,
+        "Communities that nobody manages, ordered by id: all owners are deactivated or erased. An ADMIN makes a member "
+        "the owner with `setCommunityRole`. Communities without members are left out. Needs the role ADMIN.",
     )
     community_bans: list[CommunityBan] = field(
         resolvers.chat.moderation.community_bans,
@@ -148,8 +166,9 @@ class ModerationMutation:
     )
     set_community_role: CommunityMember = mutation(
         resolvers.chat.moderation.set_community_role,
-        "Sets a member's role. Needs an owner of the community. CONFLICT for the last owner. In a community without "
-        "owners, an ADMIN may appoint one. Idempotent.",
+        "Sets a member's role. Needs an owner of the community. CONFLICT for the last owner whose account is active. "
+        "In a community of `communitiesWithoutOwner`, an ADMIN may make a member with an active account the owner. "
+        "Idempotent.",
         limit=WriteLimit.MODERATION,
     )
     kick_member: Community = mutation(

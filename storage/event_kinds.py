@@ -23,6 +23,7 @@ from storage.chat.relays import (
 )
 from storage.chat.threads.relays import ThreadActivityRelay
 from storage.chat.topics import TopicStore
+from storage.feed.content_reports.relays import CommunityVisibilityRelay
 from storage.feed.content_reports.store import ContentReportStore
 from storage.feed.fan_outs import FanOutStore
 from storage.feed.posts import PostStore
@@ -94,6 +95,7 @@ JOB_EVENTS: Sequence[JobEventKind] = (
 OUTBOX_RELAYS: OutboxRelays = {
     "TopicActivity": TopicActivityRelay,
     "TopicChanged": TopicChangedRelay,
+    "CommunityVisibility": CommunityVisibilityRelay,
     "ThreadActivity": ThreadActivityRelay,
     "ConversationActivity": ConversationActivityRelay,
     "ConversationChanged": EventRelay,

@@ -138,6 +138,7 @@ TESTED_ELSEWHERE = {
     "storage/feed/content_reports/changes.py": "tests/resolvers/test_content_reports.py",
     "storage/feed/content_reports/effects.py": "tests/resolvers/test_content_reports.py",
     "storage/feed/content_reports/store.py": "tests/resolvers/test_content_reports.py",
+    "storage/feed/content_reports/relays.py": "tests/resolvers/test_content_reports.py",
     "storage/chat/restrictions.py": "tests/storage/chat/test_moderation.py",
     "storage/calls/job_changes.py": "tests/storage/calls/test_call_machine.py",
     "storage/calls/job_launcher.py": "tests/resolvers/calls/test_jobs.py",

@@ -11,10 +11,14 @@ from strawberry import ID, UNSET, Parent
 from resolvers.access import require_role
 from resolvers.arguments import After, ListLimit, checked_limit, instant_or_none, text_or_none
 from resolvers.context import Info
-from storage.identity.audit import AuditAction, AuditEntry, AuditFilter, TargetKind
+from storage.identity.audit import AuditAction, AuditDetail, AuditEntry, AuditFilter, TargetKind
 from storage.identity.records import User
 from storage.identity.roles import Role
+from storage.ids import UserKey
 from storage.stores import Stores
+
+HIDDEN_ID = "hidden"
+"""Stands for the id of a community that the viewer may not see."""
 
 
 async def audit_log(
@@ -48,26 +52,47 @@ async def audit_log(
         instant_or_none(until),
     )
     stores = info.context.stores
+    if not await shows_target(stores, viewer.key, entry_filter.target_id):
+        return []
     entries = await stores.audit.list_entries(
         viewer.organization_id, entry_filter, text_or_none(after), checked_limit(limit)
     )
-    return await without_hidden_reasons(stores, viewer.id, entries)
+    return await without_hidden_communities(stores, viewer.key, entries)
 
 
-async def without_hidden_reasons(stores: Stores, viewer_id: str, entries: Sequence[AuditEntry]) -> list[AuditEntry]:
-    """Returns the entries, without the reasons of acts in private communities that the viewer has not joined."""
-    communities = {id_ for entry in entries if (id_ := _community_id(entry)) is not None}
-    hidden = await stores.communities.hidden_among(communities, viewer_id) if communities else set()
+async def without_hidden_communities(
+    stores: Stores, viewer: UserKey, entries: Sequence[AuditEntry]
+) -> list[AuditEntry]:
+    """Returns the entries, without what tells of communities and conversations that the viewer may not see.
+
+    Of an act there, the viewer learns the kind, the time, the actor and the person concerned.
+    """
+    ids = {id_ for entry in entries if (id_ := _community_id(entry)) is not None}
+    visible = await stores.communities.visible_among(viewer, ids) if ids else {}
     return [
-        replace(entry, details=[detail for detail in entry.details if detail.name != "reason"])
-        if _community_id(entry) in hidden
-        else entry
+        entry if (id_ := _community_id(entry)) is None or id_ in visible else _without_community(entry)
         for entry in entries
     ]
 
 
+def _without_community(entry: AuditEntry) -> AuditEntry:
+    if entry.target_kind is TargetKind.COMMUNITY:
+        return replace(entry, target_id=HIDDEN_ID, details=())
+    return replace(entry, details=[AuditDetail("community", HIDDEN_ID)])
+
+
 def _community_id(entry: AuditEntry) -> str | None:
+    """Returns the id of the community in which the act took place, or None for other acts."""
+    if entry.target_kind is TargetKind.COMMUNITY:
+        return entry.target_id
     return next((detail.value for detail in entry.details if detail.name == "community"), None)
+
+
+async def shows_target(stores: Stores, viewer: UserKey, target_id: str | None) -> bool:
+    """Returns whether entries about the object may be shown. False for a community that the viewer may not see."""
+    if target_id is None or await stores.communities.find(viewer.organization_id, target_id) is None:
+        return True
+    return bool(await stores.communities.visible_among(viewer, [target_id]))
 
 
 async def actor(root: Parent[AuditEntry], info: Info) -> User | None:

@@ -6,8 +6,18 @@ from typing import Annotated
 import strawberry
 from strawberry import ID, UNSET, Parent
 
-from resolvers.access import require_member, require_moderator, require_visible_topics, viewer_role
+from resolvers.access import (
+    find_community_without_owner,
+    find_visible_community,
+    require_member,
+    require_moderator,
+    require_role,
+    require_visible_topics,
+    viewer_role,
+    visible_community,
+)
 from resolvers.arguments import (
+    After,
     ListLimit,
     checked_limit,
     checked_text,
@@ -17,9 +27,10 @@ from resolvers.arguments import (
 from resolvers.chat.communities import CommunityId
 from resolvers.context import Info
 from storage.chat.records import Community, CommunityBan, CommunityMember
-from storage.chat.roles import CommunityRole, may_act_on
-from storage.errors import Conflict
+from storage.chat.roles import CommunityRole, Moderator, may_act_on
+from storage.errors import BadUserInput, Conflict, Forbidden
 from storage.identity.records import User
+from storage.identity.roles import Role
 
 MAX_REASON_CHARS = 500
 
@@ -56,7 +67,9 @@ async def community_members(
 ) -> list[CommunityMember]:
     """Lists the community's members with their roles, by handle."""
     viewer, stores = require_member(info), info.context.stores
-    community = await require_visible_topics(info, community_id)
+    community = await find_community_without_owner(info, community_id)
+    if community is None:
+        community = await require_visible_topics(info, community_id)
     last_handle = await stores.users.last_handle(viewer.organization_id, text_or_none(after_user_id))
     only_role = role if isinstance(role, CommunityRole) else None
     only_id = text_or_none(user_id)
@@ -85,10 +98,41 @@ async def set_community_role(
     role: Annotated[CommunityRole, strawberry.argument(description="New role of the member.")],
 ) -> CommunityMember:
     """Sets a member's role."""
-    community, moderator = await require_moderator(info, community_id)
-    await _require_user(info, user_id)
+    community, moderator = await _require_appointer(info, community_id, role)
+    user = await _require_user(info, user_id)
+    if role is CommunityRole.OWNER and user.is_deactivated:
+        raise BadUserInput("userId", "the id of a member whose account is active")
     await info.context.stores.moderation.set_role(community, moderator, user_id, role)
     return await require_membership(info, community, user_id)
+
+
+async def _require_appointer(info: Info, community_id: str, role: CommunityRole) -> tuple[Community, Moderator]:
+    """Returns a community and the viewer as the one who sets a role there.
+
+    An ADMIN appoints an owner of a community that nobody else can manage, also of a PRIVATE one.
+
+    Raises: NotFound, Forbidden.
+    """
+    community = await find_community_without_owner(info, community_id)
+    if community is None:
+        return await require_moderator(info, community_id)
+    if role is not CommunityRole.OWNER:
+        raise Forbidden("The community has no owner. Make a member its owner, who sets the other roles.")
+    return community, Moderator(require_member(info).id, True, info.context.actor)
+
+
+async def communities_without_owner(info: Info, after: After = UNSET, limit: ListLimit = 50) -> list[Community]:
+    """Lists communities that have members, but no active owner, by id."""
+    viewer, communities = require_role(info, Role.ADMIN), info.context.stores.communities
+    after_id = text_or_none(after)
+    if after_id is not None and await find_community_without_owner(info, after_id) is None:
+        await visible_community(info, after_id)
+    return await communities.list_without_owner(viewer.organization_id, after_id, checked_limit(limit))
+
+
+async def visible_name(root: Parent[Community], info: Info) -> str | None:
+    """Returns the community's name, or None if the viewer may not see the community."""
+    return None if await find_visible_community(info, root.id) is None else root.name
 
 
 async def kick_member(info: Info, community_id: CommunityId, user_id: UserId) -> Community:

@@ -57,7 +57,10 @@ class AuditEntry:
     )
     action: AuditAction = strawberry.field(description="Kind of the change.")
     target_kind: TargetKind = strawberry.field(description="Kind of the object that was changed.")
-    target_id: ID = strawberry.field(description="Id of the object that was changed.")
+    target_id: ID = strawberry.field(
+        description="Id of the object that was changed. `hidden` for a private community that the viewer has not "
+        "joined."
+    )
     target_user: User | None = field(
         resolvers.administration.audit.target_user,
         "User that was changed. Null for objects of other kinds, and if the user does not exist any more.",
@@ -65,7 +68,8 @@ class AuditEntry:
     )
     details: list[AuditDetail] = strawberry.field(
         description="Values that describe the change; may be empty. They hold no credentials, mail addresses or phone "
-        "numbers. The reason of an act in a private community is left out for viewers who have not joined it."
+        "numbers. Of an act in a private community that the viewer has not joined, only `community` "
+        "is left, with the value `hidden`."
     )
     address: str | None = strawberry.field(
         description="IP address of the client that sent the request. Null for the command line."

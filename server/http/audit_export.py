@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from resolvers.administration.audit import without_hidden_reasons
+from resolvers.administration.audit import shows_target, without_hidden_communities
 from server.auth.credentials import Credential, RequestCredentials
 from server.auth.viewers import ViewerSession, ViewerSessions
 from server.http.browser_routes import refusal
@@ -81,8 +81,10 @@ class _AuditExporter:
     ) -> list[AuditEntry]:
         session = require_administrator(await self._viewers.session(credential, is_use=after is None))
         organization_id = session.user.organization_id
+        if not await shows_target(self._stores, session.user.key, entry_filter.target_id):
+            return []
         entries = await self._stores.audit.list_entries(organization_id, entry_filter, after, PAGE_SIZE)
-        return await without_hidden_reasons(self._stores, session.user.id, entries)
+        return await without_hidden_communities(self._stores, session.user.key, entries)
 
 
 async def _resume(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:

@@ -18,7 +18,7 @@ from storage.chat.memberships import (
     stored_visibility,
 )
 from storage.chat.records import Community
-from storage.chat.roles import CommunityRole
+from storage.chat.roles import CommunityRole, active_with_role, list_without_owner, require_may_found
 from storage.chat.visibility import CommunityVisibility
 from storage.errors import NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key
@@ -61,7 +61,8 @@ class CommunityStore:
     async def create(self, new: NewCommunity, founder: User, key: IdempotencyKey | None) -> Community:
         """Creates a community with its founder as the first member and owner.
 
-        A repeated key returns the community that it created. Raises: Conflict for a key reused with other arguments.
+        A repeated key returns the community that it created. Raises: Conflict for a key reused with other arguments,
+        and for a founder who owns too many communities; Forbidden for a deactivated founder.
         """
         id_ = new_id()
         now = await self._mongo.now()
@@ -84,6 +85,7 @@ class CommunityStore:
             }
             if new.visibility is not CommunityVisibility.PUBLIC:
                 document["visibility"] = new.visibility.value
+            await require_may_found(self._mongo, founder.key, session)
             await self._communities.insert_one(document, session=session)
             membership = new_membership(id_, founder, now, CommunityRole.OWNER)
             await self._memberships.insert_one(membership, session=session)
@@ -132,12 +134,6 @@ class CommunityStore:
             conditions.append({"$or": [{"sort": {"$gt": last["sort"]}}, {"sort": last["sort"], "_id": {"$gt": after}}]})
         cursor = self._communities.find({"$and": conditions}).sort([("sort", 1), ("_id", 1)]).limit(limit)
         return [_community(document) for document in await cursor.to_list(None)]
-
-    async def hidden_communities(self, organization_id: str, user_id: str) -> set[str]:
-        """Returns the ids of the private communities that the user has not joined."""
-        query: Document = {"org": organization_id, "visibility": CommunityVisibility.PRIVATE.value}
-        private = {row["_id"] for row in await self._mongo.find(COMMUNITIES, query, {"_id": 1})}
-        return private - await self.joined_communities(private, user_id)
 
     async def member_ids(self, community_id: str, after_handle: str | None, limit: int) -> list[str]:
         """Returns ids of members, ordered by handle: those after `after_handle`, or from the first if it is None.
@@ -192,11 +188,31 @@ class CommunityStore:
         others = set(community_ids) - public
         return public | (await self.joined_communities(others, user_id) if others else set())
 
-    async def hidden_among(self, community_ids: Collection[str], user_id: str) -> set[str]:
-        """Returns those of the communities that are private and of which the user is no member."""
-        communities = await self._by_id.find(set(community_ids))
-        private = {id_ for id_, community in communities.items() if community.visibility is CommunityVisibility.PRIVATE}
-        return private - await self.joined_communities(private, user_id) if private else private
+    async def visible_among(self, viewer: UserKey, community_ids: Collection[str]) -> dict[str, Community]:
+        """Returns those of the communities that the user may see, by id. PRIVATE ones need a membership.
+
+        Everything that names a community to a user, also to an ADMIN, asks this function.
+        """
+        found = await self._by_id.find(set(community_ids))
+        own = {id_: each for id_, each in found.items() if each.organization_id == viewer.organization_id}
+        private = {id_ for id_, each in own.items() if each.visibility is CommunityVisibility.PRIVATE}
+        hidden = private - await self.joined_communities(private, viewer.user_id) if private else private
+        return {id_: each for id_, each in own.items() if id_ not in hidden}
+
+    async def list_without_owner(self, organization_id: str, after: str | None, limit: int) -> list[Community]:
+        """Returns communities that have members, but no active owner, by id: those after `after`, or from the first."""
+        ids = await list_without_owner(self._mongo, organization_id, after, limit)
+        found = await self._load(ids)
+        return [found[id_] for id_ in ids]
+
+    async def has_owner(self, community: Community) -> bool:
+        """Returns whether an active person owns the community."""
+        return bool(await self.active_with_role(community, CommunityRole.OWNER))
+
+    async def active_with_role(self, community: Community, *roles: CommunityRole) -> set[str]:
+        """Returns the ids of the people with one of the roles who are not deactivated."""
+        found = await active_with_role(self._mongo, community.organization_id, [community.id], *roles)
+        return {user_id for _, user_id in found}
 
     async def members_among(self, community_id: str, user_ids: Collection[str]) -> set[str]:
         """Returns those of the users who are members of the community, with one read per 1000 users."""

@@ -25,6 +25,7 @@ from storage.identity.records import User
 from storage.mongo import Mongo, Session
 from storage.mongo.text_index.names import fold_for_comparison
 from storage.streams.changes import Batch, DocumentKey, Right
+from storage.streams.log import Stream
 
 MAX_JOIN_REQUESTS = 1000
 """Maximum number of requests to join one community that wait for a decision. Further requests are refused."""
@@ -51,6 +52,7 @@ class UpdateCommunity(OwnerChange[None]):
         if self.visibility is not None and self.visibility is not stored_visibility(community):
             community["visibility"] = self.visibility.value
             self._recheck_subscribers(batch, community)
+            batch.add_outbox_row(Stream("reports", community["org"]), "CommunityVisibility", self.community_id)
         if community != before:
             batch.put(COMMUNITIES, community)
             batch.emit("CommunityChanged", self.community_id)

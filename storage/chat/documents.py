@@ -50,6 +50,10 @@ class CommunityDocument(TypedDict):
     members: int
     """Number of members, changed in the commit that adds or removes a membership."""
 
+    owner_erased: NotRequired[bool]
+    """True since an erasure removed the last active owner while members remained; absent otherwise. It stays when the
+    community has an owner again: lists of communities without an owner read the owners."""
+
     departures: NotRequired[int]
     """Number of times that a member has left, or that the visibility was changed; absent before the first time."""
 

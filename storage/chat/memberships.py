@@ -13,7 +13,7 @@ from bson import ObjectId
 
 from storage.chat.documents import CommunityDocument, MembershipDocument, RestrictionDocument
 from storage.chat.restrictions import RESTRICTIONS, archived, put_restriction, require_not_banned, restriction_id
-from storage.chat.roles import CommunityRole, stored_role
+from storage.chat.roles import CommunityRole, deactivated_among, stored_role
 from storage.chat.visibility import CommunityVisibility
 from storage.errors import Conflict, Forbidden, NotFound
 from storage.identity.erased_people import require_not_erased, user_key
@@ -29,6 +29,7 @@ COMMUNITIES = "communities"
 MEMBERSHIPS = "memberships"
 JOIN_REQUESTS = "join_requests"
 _OWNERS = "owners"
+_INACTIVE_OWNERS = "inactive owners"
 
 
 def community_stream(community_id: str) -> Stream:
@@ -156,6 +157,8 @@ class MembershipChange(Change[Result]):
             require_other_owner(batch, membership)
         memberships[self.user_id] = None
         community["members"] -= 1
+        if stored_role(membership) is CommunityRole.OWNER and community["members"] and not owner_ids(batch):
+            community["owner_erased"] = True
         community["departures"] = community.get("departures", 0) + 1
         batch.remove(MEMBERSHIPS, membership["_id"])
         batch.put(COMMUNITIES, community)
@@ -260,25 +263,27 @@ async def load_memberships(
 
 
 async def load_owners(mongo: Mongo, session: Session, batch: Batch, community_id: str) -> None:
-    """Reads who owns the community, once for all changes of the batch."""
+    """Reads who owns the community and is not deactivated, once for all changes of the batch."""
     if _OWNERS not in batch.shared:
         query = {"community": community_id, "role": CommunityRole.OWNER.value}
-        owners: list[MembershipDocument] = await mongo.find(MEMBERSHIPS, query, {"user": 1}, session=session)
-        batch.shared[_OWNERS] = {owner["user"] for owner in owners}
+        owners: list[MembershipDocument] = await mongo.find(MEMBERSHIPS, query, {"org": 1, "user": 1}, session=session)
+        ids = {owner["user"] for owner in owners}
+        inactive = await deactivated_among(mongo, owners[0]["org"], ids, session) if owners else set[str]()
+        batch.shared[_OWNERS], batch.shared[_INACTIVE_OWNERS] = ids - inactive, inactive
 
 
 def owner_ids(batch: Batch) -> set[str]:
-    """Returns the owners as earlier changes of the batch left them. They must have been loaded."""
+    """Returns the active owners as earlier changes of the batch left them. They must have been loaded."""
     owners: set[str] = set(batch.shared[_OWNERS])
     for user_id, membership in loaded_memberships(batch).items():
         if stored_role(membership) is CommunityRole.OWNER:
             owners.add(user_id)
         else:
             owners.discard(user_id)
-    return owners
+    return owners.difference(batch.shared[_INACTIVE_OWNERS])
 
 
 def require_other_owner(batch: Batch, membership: MembershipDocument) -> None:
-    """Raises Conflict if the member is the only owner of the community."""
-    if stored_role(membership) is CommunityRole.OWNER and owner_ids(batch) == {membership["user"]}:
+    """Raises Conflict if the member is an owner of the community, and nobody else is an active owner."""
+    if stored_role(membership) is CommunityRole.OWNER and not owner_ids(batch) - {membership["user"]}:
         raise Conflict("A community keeps at least one owner. Make another member an owner first.")

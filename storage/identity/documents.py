@@ -49,6 +49,10 @@ class UserDocument(TypedDict):
     """When the user last changed another user as an administrator, by the database's clock. Writing it locks the
     document in the transaction of the change."""
 
+    founded_at: NotRequired[datetime]
+    """When the user last began to create a community, by the database's clock. Writing it locks the document in the
+    transaction of the creation."""
+
     muted_at: NotRequired[datetime]
     """When the user last muted something, by the database's clock. Writing it locks the document in the transaction of
     the mute."""

@@ -6,7 +6,10 @@ from pymongo import IndexModel
 
 CHAT_INDEXES: dict[str, list[IndexModel]] = {
     # CommunityDocument
-    "communities": [IndexModel([("org", UP), ("sort", UP), ("_id", UP)])],
+    "communities": [
+        IndexModel([("org", UP), ("sort", UP), ("_id", UP)]),
+        IndexModel([("org", UP), ("_id", UP)], partialFilterExpression={"owner_erased": True}),
+    ],
     # MembershipDocument
     "memberships": [
         IndexModel([("community", UP), ("user", UP)], unique=True),
@@ -14,6 +17,7 @@ CHAT_INDEXES: dict[str, list[IndexModel]] = {
         IndexModel([("community", UP), ("search", UP)]),
         IndexModel([("org", UP), ("user", UP)]),
         IndexModel([("community", UP), ("role", UP), ("handle", UP)]),
+        IndexModel([("org", UP), ("user", UP), ("community", UP)], partialFilterExpression={"role": "OWNER"}),
     ],
     # RestrictionDocument
     "community_restrictions": [
@@ -32,8 +36,8 @@ CHAT_INDEXES: dict[str, list[IndexModel]] = {
     ],
     # ContentReportDocument
     "content_reports": [
-        IndexModel([("org", UP), ("state", UP), ("at", UP), ("_id", UP)]),
-        IndexModel([("org", UP), ("at", UP), ("_id", UP)]),
+        IndexModel([("org", UP), ("private", UP), ("state", UP), ("at", UP), ("_id", UP)]),
+        IndexModel([("org", UP), ("private", UP), ("at", UP), ("_id", UP)]),
         IndexModel([("org", UP), ("community", UP), ("at", UP), ("_id", UP)]),
         IndexModel([("org", UP), ("subject", UP), ("state", UP)]),
         IndexModel([("org", UP), ("reporter", UP), ("state", UP)]),

@@ -66,6 +66,23 @@ async def name_communities_of_notifications(mongo: Mongo) -> None:
         after_batch = {"_id": {"$gt": batch[-1]["_id"]}}
 
 
+async def mark_hidden_reports_and_lost_owners(mongo: Mongo) -> None:
+    """Marks reports of PRIVATE communities, and communities with members but without an owner."""
+    after: Document = {}
+    while batch := await mongo.find(
+        "communities", after, {"org": 1, "visibility": 1, "members": 1}, [("_id", 1)], BATCH
+    ):
+        for private in [each for each in batch if each.get("visibility") == "PRIVATE"]:
+            reports = {"org": private["org"], "community": private["_id"]}
+            await mongo["content_reports"].update_many(reports, {"$set": {"private": True}})
+        peopled = {each["_id"] for each in batch if each.get("members")}
+        owners: Document = {"community": {"$in": sorted(peopled)}, "role": "OWNER"}
+        owned = {each["community"] for each in await mongo.find("memberships", owners, {"_id": 0, "community": 1})}
+        lost: Document = {"_id": {"$in": sorted(peopled - owned)}}
+        await mongo["communities"].update_many(lost, {"$set": {"owner_erased": True}})
+        after = {"_id": {"$gt": batch[-1]["_id"]}}
+
+
 STEPS = (
     MigrationStep(1, "drop the unused index org_1 of mail_domains", drop_indexes("mail_domains", "org_1")),
     MigrationStep(2, "make the earliest member of each community its owner", appoint_owners),
@@ -74,6 +91,9 @@ STEPS = (
     MigrationStep(5, "write the terms by which topics are found", add_topic_terms),
     MigrationStep(6, "write the characters by which names in scripts without spaces are found", add_name_ends),
     MigrationStep(7, "join reactions with different forms of one emoji", join_reaction_forms),
+    MigrationStep(
+        8, "mark reports of private communities, and communities without owner", mark_hidden_reports_and_lost_owners
+    ),
 )
 DATA_VERSION = STEPS[-1].version
 """Version of the data that this code writes."""

@@ -116,7 +116,9 @@ class BlockedAuthorScenario:
         await cat.run(REPOST, id=post)
         await stores.messages.pin(message_key(message), Actor(self.organization.organization_id, cat.id))
         await cat.run(REPORT, id=message, text=f"{mark} loud")
-        await self.bob.run(REPORT, id=self.ids["CatsMessage"], text=f"{MARK} rude")
+        # Neither Ann nor Cat is the author: nobody sees reports about themselves.
+        noise = await self.organization.dog.post(topic, f"{mark} noise")
+        await self.bob.run(REPORT, id=noise["id"], text=f"{MARK} rude")
         self.bobs_ids["ContentReport"] = content_report_id(
             self.organization.organization_id, ContentReportSubject.MESSAGE, message, cat.id
         )

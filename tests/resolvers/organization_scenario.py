@@ -66,7 +66,8 @@ MARK_READ = "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic,
 class OrganizationScenario:
     """An organization. Ann is the author and has every role. Cat replies. Ann blocked Dog.
 
-    Ann and Owl own the community, from which Elk is banned. Fox is being erased, and Yak is deactivated.
+    Ann and Owl own the community, from which Elk is banned. Fox is being erased. Yak, who owns a
+    community, is deactivated.
 
     `ids` has the id of an object of every type with ids.
     """
@@ -366,7 +367,9 @@ async def create_organization(sign_in: SignIn, mark: str, organization_id: str |
     await organization.stores.call_jobs.launch(
         job_with_bad_row, f"phone_number,{mark}\n+819012345678,{'x' * 3000}\n", None
     )
-    await sign_in("yak", organization_id, [Role.MEMBER], name=f"{mark} yak", handle=f"{mark}_yak")
+    yak = await sign_in("yak", organization_id, [Role.MEMBER], name=f"{mark} yak", handle=f"{mark}_yak")
+    yurts = [await yak.create_community(f"{mark} Yurt", description=mark) for _ in range(2)]
+    organization.ids["CommunityWithoutOwner"] = min(yurts)
     actor = Actor(organization_id, ann.id, f"{mark} address", f"{mark} agent")
     await organization.stores.user_administration.deactivate(actor, "yak", f"{mark} reason")
     await organization.create_everything()
@@ -483,6 +486,7 @@ def unknown_ids() -> dict[str, str]:
     calls = {"CallJob": new_id(), "Call": f"{new_id()}-2-1"}
     types = (
         "Community",
+        "CommunityWithoutOwner",
         "Topic",
         "ConnectedAccount",
         "ScheduledPost",

@@ -10,7 +10,12 @@ from storage.chat import moderation_changes
 from storage.chat.roles import Moderator
 from storage.feed.content_reports import changes
 from storage.feed.content_reports.changes import ReportRuling
-from storage.feed.content_reports.records import ContentReport, ContentReportDecision
+from storage.feed.content_reports.records import (
+    ContentReport,
+    ContentReportDecision,
+    ContentReportSubject,
+    content_report_id,
+)
 from storage.feed.content_reports.store import ReportFilter
 from storage.identity.audit import AuditAction, AuditFilter
 from storage.identity.roles import Role
@@ -56,6 +61,12 @@ OUTCOMES = """
 { notifications(latest: "now") { items { reportDecision reportOutcome message { id } } } }
 """
 BLOCK = "mutation ($id: ID!) { blockUser(userId: $id) { id } }"
+HIDE = """
+mutation ($id: ID!, $visibility: CommunityVisibility! = PRIVATE) {
+  updateCommunity(id: $id, visibility: $visibility) { id }
+}
+"""
+DEACTIVATE = 'mutation ($id: ID!) { deactivateUser(userId: $id, reason: "left") { id } }'
 SET_ROLE = """
 mutation ($id: ID!, $user: ID!, $role: CommunityRole!) {
   setCommunityRole(communityId: $id, userId: $user, role: $role) { role }
@@ -96,8 +107,8 @@ async def report_new_message(chat: ChatScenario, reporter: Person, author: Perso
     """Posts a message as the author, by default Bob, and reports it. Returns the ids of the message and the report."""
     message = await (author or chat.bob).post(chat.topic, "Buy shoes")
     await report(reporter, "MESSAGE", message["id"])
-    (found,) = [each for each in await queue(chat.ann, chat.community) if each["subjectId"] == message["id"]]
-    return message["id"], found["id"]
+    report_id = content_report_id("acme", ContentReportSubject.MESSAGE, message["id"], reporter.id)
+    return message["id"], report_id
 
 
 async def test_report_is_stored_once_for_each_reporter(chat: ChatScenario, carl: Person) -> None:
@@ -268,7 +279,7 @@ async def test_admin_removes_a_post_and_deactivates_a_person(
 async def test_nobody_decides_about_oneself_or_a_higher_rank(chat: ChatScenario, carl: Person, admin: Person) -> None:
     await chat.ann.run(SET_ROLE, id=chat.community, user="carl", role="MODERATOR")
     _, report_of_owner = await report_new_message(chat, chat.bob, author=chat.ann)
-    assert await chat.ann.code(DECIDE, id=report_of_owner, decision="DISMISS") == "FORBIDDEN"
+    assert await chat.ann.code(DECIDE, id=report_of_owner, decision="DISMISS") == "NOT_FOUND"
     for decision in ("REMOVE", "WARN", "BAN"):
         assert await carl.code(DECIDE, id=report_of_owner, decision=decision) == "FORBIDDEN"
     assert await carl.code(DECIDE, id=report_of_owner, decision="DISMISS") is None
@@ -319,6 +330,71 @@ async def test_admins_decide_about_the_only_owner(chat: ChatScenario, carl: Pers
     assert [each["id"] for each in await queue(admin)] == [first["id"], second["id"]]
     await admin.run(DECIDE, id=second["id"], decision="BAN")
     assert (await admin.run("{ organizationUsers(deactivated: true) { id } }"))["organizationUsers"] == [{"id": "ann"}]
+
+
+async def test_reported_moderator_does_not_see_the_report(chat: ChatScenario, carl: Person, admin: Person) -> None:
+    await chat.ann.run(SET_ROLE, id=chat.community, user="carl", role="MODERATOR")
+    one = "query ($id: ID!) { contentReport(id: $id) { reporter { id } } }"
+    async with carl.subscribed(EVENTS, community=chat.community) as events:
+        _, about_carl = await report_new_message(chat, chat.bob, author=carl)
+        assert await queue(carl, chat.community) == []
+        for query, variables in ((one, {}), (DECIDE, {"decision": "DISMISS"})):
+            assert await carl.code(query, id=about_carl, **variables) == "NOT_FOUND"
+        assert await carl.code(QUEUE, community=chat.community, after=about_carl) == "NOT_FOUND"
+        _, about_bob = await report_new_message(chat, chat.ann)
+        assert (await events.next_event())["report"]["id"] == about_bob
+    assert [each["id"] for each in await queue(carl, chat.community)] == [about_bob]
+    assert [each["id"] for each in await queue(chat.ann, chat.community)] == [about_carl, about_bob]
+    await report(carl, "USER", "zoe")
+    assert about_bob in [each["id"] for each in await queue(admin)]
+    assert "zoe" not in [each["author"]["id"] for each in await queue(admin)]
+
+
+async def test_admins_decide_where_no_other_moderator_can_act(chat: ChatScenario, carl: Person, admin: Person) -> None:
+    """Nobody but the reported moderator is active in the private community."""
+    await chat.ann.run(SET_ROLE, id=chat.community, user="carl", role="MODERATOR")
+    await chat.ann.run(HIDE, id=chat.community)
+    await report_new_message(chat, chat.bob, author=carl)
+    assert await queue(admin) == []
+    await admin.run(DEACTIVATE, id="ann")
+    message, id_ = await report_new_message(chat, chat.bob, author=carl)
+    (found,) = await queue(admin)
+    assert (found["id"], found["subjectId"], found["community"]) == (id_, message, None)
+    assert await admin.code(DECIDE, id=id_, decision="REMOVE") is None
+
+
+async def test_queue_follows_the_visibility_of_communities(chat: ChatScenario, carl: Person, admin: Person) -> None:
+    _, first = await report_new_message(chat, carl)
+    for visibility, visible in (("PRIVATE", []), ("LISTED", [first]), ("PRIVATE", []), ("PUBLIC", [first])):
+        await chat.ann.run(HIDE, id=chat.community, visibility=visibility)
+        assert set(visible) >= {each["id"] for each in await queue(admin)}
+        await until_outbox_is_empty(chat.ann.stores)
+        assert [each["id"] for each in await queue(admin)] == visible
+    await chat.ann.run(HIDE, id=chat.community)
+    _, second = await report_new_message(chat, carl)
+    await until_outbox_is_empty(chat.ann.stores)
+    assert await queue(admin) == []
+    await chat.ann.run('mutation ($c: ID!) { addMember(communityId: $c, userId: "zoe") { role } }', c=chat.community)
+    assert [each["id"] for each in await queue(admin)] == [first, second]
+
+
+async def test_queue_reads_no_report_of_private_communities(chat: ChatScenario, carl: Person, admin: Person) -> None:
+    stores, shown = chat.ann.stores, []
+    for number in range(12):
+        community = await chat.bob.create_community(f"Hut {number}", visibility="PRIVATE")
+        topic = await chat.bob.create_topic(community)
+        await chat.bob.run('mutation ($c: ID!) { addMember(communityId: $c, userId: "carl") { role } }', c=community)
+        await report(chat.bob, "MESSAGE", (await carl.post(topic, "Buy hats"))["id"])
+    shown.append((await report_new_message(chat, carl))[1])
+    for state in (None, "OPEN"):
+        assert [each["id"] for each in await queue(admin, state=state)] == shown
+        query = {"org": "acme", "private": None, **({} if state is None else {"state": state})}
+        plan = await stores.mongo.database.command(
+            "explain",
+            {"find": "content_reports", "filter": query, "sort": {"at": 1, "_id": 1}, "limit": 50},
+            verbosity="executionStats",
+        )
+        assert plan["executionStats"]["totalKeysExamined"] <= 2
 
 
 async def test_decision_of_a_dead_process_is_carried_out_later(chat: ChatScenario, carl: Person) -> None:

@@ -209,7 +209,7 @@ query ($id: ID!, $query: String!) {
 }
 """
 
-HIDDEN_TYPES = {"Community", "Topic", "Message", "Subject", "ContentReport"}
+HIDDEN_TYPES = {"Community", "CommunityWithoutOwner", "Topic", "Message", "Subject", "ContentReport"}
 
 
 async def create_hidden_community(organization: OrganizationScenario) -> dict[str, str]:
@@ -234,10 +234,36 @@ async def create_hidden_community(organization: OrganizationScenario) -> dict[st
         organization.organization_id, ReportFilter(community), None, 1
     )
     await organization.dog.post(topic, f"{HIDDEN} again @{mark}_ann")
+    await _moderate_hidden(organization, community, topic, message["id"])
     await until_outbox_is_empty(organization.stores)
-    ids = {"Community": community, "Topic": topic, "ContentReport": reports[0].id, "AnnsMessage": by_ann["id"]}
+    ids = {
+        "Community": community,
+        "CommunityWithoutOwner": community,
+        "Topic": topic,
+        "ContentReport": reports[0].id,
+        "AnnsMessage": by_ann["id"],
+    }
     ids["Thread"] = reply["topicId"]
     return {**ids, "Message": message["id"], "Subject": message["id"]}
+
+
+async def _moderate_hidden(organization: OrganizationScenario, community: str, topic: str, message: str) -> None:
+    """Leaves entries of the audit log about the community, its topic, a message, a person, a ban and a report."""
+    for act in (
+        "muteMember(communityId: $c, userId: $u, until: $at) { role }",
+        'banMember(communityId: $c, userId: "yak", reason: $words) { bannedAt }',
+        "updateCommunity(id: $c, description: $words) { id }",
+        "archiveTopic(topicId: $t) { id }",
+        "unarchiveTopic(topicId: $t) { id }",
+        "pinMessage(messageId: $m) { id }",
+        "unmuteMember(communityId: $c, userId: $u) { id }",
+    ):
+        types = {"c": "ID!", "u": "ID!", "t": "ID!", "m": "ID!", "words": "String!", "at": "DateTime!"}
+        used = {name: type_ for name, type_ in types.items() if f"${name}" in act}
+        values = {"c": community, "u": organization.dog.id, "t": topic, "m": message}
+        values |= {"words": f"{HIDDEN} words", "at": "2031-01-01T00:00:00Z"}
+        declared = ", ".join(f"${name}: {type_}" for name, type_ in used.items())
+        await organization.cat.run(f"mutation ({declared}) {{ {act} }}", **{name: values[name] for name in used})
 
 
 async def _invite_to_hidden(organization: OrganizationScenario, community: str) -> None:
@@ -265,12 +291,11 @@ async def test_ids_of_private_community_look_unknown_to_others(canary: Organizat
 
 @pytest.mark.parametrize("name", ["ann", "superuser"])
 async def test_no_field_shows_a_private_community_to_others(canary: OrganizationScenario, name: str) -> None:
-    """The audit log is the exception: it names the community's id to an ADMIN."""
     hidden, viewer = await create_hidden_community(canary), getattr(canary, name)
     for field in READS_FIRST:
         answer = await execute_field(viewer, field, await ids_for(field, canary), query=HIDDEN)
         text = json.dumps(answer, ensure_ascii=False)
-        forbidden = [HIDDEN, HIDDEN_EMOJI] if field.name == "auditLog" else [HIDDEN, HIDDEN_EMOJI, *hidden.values()]
+        forbidden = [HIDDEN, HIDDEN_EMOJI, *hidden.values()]
         assert [mark for mark in forbidden if mark in text] == [], f"{field} shows a private community."
 
 

@@ -53,6 +53,7 @@ BATCHED = {"TypingStarted.user", "TypingEnded.user"} | {
     "NotificationPlaceLevel.topic", "NotificationPlaceLevel.community", "PushDevice.current",
     "Community.joined", "Community.viewer_role", "Community.viewer_muted_until", "Community.muted",
     "CommunityMember.user", "CommunityMember.muted_until", "CommunityBan.user", "CommunityBan.banned_by",
+    "CommunityWithoutOwner.name",
     "JoinRequest.user", "ContentReport.author", "ContentReport.reporter", "ContentReport.decided_by",
     "ContentReport.community",
     "Notification.report_decision", "Notification.report_outcome", "Notification.warning", "Topic.community",

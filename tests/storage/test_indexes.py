@@ -27,6 +27,8 @@ from storage.chat.visibility import CommunityVisibility
 from storage.feed import documents as feed
 from storage.feed.changes import CreatePost, NewPost
 from storage.feed.content_reports import documents as content_reports
+from storage.feed.content_reports.records import ContentReportState
+from storage.feed.content_reports.store import ReportFilter
 from storage.feed.edits import NewText
 from storage.feed.fan_outs import FanOutRetry
 from storage.feed.follows import FollowPair
@@ -197,6 +199,11 @@ async def query_communities(scenario: TopicScenario) -> None:
     for joined in (None, True, False):
         for after in (None, other.id):
             await communities.list_communities(org, "ann", joined, after, 10)
+    await communities.list_without_owner(org, None, 10)
+    for state in (None, ContentReportState.OPEN):
+        of_community = ReportFilter(scenario.community.id, state)
+        for report_filter in (of_community, ReportFilter(None, state, None, "ann", {scenario.community.id})):
+            await scenario.stores.content_reports.list_reports(org, report_filter, None, 10)
 
 
 async def query_conversations(scenario: TopicScenario) -> None:

@@ -20,6 +20,7 @@ from storage.migrations.steps import (
     STEPS,
     appoint_owners,
     drop_indexes,
+    mark_hidden_reports_and_lost_owners,
     name_communities_of_notifications,
 )
 from storage.mongo import Driver, Mongo, connect
@@ -123,6 +124,7 @@ async def test_old_data_are_refused_then_migrated_once(mongo: Mongo) -> None:
         "step 5: write the terms by which topics are found",
         "step 6: write the characters by which names in scripts without spaces are found",
         "step 7: join reactions with different forms of one emoji",
+        "step 8: mark reports of private communities, and communities without owner",
     ]
     assert len(await run_migration(mongo)) == 2 + len(STEPS)
     await prepare_database(mongo)
@@ -225,6 +227,27 @@ def test_steps_have_ascending_versions_and_compatible_code() -> None:
 def test_declared_indexes_have_different_names() -> None:
     names: dict[str, list[Any]] = {name: [each.document["name"] for each in models] for name, models in INDEXES.items()}
     assert [name for name, found in names.items() if len(found) != len(set(found))] == []
+
+
+async def test_hidden_reports_and_lost_owners_are_marked(mongo: Mongo) -> None:
+    await downgrade_database(mongo)
+    base = {"org": "o", "members": 1}
+    await mongo["communities"].insert_many(
+        [
+            {"_id": "shown", "sort": "a", **base},
+            {"_id": "hidden", "sort": "b", **base, "visibility": "PRIVATE"},
+            {"_id": "empty", "sort": "c", "org": "o", "members": 0},
+        ]
+    )
+    for id_, community in (("r1", "shown"), ("r2", "hidden"), ("r3", None)):
+        await mongo["content_reports"].insert_one({"_id": id_, "org": "o", "community": community})
+    await run_migration(mongo)
+    await mongo["memberships"].delete_many({"community": "hidden"})
+    for _ in range(2):
+        await mark_hidden_reports_and_lost_owners(mongo)
+    assert [each["_id"] for each in await mongo.find("content_reports", {"private": True})] == ["r2"]
+    marked = await mongo.find("communities", {"owner_erased": True}, {"_id": 1})
+    assert sorted(each["_id"] for each in marked) == ["hidden", "shown"]
 
 
 async def test_earliest_member_becomes_owner_if_there_is_no_owner(mongo: Mongo) -> None:

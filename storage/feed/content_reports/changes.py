@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from storage.chat.documents import CommunityDocument
+from storage.chat.memberships import COMMUNITIES, stored_visibility
 from storage.chat.moderation_changes import require_future
 from storage.chat.rights import load_members, require_rank, role_of_member
 from storage.chat.roles import Moderator
+from storage.chat.visibility import CommunityVisibility
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound, RateLimited
 from storage.feed.content_reports.documents import ContentReportDocument
 from storage.feed.content_reports.records import (
@@ -82,8 +85,9 @@ class FileReport(Change[None]):
         return (IsActive(self.new.reporter_id, self.new.organization_id),)
 
     def needs(self) -> Sequence[DocumentKey]:
-        """Returns the person's earlier report of the subject."""
-        return [(CONTENT_REPORTS, self.new.id)]
+        """Returns the person's earlier report of the subject, and the community that decides."""
+        keys: list[DocumentKey] = [(CONTENT_REPORTS, self.new.id)]
+        return keys if self.new.community_id is None else [*keys, (COMMUNITIES, self.new.community_id)]
 
     async def load(self, mongo: Mongo, session: Session, batch: Batch) -> None:
         """Counts the open reports of the reporter and of the subject, each once for all changes of the batch."""
@@ -136,6 +140,9 @@ class FileReport(Change[None]):
         }
         if new.community_id is not None:
             document["community"] = new.community_id
+            community: CommunityDocument | None = batch.get(COMMUNITIES, new.community_id)
+            if community is not None and stored_visibility(community) is CommunityVisibility.PRIVATE:
+                document["private"] = True
         return document
 
 

@@ -20,6 +20,9 @@ class ContentReportDocument(TypedDict):
     community: NotRequired[str]
     """Id of the message's community, whose moderators decide; absent if the ADMINs decide, as for posts and people."""
 
+    private: NotRequired[bool]
+    """True while the community is PRIVATE; absent otherwise. A relay updates it after a change of the visibility."""
+
     author: str
     """Id of the person who wrote the content, or who is the subject."""
 

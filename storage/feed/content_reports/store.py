@@ -1,7 +1,9 @@
 """Content reports: filing, deciding, and the queues that moderators read."""
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from pymongo.asynchronous.collection import AsyncCollection
 
@@ -37,8 +39,11 @@ class ReportFilter:
     community_id: str | None = None
     state: ContentReportState | None = None
     subject: ContentReportSubject | None = None
-    hidden_community_ids: Collection[str] = ()
-    """Communities that the viewer may not see."""
+    about_others_than: str | None = None
+    """The viewer, who does not see reports about themselves."""
+
+    joined_ids: Collection[str] | None = None
+    """The communities that the viewer has joined. Reports of other PRIVATE communities are left out."""
 
 
 class ContentReportStore:
@@ -86,14 +91,24 @@ class ContentReportStore:
 
         Raises: NotFound if `after` does not exist.
         """
-        query: Document = {"org": organization_id, **_conditions(report_filter)}
+        conditions = _conditions(report_filter)
         if after is not None:
             last = await self.get(organization_id, after)
-            query["$or"] = [{"at": {"$gt": last.reported_at}}, {"at": last.reported_at, "_id": {"$gt": last.id}}]
-        rows: list[ContentReportDocument] = await self._mongo.find(
-            CONTENT_REPORTS, query, sort=[("at", 1), ("_id", 1)], limit=limit
+            conditions["$or"] = [{"at": {"$gt": last.reported_at}}, {"at": last.reported_at, "_id": {"$gt": last.id}}]
+        found = await asyncio.gather(
+            *(
+                self._mongo.find(
+                    CONTENT_REPORTS,
+                    {"org": organization_id, **place, **conditions},
+                    None,
+                    [("at", 1), ("_id", 1)],
+                    limit,
+                )
+                for place in _places(report_filter)
+            )
         )
-        return [content_report(row) for row in rows]
+        rows: list[ContentReportDocument] = sorted(chain(*found), key=lambda row: (row["at"], row["_id"]))
+        return [content_report(row) for row in rows[:limit]]
 
     async def claim_effect(self) -> ContentReport | None:
         """Claims, for 30 s, a decision that was not carried out in time. Returns None if there is none."""
@@ -117,12 +132,20 @@ class ContentReportStore:
         return {row["_id"]: content_report(row) for row in rows}
 
 
+def _places(report_filter: ReportFilter) -> list[Document]:
+    """Returns filters by community. Together they select each report once, and none reads reports that are hidden."""
+    if report_filter.community_id is not None:
+        return [{"community": report_filter.community_id}]
+    if report_filter.joined_ids is None:
+        return [{}]
+    joined = [{"private": True, "community": {"$in": list(report_filter.joined_ids)}}]
+    return [{"private": None}, *(joined if report_filter.joined_ids else ())]
+
+
 def _conditions(report_filter: ReportFilter) -> Document:
     conditions: Document = {}
-    if report_filter.community_id is not None:
-        conditions["community"] = report_filter.community_id
-    elif report_filter.hidden_community_ids:
-        conditions["community"] = {"$nin": list(report_filter.hidden_community_ids)}
+    if report_filter.about_others_than is not None:
+        conditions["author"] = {"$ne": report_filter.about_others_than}
     if report_filter.state is not None:
         conditions["state"] = report_filter.state.value
     if report_filter.subject is not None:

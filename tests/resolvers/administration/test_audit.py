@@ -2,6 +2,7 @@
 
 import pytest
 
+from resolvers.administration.audit import HIDDEN_ID
 from storage.identity.roles import Role
 from tests.resolvers.people import SignIn
 
@@ -20,6 +21,8 @@ query ($since: DateTime, $action: AuditAction, $after: ID) {
 BAN = """
 mutation ($community: ID!) { banMember(communityId: $community, userId: "bob", reason: "spam") { bannedAt } }
 """
+
+DESCRIBE = 'mutation ($community: ID!) { updateCommunity(id: $community, description: "new") { id } }'
 
 
 async def test_audit_log_says_who_did_what_to_whom(sign_in: SignIn) -> None:
@@ -50,16 +53,27 @@ async def test_unknown_entry_is_not_found(sign_in: SignIn) -> None:
     assert await ada.code(AUDIT, after="nothing") == "NOT_FOUND"
 
 
-async def test_private_community_hides_reasons_from_non_members(sign_in: SignIn) -> None:
+async def test_private_community_is_not_named_to_non_members(sign_in: SignIn) -> None:
     ada = await sign_in("ada", roles=[Role.ADMIN])
     owner, _ = await sign_in("owl", roles=[Role.ADMIN]), await sign_in("bob")
-    for visibility in ("PUBLIC", "PRIVATE"):
-        community = await owner.create_community(visibility, visibility=visibility)
+    communities = [await owner.create_community(each, visibility=each) for each in ("PUBLIC", "PRIVATE")]
+    for community in communities:
         await owner.run(BAN, community=community)
-    reasons = []
-    for reader in (ada, owner):
-        found = (await reader.run(AUDIT, action="COMMUNITY_MEMBER_BANNED"))["auditLog"]
-        reasons.append(
-            [detail["value"] for entry in found for detail in entry["details"] if detail["name"] == "reason"]
-        )
-    assert reasons == [["spam"], ["spam", "spam"]]
+        await owner.run(DESCRIBE, community=community)
+    for reader, seen in ((ada, communities[:1]), (owner, communities)):
+        bans = (await reader.run(AUDIT, action="COMMUNITY_MEMBER_BANNED"))["auditLog"]
+        assert [each["targetId"] for each in bans] == ["bob", "bob"]
+        details = [detail["value"] for entry in bans for detail in entry["details"] if detail["name"] != "until"]
+        assert sorted(details) == sorted([*seen, *[HIDDEN_ID] * (2 - len(seen)), *["spam"] * len(seen)])
+        changes = (await reader.run(AUDIT, action="COMMUNITY_CHANGED"))["auditLog"]
+        assert [each["targetId"] for each in changes] == [*[HIDDEN_ID] * (2 - len(seen)), *reversed(seen)]
+
+
+async def test_private_community_has_no_entries_for_non_members(sign_in: SignIn) -> None:
+    """An ADMIN cannot find out by the filter that the community exists."""
+    ada, owner = await sign_in("ada", roles=[Role.ADMIN]), await sign_in("owl", roles=[Role.ADMIN])
+    community = await owner.create_community("Hut", visibility="PRIVATE")
+    await owner.run(DESCRIBE, community=community)
+    of_target = "query ($id: ID!) { done: auditLog(targetId: $id) { action } }"
+    assert await ada.do(of_target, id=community) == []
+    assert await owner.do(of_target, id=community) == [{"action": "COMMUNITY_CHANGED"}]

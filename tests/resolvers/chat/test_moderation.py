@@ -53,6 +53,19 @@ async def viewer_role(person: Person, chat: ChatScenario) -> str | None:
     return role
 
 
+WITHOUT_OWNER = "{ done: communitiesWithoutOwner { id name memberCount } }"
+DEACTIVATE = 'mutation ($id: ID!) { deactivateUser(userId: $id, reason: "left") { id } }'
+SET_VISIBILITY = """
+mutation ($id: ID!, $visibility: CommunityVisibility!) { updateCommunity(id: $id, visibility: $visibility) { id } }
+"""
+SET_ROLE_OF = """
+mutation ($community: ID!, $user: ID!, $role: CommunityRole!) {
+  done: setCommunityRole(communityId: $community, userId: $user, role: $role) { role }
+}
+"""
+MEMBERS_OF = "query ($community: ID!) { done: communityMembers(communityId: $community) { user { id } role } }"
+
+
 async def test_members_are_filtered_by_user_and_role(chat: ChatScenario) -> None:
     async def listed(user_id: str, role: str | None = None) -> list[dict[str, str]]:
         found: list[dict[str, str]] = (await chat.eve.run(ONE_MEMBER, c=chat.community, u=user_id, role=role))[
@@ -167,3 +180,34 @@ async def test_admin_moderates_without_membership(chat: ChatScenario) -> None:
         "code"
     ] == "FORBIDDEN"
     assert await viewer_role(admin, chat) is None
+
+
+@pytest.mark.parametrize("visibility", ["PUBLIC", "PRIVATE"])
+async def test_admin_appoints_an_owner_where_none_can_act(chat: ChatScenario, sign_in: SignIn, visibility: str) -> None:
+    admin = await sign_in("zoe", roles=[Role.MEMBER, Role.ADMIN])
+    await chat.ann.run(SET_VISIBILITY, id=chat.community, visibility=visibility)
+    shown = {"id": chat.community, "name": "Fishers" if visibility == "PUBLIC" else None, "memberCount": 2}
+    refusal = "FORBIDDEN" if visibility == "PUBLIC" else "NOT_FOUND"
+    appoint = {"community": chat.community, "user": "bob", "role": "OWNER"}
+    assert await admin.do(WITHOUT_OWNER) == []
+    assert await admin.code(SET_ROLE_OF, **appoint) == refusal
+    await admin.run(DEACTIVATE, id="ann")
+    assert await admin.do(WITHOUT_OWNER) == [shown]
+    assert await admin.do(MEMBERS_OF, community=chat.community) == [
+        {"user": {"id": "ann"}, "role": "OWNER"},
+        {"user": {"id": "bob"}, "role": "MEMBER"},
+    ]
+    assert await admin.code(SET_ROLE_OF, **{**appoint, "user": "ann"}) == "BAD_USER_INPUT"
+    if visibility == "PRIVATE":
+        assert await admin.code(SET_ROLE_OF, **{**appoint, "role": "MODERATOR"}) == "FORBIDDEN"
+        assert await admin.code("query ($id: ID!) { community(id: $id) { id } }", id=chat.community) == "NOT_FOUND"
+    assert await chat.bob.code(SET_ROLE_OF, **appoint) == "FORBIDDEN"
+    assert (await admin.do(SET_ROLE_OF, **appoint))["role"] == "OWNER"
+    assert await admin.do(WITHOUT_OWNER) == []
+    assert await admin.code(SET_ROLE_OF, **{**appoint, "role": "MODERATOR"}) == refusal
+    if visibility == "PRIVATE":
+        assert await admin.code(MEMBERS_OF, community=chat.community) == "NOT_FOUND"
+
+
+async def test_only_admins_list_communities_without_owner(chat: ChatScenario) -> None:
+    assert await chat.ann.code(WITHOUT_OWNER) == "FORBIDDEN"

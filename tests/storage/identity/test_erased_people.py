@@ -4,9 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from storage.chat.moderation_changes import Moderator
 from storage.chat.reactions.changes import EraseReaction
-from storage.chat.roles import CommunityRole
+from storage.chat.roles import CommunityRole, Moderator
 from storage.errors import Forbidden, NotFound
 from storage.feed.content_reports.changes import NewReport
 from storage.feed.content_reports.records import ContentReportCategory, ContentReportSubject
