@@ -8,7 +8,7 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import Conflict, Forbidden, NotFound
 from storage.identity.access_changes import AccessChanges
-from storage.identity.administrators import lock_administrator
+from storage.identity.actors import lock_actor
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import UserDocument
 from storage.identity.records import User, user_document_id, user_record
@@ -125,7 +125,7 @@ class UserAdministration:
         key = UserKey(actor.organization_id, user_id)
 
         async def work(session: Session) -> int:
-            at = await lock_administrator(self._mongo, actor, session)
+            at = await lock_actor(self._mongo, actor, session)
             if await self._users.find_one({"_id": user_document_id(*key)}, {"_id": 1}, session=session) is None:
                 raise NotFound("user", user_id)
             count = await self._end_sessions(session, key, session_id)
@@ -152,7 +152,7 @@ class UserAdministration:
             raise Forbidden("Another administrator has to change your roles and your access.")
 
         async def work(session: Session) -> User:
-            at = await lock_administrator(self._mongo, actor, session)
+            at = await lock_actor(self._mongo, actor, session)
             user = await self._users.find_one({"_id": user_document_id(organization_id, user_id)}, session=session)
             if user is None:
                 raise NotFound("user", user_id)

@@ -10,7 +10,7 @@ from pymongo.asynchronous.collection import AsyncCollection
 from storage.errors import BadUserInput, Forbidden, NotFound
 from storage.identity.access_changes import AccessChanges
 from storage.identity.administration import USERS
-from storage.identity.administrators import lock_administrator
+from storage.identity.actors import lock_actor
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import UserDocument
 from storage.identity.handles import ReservedHandles
@@ -78,7 +78,7 @@ class ErasureStore:
 
         async def work(session: Session) -> ErasureDocument:
             if actor.user_id != user_id:
-                await lock_administrator(self._mongo, actor, session)
+                await lock_actor(self._mongo, actor, session)
             user: UserDocument | None = await self._mongo[USERS].find_one({"_id": key}, session=session)
             if user is None:
                 raise NotFound("user", user_id)

@@ -13,7 +13,7 @@ from storage.identity.accounts.documents import InvitationDocument
 from storage.identity.accounts.local_accounts import MailLanguage
 from storage.identity.accounts.mails import AccountMailKind, LocalAccountMails
 from storage.identity.accounts.tokens import LinkInvalid
-from storage.identity.administrators import lock_administrator
+from storage.identity.actors import lock_actor
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import UserDocument
 from storage.identity.records import User, user_record
@@ -109,7 +109,7 @@ class Invitations:
                 await store_key(self._mongo, key, id_, session)
             except DuplicateRequest as duplicate:
                 return duplicate.result_id
-            at = await lock_administrator(self._mongo, actor, session)
+            at = await lock_actor(self._mongo, actor, session)
             document = _document(id_, actor, new, token, at)
             await self._invitations.insert_one(document, session=session)
             if new.address is not None:
@@ -130,7 +130,7 @@ class Invitations:
         query: Document = {"_id": id_, "org": actor.organization_id}
 
         async def work(session: Session) -> None:
-            at = await lock_administrator(self._mongo, actor, session)
+            at = await lock_actor(self._mongo, actor, session)
             if await self._invitations.find_one(query, session=session) is None:
                 raise NotFound("invitation", id_)
             unrevoked = {**query, "revoked_at": {"$exists": False}}
