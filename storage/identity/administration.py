@@ -8,6 +8,7 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import Conflict, Forbidden, NotFound
 from storage.identity.access_changes import AccessChanges
+from storage.identity.accounts.invitation_creators import revoke_invitations
 from storage.identity.actors import lock_actor
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import UserDocument
@@ -164,10 +165,12 @@ class UserAdministration:
             entry = audit_document(actor, change.action, TargetKind.USER, user_id, at, **change.details)
             await self._audit.insert(entry, session)
             await self._access.record(UserKey(organization_id, user_id), at, session)
-            if change.action is AuditAction.USER_DEACTIVATED:
+            if change.action is not AuditAction.USER_ROLES_SET:
+                # A sign-in that read the user before the deactivation may have begun a session after it.
                 await self._sessions.end_all_in_transaction(session, UserKey(organization_id, user_id))
             key = {"_id": user["_id"]}
             updated: UserDocument = await self._mongo.find_one_and_update(USERS, key, change.update, session)
+            await revoke_invitations(self._mongo, updated, actor, at, session)
             return user_record(updated)
 
         return await self._mongo.transact(work)

@@ -19,8 +19,9 @@ async def erase_addresses(mongo: Mongo, person: UserKey) -> None:
     await mongo["account_tokens"].delete_many(query)
     await mongo["account_mails"].delete_many(query)
     await _erase_from_audit(mongo, person, addresses)
-    # Without the field `address`, anyone could accept the invitation. With an empty address, it counts as revoked.
-    await mongo["invitations"].update_many(query, {"$set": {"address": ""}})
+    # Without the field `address`, anyone could accept the invitation. So the same write revokes it if it is unused.
+    revoked_at = {"$cond": [{"$eq": ["$users", []]}, {"$ifNull": ["$revoked_at", "$$NOW"]}, "$revoked_at"]}
+    await mongo["invitations"].update_many(query, [{"$set": {"revoked_at": revoked_at}}, {"$unset": "address"}])
 
 
 async def addresses_of(mongo: Mongo, person: UserKey) -> list[str]:

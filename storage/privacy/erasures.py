@@ -9,8 +9,9 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import BadUserInput, Forbidden, NotFound
 from storage.identity.access_changes import AccessChanges
-from storage.identity.administration import USERS
+from storage.identity.accounts.invitation_creators import revoke_invitations
 from storage.identity.actors import lock_actor
+from storage.identity.administration import USERS
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import UserDocument
 from storage.identity.handles import ReservedHandles
@@ -98,6 +99,7 @@ class ErasureStore:
         await AuditLog(self._mongo).insert(entry, session)
         await self._access.record(key, at, session)
         await self._sessions.end_all_in_transaction(session, key)
+        await revoke_invitations(self._mongo, deactivated, actor, at, session)
         await self._handles.reserve(key.organization_id, user["handle"], session)
         fields = {"at": "$$NOW", **literals({"requested_by": actor.user_id, "steps_done": 0, "changed": 0})}
         update = [{"$set": {**fields, "due": seconds_from_now(BEGIN_AFTER_S)}}]
