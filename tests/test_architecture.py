@@ -149,7 +149,6 @@ TESTED_ELSEWHERE = {
     "storage/mail/legacy_book.py": "tests/resolvers/mail/test_lookup.py",
     "storage/mail/records.py": "tests/storage/mail/test_rates.py",
     "storage/metrics.py": "tests/server/http/test_health.py",
-    "storage/identity/administrators.py": "tests/storage/identity/test_administration.py",
     "storage/identity/roles.py": "tests/resolvers/test_access.py",
     # Covered by the tests of callers or of whole processes.
     "resolvers/events.py": "tests/resolvers/feed/test_events.py",

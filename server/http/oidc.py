@@ -18,7 +18,7 @@ from server.http.browser_routes import browser_route, client_of, json_body, limi
 from server.http.cookies import with_cookie, without_cookie
 from server.http.json_answers import json_answer
 from server.http.sessions import with_new_session
-from storage.errors import BadUserInput, Conflict, Forbidden, Unavailable
+from storage.errors import AccountDeactivated, BadUserInput, Conflict, Forbidden, Unavailable
 from storage.identity.accounts.invitations import require_open
 from storage.identity.accounts.tokens import LinkInvalid
 from storage.identity.audit import Actor
@@ -130,7 +130,10 @@ class _OidcHandlers:
         if invitation is not None:
             await self._accept(invitation, actor, user)
         new = NewSession(key, SignInMethod.OIDC, client.address, client.user_agent, roles, sign_in.session)
-        return await stores.sessions.begin(new)
+        try:
+            return await stores.sessions.begin(new)
+        except AccountDeactivated:
+            raise SignInFailed(SignInFailure.DEACTIVATED, "the account was deactivated meanwhile") from None
 
     async def _check_invitation(self, organization_id: str, token: str) -> None:
         """Raises SignInFailed if nobody can accept the invitation, so that the sign-in creates no user."""

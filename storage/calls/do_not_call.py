@@ -6,6 +6,7 @@ from pymongo import UpdateOne
 from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.calls.documents import DO_NOT_CALL, DoNotCallDocument, PhoneNumberId
+from storage.identity.actors import lock_operator
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.mongo import Mongo, Session
 
@@ -19,11 +20,12 @@ class DoNotCallStore:
         self._entries: AsyncCollection[DoNotCallDocument] = mongo[DO_NOT_CALL]
 
     async def add(self, organization_id: str, phone_numbers: Iterable[str], actor: Actor | None = None) -> int:
-        """Adds the numbers. Returns how many of them were new."""
+        """Adds the numbers. Returns how many of them were new. Raises: Forbidden if the actor is no operator now."""
         keep_first_time = [{"$set": {"at": {"$ifNull": ["$at", "$$NOW"]}}}]
         writes = [UpdateOne({"_id": id_}, keep_first_time, upsert=True) for id_ in _ids(organization_id, phone_numbers)]
 
         async def work(session: Session) -> int:
+            await lock_operator(self._mongo, actor, session)
             added = (await self._entries.bulk_write(writes, ordered=False, session=session)).upserted_count
             await self._record(actor, AuditAction.DO_NOT_CALL_ADDED, added, session)
             return added
@@ -31,10 +33,11 @@ class DoNotCallStore:
         return await self._mongo.transact(work) if writes else 0
 
     async def remove(self, organization_id: str, phone_numbers: Iterable[str], actor: Actor | None = None) -> int:
-        """Removes the numbers. Returns how many of them were listed."""
+        """Removes the numbers. Returns how many of them were listed. Raises: Forbidden as in `add`."""
         listed = {"_id": {"$in": _ids(organization_id, phone_numbers)}}
 
         async def work(session: Session) -> int:
+            await lock_operator(self._mongo, actor, session)
             removed = (await self._entries.delete_many(listed, session=session)).deleted_count
             await self._record(actor, AuditAction.DO_NOT_CALL_REMOVED, removed, session)
             return removed

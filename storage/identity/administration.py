@@ -8,7 +8,8 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import Conflict, Forbidden, NotFound
 from storage.identity.access_changes import AccessChanges
-from storage.identity.administrators import lock_administrator
+from storage.identity.accounts.invitation_creators import revoke_invitations
+from storage.identity.actors import lock_actor
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import UserDocument
 from storage.identity.records import User, user_document_id, user_record
@@ -125,7 +126,7 @@ class UserAdministration:
         key = UserKey(actor.organization_id, user_id)
 
         async def work(session: Session) -> int:
-            at = await lock_administrator(self._mongo, actor, session)
+            at = await lock_actor(self._mongo, actor, session)
             if await self._users.find_one({"_id": user_document_id(*key)}, {"_id": 1}, session=session) is None:
                 raise NotFound("user", user_id)
             count = await self._end_sessions(session, key, session_id)
@@ -152,7 +153,7 @@ class UserAdministration:
             raise Forbidden("Another administrator has to change your roles and your access.")
 
         async def work(session: Session) -> User:
-            at = await lock_administrator(self._mongo, actor, session)
+            at = await lock_actor(self._mongo, actor, session)
             user = await self._users.find_one({"_id": user_document_id(organization_id, user_id)}, session=session)
             if user is None:
                 raise NotFound("user", user_id)
@@ -164,10 +165,12 @@ class UserAdministration:
             entry = audit_document(actor, change.action, TargetKind.USER, user_id, at, **change.details)
             await self._audit.insert(entry, session)
             await self._access.record(UserKey(organization_id, user_id), at, session)
-            if change.action is AuditAction.USER_DEACTIVATED:
+            if change.action is not AuditAction.USER_ROLES_SET:
+                # A sign-in that read the user before the deactivation may have begun a session after it.
                 await self._sessions.end_all_in_transaction(session, UserKey(organization_id, user_id))
             key = {"_id": user["_id"]}
             updated: UserDocument = await self._mongo.find_one_and_update(USERS, key, change.update, session)
+            await revoke_invitations(self._mongo, updated, actor, at, session)
             return user_record(updated)
 
         return await self._mongo.transact(work)

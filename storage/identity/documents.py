@@ -45,9 +45,9 @@ class UserDocument(TypedDict):
     deactivated_at: NotRequired[datetime]
     """When an administrator deactivated the user, by the database's clock; absent while the user is active."""
 
-    administered_at: NotRequired[datetime]
-    """When the user last changed another user as an administrator, by the database's clock. Writing it locks the
-    document in the transaction of the change."""
+    locked_at: NotRequired[datetime]
+    """When the user last made a change that needs a role, by the database's clock. Writing it locks the document in the
+    transaction of the change."""
 
     founded_at: NotRequired[datetime]
     """When the user last began to create a community, by the database's clock. Writing it locks the document in the

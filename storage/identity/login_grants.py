@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from storage.errors import NotFound
 from storage.identity.access_changes import AccessChanges
+from storage.identity.accounts.invitation_creators import revoke_invitations
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import UserDocument
 from storage.identity.records import user_document_id
@@ -40,7 +41,9 @@ class LoginGrants:
                 raise NotFound("user", person.user_id)
             if sorted(user["roles"]) == values:
                 return
-            await self._mongo.find_one_and_update(USERS, key, {"$set": {"roles": values}}, session)
+            update = {"$set": {"roles": values}}
+            updated: UserDocument = await self._mongo.find_one_and_update(USERS, key, update, session)
+            await revoke_invitations(self._mongo, updated, person, at, session)
             details = {"before": ", ".join(sorted(user["roles"])), "after": ", ".join(values), "source": SOURCE}
             action, kind = AuditAction.USER_ROLES_SET, TargetKind.USER
             await self._audit.insert(audit_document(person, action, kind, person.user_id, at, **details), session)

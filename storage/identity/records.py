@@ -92,16 +92,21 @@ def avatar_path(file_id: str) -> str:
     return f"/files/{file_id}/thumbnail"
 
 
+def has_access(document: UserDocument) -> bool:
+    """Returns whether the user may sign in: is neither deactivated nor erased, and no erasure was requested."""
+    return "deactivated_at" not in document and "erasing_at" not in document
+
+
 def has_role(document: UserDocument, role: Role) -> bool:
-    """Returns whether the user has a role, as far as the document says, and is not deactivated.
+    """Returns whether the user may act with the role, as far as the document says.
 
     True for a user without granted roles: only the token has that user's roles, and the request was checked for them.
     """
-    if "deactivated_at" in document:
+    if not has_access(document):
         return False
     return not document.get("roles_granted") or role in with_included(_roles(tuple(document["roles"])))
 
 
 def is_administrator(document: UserDocument) -> bool:
-    """Returns whether the user may administer the organization, as far as the document says, like `has_role`."""
+    """Returns whether the user may administer the organization, as far as the document says. See `has_role`."""
     return has_role(document, Role.ADMIN)

@@ -6,7 +6,7 @@ from storage.errors import Forbidden
 from storage.identity.audit import Actor
 from storage.identity.documents import UserDocument
 from storage.identity.erased_people import USERS, require_not_erased, user_key
-from storage.identity.records import has_role, user_document_id
+from storage.identity.records import has_access, has_role, user_document_id
 from storage.identity.roles import Role
 from storage.ids import UserKey
 from storage.mongo import Mongo, Session
@@ -28,7 +28,7 @@ class IsActive(Right):
     def check(self, batch: Batch) -> None:
         """Raises Forbidden for a deactivated person."""
         user: UserDocument | None = batch.get(*_key(batch, self.organization_id, self.user_id))
-        if user is not None and "deactivated_at" in user:
+        if user is not None and not has_access(user):
             raise Forbidden("Your account is deactivated.")
 
 
@@ -71,7 +71,7 @@ class HasRole(Right):
         user: UserDocument | None = batch.get(*key)
         if user is None or not has_role(user, self.role):
             raise Forbidden(f"This needs the role {self.role.value}.")
-        batch.put(USERS, {**user, "administered_at": batch.at})
+        batch.put(USERS, {**user, "locked_at": batch.at})
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import Conflict, NotFound
 from storage.identity.access_changes import AccessChanges
+from storage.identity.actors import require_access
 from storage.identity.documents import ProviderLogoutDocument, SessionDocument
 from storage.identity.session_records import NewSession, UserSession, user_session
 from storage.ids import UserKey
@@ -69,14 +70,21 @@ class SessionStore:
         self._logouts: AsyncCollection[ProviderLogoutDocument] = mongo[LOGOUTS]
 
     async def begin(self, new: NewSession) -> str:
-        """Begins a session and returns the token of its cookie, which can't be read from the database later."""
-        token = new_token()
-        await self._sessions.insert_one(self._document(new, token_digest(token), await self._clock.now()))
+        """Begins a session and returns the token of its cookie, which can't be read from the database later.
+
+        Raises: NotFound; AccountDeactivated.
+        """
+        token = await self._mongo.transact(lambda session: self.begin_in_transaction(session, new))
         await self.end_excess(new.user)
         return token
 
     async def begin_in_transaction(self, session: Session, new: NewSession) -> str:
-        """Begins a session in a transaction, and returns the token. Call `end_excess` after the commit."""
+        """Begins a session in a transaction, and returns the token. Call `end_excess` after the commit.
+
+        A session that is begun while its user is deactivated ends with the reactivation at the latest. Raises: as
+        `begin`.
+        """
+        await require_access(self._mongo, new.user, session)
         token = new_token()
         document = self._document(new, token_digest(token), await self._clock.now())
         await self._sessions.insert_one(document, session=session)

@@ -12,6 +12,7 @@ from typing import Any
 
 from pymongo import UpdateOne
 
+from storage.identity.actors import lock_operator
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.mail.addresses import Address, AddressKeys, normalize, normalize_all, normalize_domain
 from storage.mail.aggregation import AddressDocuments, day_id, domain_id, save_write
@@ -86,10 +87,14 @@ class AddressBook:
     async def unblock(
         self, organization_id: str, address: Address, by: str, reason: str, actor: Actor | None = None
     ) -> AddressStanding:
-        """Resets an address's counters, and records the operator and the reason. Does not unblock the domain."""
+        """Resets an address's counters, and records the operator and the reason. Does not unblock the domain.
+
+        Raises: Forbidden if the actor is no operator now.
+        """
         newest, *older = self._keys.ids(organization_id, address.text)
 
         async def work(session: Session) -> None:
+            await lock_operator(self._mongo, actor, session)
             now = epoch_ms(await self._mongo.now())
             addresses = AddressDocuments(self._mongo, session)
             await addresses.load({newest: older})
@@ -131,11 +136,12 @@ class AddressBook:
     ) -> DomainStanding:
         """Blocks or allows a normalized domain; None lets the rule decide again. Records operator and reason.
 
-        Idempotent: the same decision for the same reason changes nothing.
+        Idempotent: the same decision for the same reason changes nothing. Raises: Forbidden as in `unblock`.
         """
         id_ = domain_id(organization_id, domain)
 
         async def work(session: Session) -> None:
+            await lock_operator(self._mongo, actor, session)
             stored: DomainDocument | None = await self._mongo["mail_domains"].find_one({"_id": id_}, session=session)
             document = stored or new_domain(organization_id, domain)
             earlier = document.pop("hand", None)

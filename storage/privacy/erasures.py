@@ -9,8 +9,9 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import BadUserInput, Forbidden, NotFound
 from storage.identity.access_changes import AccessChanges
+from storage.identity.accounts.invitation_creators import revoke_invitations
+from storage.identity.actors import lock_actor
 from storage.identity.administration import USERS
-from storage.identity.administrators import lock_administrator
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import UserDocument
 from storage.identity.handles import ReservedHandles
@@ -78,7 +79,7 @@ class ErasureStore:
 
         async def work(session: Session) -> ErasureDocument:
             if actor.user_id != user_id:
-                await lock_administrator(self._mongo, actor, session)
+                await lock_actor(self._mongo, actor, session)
             user: UserDocument | None = await self._mongo[USERS].find_one({"_id": key}, session=session)
             if user is None:
                 raise NotFound("user", user_id)
@@ -98,6 +99,7 @@ class ErasureStore:
         await AuditLog(self._mongo).insert(entry, session)
         await self._access.record(key, at, session)
         await self._sessions.end_all_in_transaction(session, key)
+        await revoke_invitations(self._mongo, deactivated, actor, at, session)
         await self._handles.reserve(key.organization_id, user["handle"], session)
         fields = {"at": "$$NOW", **literals({"requested_by": actor.user_id, "steps_done": 0, "changed": 0})}
         update = [{"$set": {**fields, "due": seconds_from_now(BEGIN_AFTER_S)}}]

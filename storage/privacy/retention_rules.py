@@ -9,7 +9,7 @@ from pymongo import ReturnDocument
 from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import DomainError
-from storage.identity.administrators import lock_administrator
+from storage.identity.actors import lock_actor
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.indexes.lifetimes import LEDGER_KEPT_S
 from storage.mongo import Document, Mongo, Session, due_filter, seconds_from_now
@@ -105,7 +105,7 @@ class RetentionRuleStore:
         organization_id = actor.organization_id
 
         async def work(session: Session) -> RetentionRule:
-            at = await lock_administrator(self._mongo, actor, session)
+            at = await lock_actor(self._mongo, actor, session)
             stored = await self._rules.find_one({"_id": _id(organization_id, data)}, session=session)
             before = _record(organization_id, data, stored)
             new_days = before.bounds.default if days is None else days

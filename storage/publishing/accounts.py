@@ -8,6 +8,7 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key
+from storage.identity.actors import lock_operator
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session
@@ -49,7 +50,8 @@ class ConnectedAccountStore:
     ) -> ConnectedAccount:
         """Connects an account with `secret` as its credentials. A repeated key returns the same account.
 
-        Raises: Conflict for a key reused with other arguments, Unavailable without encryption keys.
+        Raises: Forbidden if the actor is no operator now; Conflict for a key reused with other arguments; Unavailable
+        without encryption keys.
         """
         id_ = new_id()
         document: AccountDocument = {
@@ -65,6 +67,7 @@ class ConnectedAccountStore:
             document["connected_by"] = new.connected_by
 
         async def work(session: Session) -> str:
+            await lock_operator(self._mongo, actor, session)
             try:
                 await store_key(self._mongo, key, id_, session)
             except DuplicateRequest as duplicate:
@@ -107,12 +110,14 @@ class ConnectedAccountStore:
     async def disconnect(self, account: ConnectedAccount, actor: Actor | None = None) -> ConnectedAccount:
         """Disconnects the account and deletes its credentials. Idempotent.
 
-        The caller then fails the publications that wait for the account, and calls `mark_cleared`.
+        The caller then fails the publications that wait for the account, and calls `mark_cleared`. Raises: Forbidden
+        if the actor is no operator now.
         """
         change: list[Document] = [{"$set": {"disconnected_at": "$$NOW", "failing": True}}, {"$unset": "credentials"}]
         connected = {"_id": account.id, "disconnected_at": None}
 
         async def work(session: Session) -> None:
+            await lock_operator(self._mongo, actor, session)
             if (await self._accounts.update_one(connected, change, session=session)).modified_count:
                 await self._record(actor, AuditAction.ACCOUNT_DISCONNECTED, account.id, session)
 

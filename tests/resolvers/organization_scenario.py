@@ -229,7 +229,9 @@ class OrganizationScenario:
         await moderation.set_role(community, owl, self.ann.id, CommunityRole.OWNER)
 
     async def begin_sessions(self) -> None:
-        """Begins a session of Ann's, and one of Dog's, whom administrators sign out."""
+        """Begins a session of Ann's, and one of Dog's, whom administrators sign out. Dog is reactivated for this."""
+        operator = Actor(self.organization_id, self.ann.id, is_command_line=True)
+        await self.stores.user_administration.reactivate(operator, self.dog.id)
         for name, user_id in (("Session", self.ann.id), ("UsersSession", self.dog.id)):
             user = UserKey(self.organization_id, user_id)
             new = NewSession(user, SignInMethod.OIDC, f"{self.mark} address", f"{self.mark} agent")

@@ -16,7 +16,7 @@ from storage.chat.stamps.documents import StampOwnershipDocument, StampOwnership
 from storage.chat.stamps.packs import StampPack
 from storage.chat.stamps.rules import StampPackAvailability
 from storage.errors import BadUserInput, Conflict, NotFound
-from storage.identity.administrators import lock_administrator
+from storage.identity.actors import lock_actor
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document, put_entry
 from storage.identity.documents import UserDocument
 from storage.identity.erased_people import USERS
@@ -203,7 +203,7 @@ class StampPackOwnerships:
         _require_given(pack, "taken back")
 
         async def work(session: Session) -> bool:
-            at = await lock_administrator(self._mongo, actor, session)
+            at = await lock_actor(self._mongo, actor, session)
             deleted = await self._ownerships.delete_one({"_id": ownership_id(person, pack.id)}, session=session)
             if deleted.deleted_count:
                 action, details = AuditAction.STAMP_PACK_TAKEN_BACK, {"pack": pack.name, "packId": pack.id}

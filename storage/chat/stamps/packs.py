@@ -15,7 +15,7 @@ from storage.chat.stamps.documents import StampCatalogueDocument, StampPackDocum
 from storage.chat.stamps.rules import StampPackAvailability, StampRule, stored_availability, stored_rule
 from storage.errors import Conflict, NotFound, QuotaExceeded
 from storage.files.stamp_files import StampFiles
-from storage.identity.administrators import lock_administrator
+from storage.identity.actors import lock_actor
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import AuditEntryDocument
 from storage.ids import UserKey, new_id
@@ -203,7 +203,7 @@ class StampPackStore:
         key = {"_id": actor.organization_id}
 
         async def work(session: Session) -> StampPack:
-            at = await lock_administrator(self._mongo, actor, session)
+            at = await lock_actor(self._mongo, actor, session)
             stored: StampCatalogueDocument = await self._mongo.find_one_and_update(
                 CATALOGUES, key, {"$set": {"at": at}}, session, upsert=True
             )

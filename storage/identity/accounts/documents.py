@@ -127,8 +127,8 @@ class InvitationDocument(TypedDict):
     """Community that the person joins; absent for none."""
 
     address: NotRequired[str]
-    """Mail address of the only person who may accept. Absent for a link that anyone may use. The erasure of that
-    person removes it and revokes the invitation. Earlier releases stored an empty text then."""
+    """Mail address of the only person who may accept. Absent for a link that anyone may use, and after the erasure of
+    that person, which revokes the invitation unless it was accepted."""
 
     max_uses: int
     """How many people may accept."""
@@ -146,4 +146,5 @@ class InvitationDocument(TypedDict):
     """When nobody can accept any more."""
 
     revoked_at: NotRequired[datetime]
-    """When an administrator revoked the invitation; absent while it is valid."""
+    """When the invitation was revoked: by an administrator, with the creator's role or access, or by the erasure of the
+    person whom it was for. Absent while it is valid."""

@@ -1,19 +1,21 @@
 """Invitations: links by which people get a role, and may join a community. Each has an expiry and a number of uses."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.errors import Conflict, Forbidden, NotFound
+from storage.errors import AccountDeactivated, Conflict, Forbidden, NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key
 from storage.identity.access_changes import AccessChanges
 from storage.identity.accounts.documents import InvitationDocument
+from storage.identity.accounts.invitation_creators import INVITATIONS, rightful_invitations
 from storage.identity.accounts.local_accounts import MailLanguage
 from storage.identity.accounts.mails import AccountMailKind, LocalAccountMails
 from storage.identity.accounts.tokens import LinkInvalid
-from storage.identity.administrators import lock_administrator
+from storage.identity.actors import lock_actor, require_access
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import UserDocument
 from storage.identity.records import User, user_record
@@ -24,7 +26,6 @@ from storage.secrets.random_tokens import new_token, token_digest
 from storage.streams.log import Stream
 from storage.streams.outbox import Outbox, add_rows
 
-INVITATIONS = "invitations"
 MAX_DIGESTS = 10
 """How many links of an invitation are valid: the first one, and the newest of those that were mailed."""
 
@@ -109,7 +110,7 @@ class Invitations:
                 await store_key(self._mongo, key, id_, session)
             except DuplicateRequest as duplicate:
                 return duplicate.result_id
-            at = await lock_administrator(self._mongo, actor, session)
+            at = await lock_actor(self._mongo, actor, session)
             document = _document(id_, actor, new, token, at)
             await self._invitations.insert_one(document, session=session)
             if new.address is not None:
@@ -130,7 +131,7 @@ class Invitations:
         query: Document = {"_id": id_, "org": actor.organization_id}
 
         async def work(session: Session) -> None:
-            at = await lock_administrator(self._mongo, actor, session)
+            at = await lock_actor(self._mongo, actor, session)
             if await self._invitations.find_one(query, session=session) is None:
                 raise NotFound("invitation", id_)
             unrevoked = {**query, "revoked_at": {"$exists": False}}
@@ -147,7 +148,7 @@ class Invitations:
         document = await self._invitations.find_one({"_id": id_, "org": organization_id})
         if document is None:
             raise NotFound("invitation", id_)
-        return _invitation(document, await self._mongo.now())
+        return (await self._records([document]))[0]
 
     async def list_invitations(self, organization_id: str, after: str | None, limit: int) -> list[Invitation]:
         """Returns invitations, the newest first: those after the id `after`, or from the newest if it is None.
@@ -160,15 +161,14 @@ class Invitations:
             query["$or"] = [{"at": {"$lt": last.created_at}}, {"at": last.created_at, "_id": {"$lt": after}}]
         order = [("at", -1), ("_id", -1)]
         rows: list[InvitationDocument] = await self._mongo.find(INVITATIONS, query, sort=order, limit=limit)
-        now = await self._mongo.now()
-        return [_invitation(row, now) for row in rows]
+        return await self._records(rows)
 
     async def find(self, organization_id: str, token: str) -> Invitation:
         """Returns the invitation of a link. Raises: LinkInvalid."""
         found = await self._invitations.find_one({"digests": token_digest(token), "org": organization_id})
         if found is None:
             raise LinkInvalid
-        return _invitation(found, await self._mongo.now())
+        return (await self._records([found]))[0]
 
     async def add_token(self, organization_id: str, id_: str) -> tuple[Invitation, str] | None:
         """Adds a token for a further link to an open invitation. Returns the invitation and the token.
@@ -225,13 +225,14 @@ class Invitations:
         document = await self._invitations.find_one(query, session=session)
         if document is None:
             raise LinkInvalid
-        now = await self._mongo.now()
-        invitation = _invitation(document, now)
+        (invitation,) = await self._records([document], session)
         if user.id in document["users"]:
             return invitation
         require_open(invitation)
         _require_address(invitation, user)
-        # This write conflicts with every acceptance and revocation that was committed since the read above.
+        now = await self._mongo.now()
+        # This write conflicts with every acceptance and revocation that was committed since the read above, and so with
+        # every change that takes the right to invite from the creator.
         await self._invitations.update_one({"_id": invitation.id}, {"$push": {"users": user.id}}, session=session)
         await self._grant(invitation.role, user, now, session)
         if invitation.community_id is not None:
@@ -247,13 +248,19 @@ class Invitations:
         await self._audit.insert(entry, session)
         return invitation
 
+    async def _records(
+        self, documents: Sequence[InvitationDocument], session: Session | None = None
+    ) -> list[Invitation]:
+        """Returns the records. An invitation whose creator may not invite any more counts as revoked."""
+        rightful, now = await rightful_invitations(self._mongo, documents, session), await self._mongo.now()
+        return [_invitation(each, now, each["_id"] in rightful) for each in documents]
+
     async def _grant(self, role: Role, user: User, now: datetime, session: Session) -> None:
         """Adds the role to the user's roles, which are granted from then on."""
-        stored = await self._users.find_one({"_id": _user_id(user)}, session=session)
-        if stored is None:
-            raise NotFound("user", user.id)
-        if "deactivated_at" in stored:
-            raise Forbidden("This account is deactivated. Ask an administrator of your organization.")
+        try:
+            stored = await require_access(self._mongo, user.key, session)
+        except AccountDeactivated as deactivated:
+            raise Forbidden(deactivated.message) from None
         roles = [Role(each) for each in stored["roles"]]
         if stored.get("roles_granted") and role in with_included(frozenset(roles)):
             return
@@ -280,7 +287,9 @@ def require_open(invitation: Invitation) -> None:
 
 
 def _require_address(invitation: Invitation, user: User) -> None:
-    if invitation.address is not None and (user.email or "").lower() != invitation.address:
+    if invitation.address is None:
+        return
+    if user.email is None or user.email.lower() != invitation.address:
         raise Forbidden("This invitation is for another mail address.")
 
 
@@ -314,18 +323,20 @@ def _document(id_: str, actor: Actor, new: NewInvitation, token: str, at: dateti
     return document
 
 
-def _state(document: InvitationDocument, now: datetime) -> InvitationState:
+def _state(document: InvitationDocument, now: datetime, is_rightful: bool) -> InvitationState:
     if "revoked_at" in document:
         return InvitationState.REVOKED
     if len(document["users"]) >= document["max_uses"]:
         return InvitationState.USED_UP
+    if document["expires_at"] <= now:
+        return InvitationState.EXPIRED
     if document.get("address") == "":
-        # The person who could accept was erased.
+        # Releases before the field was removed emptied the address when they erased the person.
         return InvitationState.REVOKED
-    return InvitationState.EXPIRED if document["expires_at"] <= now else InvitationState.OPEN
+    return InvitationState.OPEN if is_rightful else InvitationState.REVOKED
 
 
-def _invitation(document: InvitationDocument, now: datetime) -> Invitation:
+def _invitation(document: InvitationDocument, now: datetime, is_rightful: bool) -> Invitation:
     return Invitation(
         document["_id"],
         document["org"],
@@ -338,5 +349,5 @@ def _invitation(document: InvitationDocument, now: datetime) -> Invitation:
         document["at"],
         document["expires_at"],
         document.get("revoked_at"),
-        _state(document, now),
+        _state(document, now, is_rightful),
     )

@@ -10,6 +10,7 @@ from pymongo.asynchronous.collection import AsyncCollection
 from storage.errors import Conflict, Forbidden, Unauthenticated
 from storage.identity.accounts.documents import LocalAccountDocument
 from storage.identity.accounts.passwords import PasswordHashes
+from storage.identity.actors import require_access
 from storage.identity.audit import Actor
 from storage.identity.documents import UserDocument
 from storage.identity.passkeys.records import NewPasskey
@@ -122,8 +123,9 @@ class LocalAccounts:
     async def lock_for_passkey_change(self, user: UserKey, session: Session) -> LocalAccount:
         """Writes the account, which locks it, in the transaction of a change of its passkeys. Returns the account.
 
-        Raises: Forbidden for a user without an account here.
+        Raises: Forbidden for a user without an account here; NotFound; AccountDeactivated.
         """
+        await require_access(self._mongo, user, session)
         key = {"_id": user_document_id(*user)}
         document = await self._accounts.find_one_and_update(
             key, {"$currentDate": {"passkeys_at": True}}, session=session

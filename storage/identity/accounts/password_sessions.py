@@ -4,10 +4,10 @@ A sign-in writes the account in the transaction that begins the session. A chang
 the transaction that ends the sessions. The two conflict, so no session of the old password outlives the change.
 """
 
-from storage.errors import AccountDeactivated
 from storage.identity.access_changes import AccessChanges
 from storage.identity.accounts.local_accounts import LocalAccount, LocalAccounts, WrongPassword
 from storage.identity.accounts.tokens import LinkInvalid, LocalAccountTokens, TokenPurpose
+from storage.identity.actors import require_access
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.records import User
 from storage.identity.session_records import NewSession, SignInMethod
@@ -60,8 +60,6 @@ class PasswordSessions:
         Raises: WrongPassword if the password was changed since the account was read; AccountDeactivated.
         """
         user = await self._users.get(account.organization_id, account.user_id)
-        if user.is_deactivated:
-            raise AccountDeactivated
         new = NewSession(user.key, method, client_address, user_agent)
 
         async def work(session: Session) -> str:
@@ -76,7 +74,7 @@ class PasswordSessions:
     async def change(self, actor: Actor, current: str, password: str, session_id: str | None) -> None:
         """Changes the user's password, and ends the user's other sessions.
 
-        Raises: WrongPassword, BadUserInput, Conflict, RateLimited.
+        Raises: WrongPassword, BadUserInput, Conflict, RateLimited, AccountDeactivated.
         """
         account = await self._accounts.of_user(actor.organization_id, actor.user_id)
         if account is None:
@@ -92,10 +90,12 @@ class PasswordSessions:
     async def reset(self, token: str, password: str, client_address: str | None, user_agent: str | None) -> None:
         """Sets the password of the person to whom the token was mailed, and ends all sessions of the person.
 
-        Raises: LinkInvalid, BadUserInput, Conflict, RateLimited.
+        Raises: LinkInvalid, BadUserInput, Conflict, RateLimited, AccountDeactivated.
         """
         subject = await self._tokens.find(TokenPurpose.RESET, token)
-        account = await self._accounts.of_user(subject.organization_id, subject.user_id or "")
+        if subject.user_id is None:
+            raise LinkInvalid
+        account = await self._accounts.of_user(subject.organization_id, subject.user_id)
         if account is None or account.address != subject.address:
             raise LinkInvalid
         new_hash = await self._hash(account, password)
@@ -114,8 +114,12 @@ class PasswordSessions:
     async def _replace(
         self, session: Session, actor: Actor, account: LocalAccount, new_hash: str, kept_session_id: str | None
     ) -> None:
-        """Replaces the password, withdraws links to reset it, and ends all sessions except `kept_session_id`."""
+        """Replaces the password, withdraws links to reset it, and ends all sessions except `kept_session_id`.
+
+        Raises: Conflict; AccountDeactivated.
+        """
         user, at = UserKey(account.organization_id, account.user_id), await self._mongo.now()
+        await require_access(self._mongo, user, session)
         await self._accounts.set_password(account, new_hash, session)
         await self._tokens.withdraw(TokenPurpose.RESET, account.organization_id, account.address, session)
         await self._sessions.end_all_in_transaction(session, user, except_id=kept_session_id)

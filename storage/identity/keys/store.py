@@ -8,7 +8,7 @@ from pymongo.asynchronous.collection import AsyncCollection
 from storage.errors import BadUserInput, Conflict, NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key
 from storage.identity.access_changes import AccessChanges
-from storage.identity.administrators import lock_administrator
+from storage.identity.actors import lock_actor
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import ServiceKeyDocument, StoredSecret, UserDocument
 from storage.identity.keys.records import IssuedKey, NewServiceKey, ServiceKey, key_record
@@ -49,7 +49,7 @@ class ServiceKeyStore:
         text = new_key_text(id_)
 
         async def work(session: Session) -> None:
-            at = await lock_administrator(self._mongo, actor, session)
+            at = await lock_actor(self._mongo, actor, session)
             await store_key(self._mongo, key, id_, session)
             if new.expires_at is not None and new.expires_at <= at:
                 raise BadUserInput("expiresAt", "an instant in the future")
@@ -133,7 +133,7 @@ class ServiceKeyStore:
         """Applies the planned update, and makes every process authenticate the key again."""
 
         async def work(session: Session) -> ServiceKey:
-            at = await lock_administrator(self._mongo, actor, session)
+            at = await lock_actor(self._mongo, actor, session)
             query = {"_id": id_, "org": actor.organization_id}
             document = await self._keys.find_one(query, session=session)
             if document is None:

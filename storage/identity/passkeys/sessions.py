@@ -2,7 +2,6 @@
 
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.errors import AccountDeactivated
 from storage.identity.passkeys.documents import PasskeyDocument
 from storage.identity.passkeys.records import CounterWentBack, Passkey, PasskeyRefused, PasskeyUse, WrongPasskey
 from storage.identity.passkeys.store import PASSKEYS, PasskeyStore
@@ -35,8 +34,6 @@ class PasskeySessions:
         Raises: WrongPasskey, CounterWentBack, AccountDeactivated.
         """
         user = await self._users.get(*passkey.user)
-        if user.is_deactivated:
-            raise AccountDeactivated
         new = NewSession(passkey.user, SignInMethod.PASSKEY, client_address, user_agent)
 
         async def work(session: Session) -> str:

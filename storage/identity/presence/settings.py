@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.identity.administrators import lock_administrator
+from storage.identity.actors import lock_actor
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import OrganizationSettingsDocument, UserDocument
 from storage.identity.records import user_document_id
@@ -43,7 +43,7 @@ class PresenceSettingsStore:
         id_ = actor.organization_id
 
         async def work(session: Session) -> None:
-            at = await lock_administrator(self._mongo, actor, session)
+            at = await lock_actor(self._mongo, actor, session)
             stored = await self._settings.find_one({"_id": id_}, session=session)
             if (stored is None or not stored["presence_off"]) == is_enabled:
                 return

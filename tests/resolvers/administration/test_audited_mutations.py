@@ -147,6 +147,7 @@ async def ask_to_join(organization: OrganizationScenario) -> None:
 
 
 async def begin_sessions(organization: OrganizationScenario) -> None:
+    await organization.begin_sessions()
     user = UserKey(organization.organization_id, organization.dog.id)
     for _ in range(2):
         await organization.stores.sessions.begin(NewSession(user, SignInMethod.DEMO))

@@ -8,6 +8,7 @@ from server.auth.credentials import Credential, CredentialKind, SessionEnded
 from server.auth.viewers import ViewerSessions
 from storage.errors import AccountDeactivated
 from storage.identity.audit import Actor
+from storage.identity.records import user_document_id
 from storage.identity.roles import Role
 from storage.identity.session_records import NewSession, SignInMethod
 from storage.ids import UserKey
@@ -56,12 +57,20 @@ async def test_deactivation_ends_sessions_for_good(stores: Stores, viewers: View
     await stores.user_administration.deactivate(ADA, "ann", "left")
     with pytest.raises(SessionEnded):
         await viewers.session(cookie)
-    later = await sign_in_ann(stores)
     with pytest.raises(AccountDeactivated):
-        await viewers.session(later)
+        await sign_in_ann(stores)
     await stores.user_administration.reactivate(ADA, "ann")
     with pytest.raises(SessionEnded):
         await viewers.session(cookie)
+
+
+async def test_session_of_a_deactivated_user_is_refused(stores: Stores, viewers: ViewerSessions) -> None:
+    """A sign-in that read the user before the deactivation may begin its session after it."""
+    later = await sign_in_ann(stores)
+    at = {"$set": {"deactivated_at": datetime.now(UTC)}}
+    await stores.mongo["users"].update_one({"_id": user_document_id(*ANN)}, at)
+    with pytest.raises(AccountDeactivated):
+        await viewers.session(later)
 
 
 async def test_idle_session_ends_and_its_use_defers_the_end(stores: Stores) -> None:

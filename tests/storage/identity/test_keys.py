@@ -8,7 +8,7 @@ import pytest
 
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
 from storage.idempotency import idempotency_key
-from storage.identity.administrators import lock_administrator
+from storage.identity.actors import lock_actor
 from storage.identity.audit import Actor, AuditAction, AuditFilter, command_line_actor
 from storage.identity.keys.recognition import KeyExpired, KeyInvalid
 from storage.identity.keys.records import IssuedKey, NewServiceKey
@@ -118,10 +118,10 @@ async def test_only_administrators_and_the_command_line_change_keys(shared_store
     assert (entry.action, entry.target_id) == (AuditAction.SERVICE_KEY_REVOKED, id_)
 
 
-async def test_lock_administrator_returns_the_time_of_the_database(shared_stores: Stores, admin: Actor) -> None:
+async def test_lock_actor_returns_the_time_of_the_database(shared_stores: Stores, admin: Actor) -> None:
     before = await shared_stores.mongo.now()
     for actor in (admin, command_line_actor(admin.organization_id)):
-        at = await shared_stores.mongo.transact(partial(lock_administrator, shared_stores.mongo, actor))
+        at = await shared_stores.mongo.transact(partial(lock_actor, shared_stores.mongo, actor))
         assert before <= at <= await shared_stores.mongo.now()
 
 

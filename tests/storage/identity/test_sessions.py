@@ -1,16 +1,21 @@
 """Sessions begin with a token that is not stored, are listed for their user only, and end once."""
 
 import asyncio
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
 
-from storage.errors import Conflict, NotFound
+from storage.errors import AccountDeactivated, Conflict, NotFound
+from storage.identity.audit import Actor
+from storage.identity.records import user_document_id
+from storage.identity.roles import Role
 from storage.identity.session_records import NewSession, ProviderSession, SignInMethod
 from storage.identity.sessions import MAX_SESSIONS_OF_USER, SessionLifetimes, SessionStore
 from storage.ids import UserKey
 from storage.secrets.random_tokens import token_digest
 from storage.stores import Stores
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -21,6 +26,13 @@ ISSUER = "https://id.example.org"
 
 def new_session(user: UserKey = ANN, provider: ProviderSession | None = None) -> NewSession:
     return NewSession(user, SignInMethod.OIDC, "192.0.2.1", "Browser", provider=provider)
+
+
+@pytest.fixture(autouse=True)
+async def people(stores: Stores) -> None:
+    for user in (ANN, BEN, TWIN):
+        await stores.users.sign_in(*user, [Role.MEMBER], None, None)
+    await stores.users.sign_in("acme", "ada", [Role.ADMIN], None, None)
 
 
 async def changed_users(stores: Stores) -> set[UserKey]:
@@ -147,3 +159,42 @@ async def test_session_ends_after_the_longest_time_despite_use(stores: Stores) -
     await asyncio.sleep(0.5)
     assert await store.find(token) is None
     assert await store.list_of(ANN) == []
+
+
+ADA = Actor("acme", "ada")
+
+
+async def test_sign_in_during_a_deactivation_never_revives(stores: Stores) -> None:
+    """A sign-in that read the user before the deactivation may begin a session after it. Nobody can use the session."""
+    administration, begun = stores.user_administration, []
+
+    async def sign_in() -> None:
+        with suppress(AccountDeactivated):
+            for _ in range(60):
+                begun.append(await stores.sessions.begin(new_session()))
+
+    for _ in range(3):
+        signing_in = [asyncio.create_task(sign_in()) for _ in range(3)]
+        await until(lambda: len(begun) > 3)
+        await administration.deactivate(ADA, "ann", "left")
+        await asyncio.gather(*signing_in)
+        await administration.reactivate(ADA, "ann")
+        assert [await stores.sessions.find(token) for token in begun] == [None] * len(begun)
+        begun.clear()
+
+
+@pytest.mark.parametrize("field", ["deactivated_at", "erasing_at"])
+async def test_person_without_access_begins_no_session(stores: Stores, field: str) -> None:
+    await stores.mongo["users"].update_one({"_id": user_document_id(*ANN)}, {"$set": {field: await stores.mongo.now()}})
+    with pytest.raises(AccountDeactivated):
+        await stores.sessions.begin(new_session())
+    assert await stores.mongo["sessions"].count_documents({}) == 0
+
+
+async def test_reactivation_ends_sessions_of_the_time_before(stores: Stores) -> None:
+    """A session may begin after the deactivation, if its sign-in read the user before."""
+    token = await stores.sessions.begin(new_session())
+    at = {"$set": {"deactivated_at": await stores.mongo.now()}}
+    await stores.mongo["users"].update_one({"_id": user_document_id(*ANN)}, at)
+    await stores.user_administration.reactivate(ADA, "ann")
+    assert await stores.sessions.find(token) is None

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from storage.errors import Conflict
+from storage.errors import Conflict, Forbidden
 from storage.identity.accounts.invitations import InvitationState, NewInvitation
 from storage.identity.accounts.local_accounts import MailLanguage
 from storage.identity.audit import Actor, command_line_actor
@@ -83,6 +83,28 @@ async def test_nobody_accepts_an_erased_invitation(shared_stores: Stores) -> Non
     with pytest.raises(Conflict):
         await shared_stores.invitations.accept(Actor(org, "x"), token, nameless)
     assert (await shared_stores.invitations.get(org, id_)).state is InvitationState.REVOKED
+    stored = await shared_stores.mongo["invitations"].find_one({"_id": id_})
+    assert stored is not None
+    assert ("address" in stored, "revoked_at" in stored) == (False, True)
+
+
+async def test_emptied_address_of_an_earlier_release_fits_nobody(shared_stores: Stores) -> None:
+    org = "emptied-address"
+    id_, token = await invite(shared_stores, org, "bob@example.org")
+    await shared_stores.mongo["invitations"].update_one({"_id": id_}, {"$set": {"address": ""}})
+    nameless = await shared_stores.users.sign_in(org, "x", [Role.MEMBER], None, None)
+    with pytest.raises(Conflict):
+        await shared_stores.invitations.accept(Actor(org, "x"), token, nameless)
+
+
+async def test_user_without_address_fits_no_invitation_for_one(shared_stores: Stores) -> None:
+    """An empty address must not count as the address of a person who has none."""
+    org = "no-address"
+    _, token = await invite(shared_stores, org, "bob@example.org")
+    nameless = await shared_stores.users.sign_in(org, "x", [Role.MEMBER], None, None, "")
+    assert nameless.email is None
+    with pytest.raises(Forbidden):
+        await shared_stores.invitations.accept(Actor(org, "x"), token, nameless)
 
 
 async def test_accepted_invitation_stays_used_up_after_erasure(shared_stores: Stores) -> None:

@@ -7,6 +7,7 @@ import pytest
 from storage.errors import NotFound
 from storage.idempotency import idempotency_key
 from storage.identity.audit import Actor, AuditFilter
+from storage.identity.roles import Role
 from storage.mongo import Document
 from storage.publishing.accounts import AccountToConnect
 from storage.publishing.networks import Network
@@ -109,6 +110,7 @@ async def test_repeated_key_connects_once(scenario: PublishingScenario) -> None:
 
 async def test_connection_and_disconnection_are_audited_once(scenario: PublishingScenario) -> None:
     actor, store = Actor(scenario.organization_id, "ada"), scenario.stores.accounts
+    await scenario.stores.users.sign_in(scenario.organization_id, "ada", [Role.OPERATOR], None, None)
     new = AccountToConnect(scenario.organization_id, Network.SANDBOX, "ours", None)
     since = await scenario.now()
     account = await store.connect(new, "ok", None, actor)

@@ -130,7 +130,8 @@ async def test_former_administrator_invites_and_revokes_nobody(shared_stores: St
     ):
         with pytest.raises(Forbidden):
             await attempt
-    assert (await shared_stores.invitations.get(org, created.invitation.id)).state is InvitationState.OPEN
+    revoked = await shared_stores.invitations.get(org, created.invitation.id)
+    assert (revoked.state, revoked.revoked_at is None) == (InvitationState.REVOKED, False)
 
 
 async def test_invitation_for_an_address_is_for_nobody_else(shared_stores: Stores, org: str, admin: Actor) -> None:
