@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jobs.fan_out import finish_fan_outs
+from storage.chat.roles import Moderator
 from storage.feed.content_reports.records import ContentReportSubject, content_report_id
 from storage.files.link_previews import LinkPreview
-from storage.identity.audit import Actor
 from storage.identity.roles import Role
 from storage.ids import UserKey, message_key
 from tests.jobs.contexts import job_context
@@ -114,7 +114,7 @@ class BlockedAuthorScenario:
         await cat.create_post(f"{mark} against it", inReplyTo=post)
         await cat.create_post(f"{mark} see @{HANDLE}", quoteOf=post)
         await cat.run(REPOST, id=post)
-        await stores.messages.pin(message_key(message), Actor(self.organization.organization_id, cat.id))
+        await stores.messages.pin(message_key(message), Moderator(cat.id))
         await cat.run(REPORT, id=message, text=f"{mark} loud")
         # Neither Ann nor Cat is the author: nobody sees reports about themselves.
         noise = await self.organization.dog.post(topic, f"{mark} noise")

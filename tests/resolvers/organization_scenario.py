@@ -218,7 +218,7 @@ class OrganizationScenario:
         communities, moderation, owl = self.stores.communities, self.stores.moderation, Moderator("owl")
         community = await communities.get(self.organization_id, self.ids["Community"])
         await moderation.set_archived(community, owl, False)
-        await self.stores.topics.set_archived(self.ids["Topic"], False, Actor(self.organization_id, "owl"))
+        await self.stores.topics.set_archived(self.ids["Topic"], False, Moderator("owl"))
         await moderation.set_role(community, owl, "owl", CommunityRole.OWNER)
         if await moderation.role(community.id, self.dog.id) is not None:
             await moderation.set_role(community, owl, self.dog.id, CommunityRole.MEMBER)

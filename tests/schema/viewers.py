@@ -10,7 +10,6 @@ from storage.chat.communities import NewCommunity
 from storage.chat.records import Message, Quote
 from storage.chat.roles import Moderator
 from storage.files.link_previews import LinkPreview, PreviewPicture
-from storage.identity.audit import Actor
 from storage.identity.mutes import MuteSubject
 from storage.identity.records import User
 from storage.identity.roles import Role
@@ -78,7 +77,7 @@ async def create_differing_viewers(stores: Stores) -> DifferingViewers:
     await stores.messages.set_preview(first.key, LINK, preview)
     for name, emoji in (("cat", THUMBS_UP), ("bob", THUMBS_UP), ("ann", FIRE)):
         await stores.messages.add_reaction(organization, first.key, name, emoji)
-    await stores.messages.pin(first.key, Actor(organization, "ann"))
+    await stores.messages.pin(first.key, Moderator("ann"))
     await stores.topics.mark_read(scenario.topic.id, "ann", first.timestamp, first.timestamp)
     for owner, subject, subject_id in (
         ("ann", MuteSubject.COMMUNITY, scenario.community.id),

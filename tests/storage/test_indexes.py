@@ -289,8 +289,8 @@ async def query_messages(scenario: TopicScenario) -> None:
     await query_pages(lambda range_: followed(org, "bob", [scenario.community.id], range_))
     await scenario.stores.threads.unfollow(thread.id, "bob")
     await scenario.stores.threads.count_replies_by([first.key, posted[1].key], BLOCKED)
-    await scenario.stores.topics.set_archived(scenario.topic.id, True, Actor(org, "ann"))
-    await scenario.stores.topics.set_archived(scenario.topic.id, False, Actor(org, "ann"))
+    await scenario.stores.topics.set_archived(scenario.topic.id, True, Moderator("ann"))
+    await scenario.stores.topics.set_archived(scenario.topic.id, False, Moderator("ann"))
 
 
 async def query_search(scenario: TopicScenario) -> None:

@@ -8,7 +8,7 @@ import pytest
 from jobs.providers.egress import Egress
 from jobs.providers.social.sandbox import Sandbox
 from jobs.publishing.publisher import PostPublisher
-from storage.identity.audit import Actor
+from storage.chat.roles import Moderator
 from storage.identity.roles import Role
 from storage.publishing.editing import ScheduledPostEdit
 from storage.publishing.networks import Network
@@ -138,8 +138,7 @@ async def test_rights_are_checked_at_due_moment(scenario: PublishingScenario, pu
 
 async def test_publication_to_archived_topic_fails(scenario: PublishingScenario, publisher: PostPublisher) -> None:
     post = await scenario.schedule(in_s=-1)
-    actor = Actor(scenario.organization_id, "ann")
-    await scenario.stores.topics.set_archived(scenario.topic_scenario.topic.id, True, actor)
+    await scenario.stores.topics.set_archived(scenario.topic_scenario.topic.id, True, Moderator("ann"))
     assert has_failed_as_forbidden(await run_once(publisher, scenario, post))
     assert await scenario.messages() == []
 

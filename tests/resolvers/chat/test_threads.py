@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from storage.chat.changes import NewMessage
+from storage.chat.roles import Moderator
 from storage.chat.threads.rules import thread_id
 from storage.errors import DomainError, Forbidden
-from storage.identity.audit import Actor
 from storage.ids import message_key
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
@@ -348,7 +348,7 @@ async def test_archiving_waits_for_replies_in_progress(chat: ChatScenario, monke
     monkeypatch.setattr(stores.messages._sequencer, "_store", store_later)
     posting = asyncio.create_task(stores.messages.post(NewMessage(thread, chat.community, "bob", "late", None, ())))
     await has_read.wait()
-    archiving = asyncio.create_task(stores.topics.set_archived(chat.topic, True, Actor("acme", "ann")))
+    archiving = asyncio.create_task(stores.topics.set_archived(chat.topic, True, Moderator("ann")))
     done, _ = await asyncio.wait([archiving], timeout=0.5)
     assert not done
     may_commit.set()
