@@ -84,7 +84,7 @@ async def test_open_invitation_ends_with_its_creators_right(
 async def test_acceptance_while_the_right_ends_counts_or_is_refused(
     shared_stores: Stores, org: str, admin: Actor, boss: Actor, end: End
 ) -> None:
-    """Of an acceptance and the end of the creator's right at the same time, the first one counts."""
+    """The acceptance and the end of the creator's right run at the same time. The first one counts."""
     created = [await shared_stores.invitations.create(admin, new_invitation(Role.OPERATOR), None) for _ in range(8)]
     await asyncio.gather(*(shared_stores.users.sign_in(org, f"p{n}", [Role.MEMBER], None, None) for n in range(8)))
     accepting = (accept(shared_stores, org, each, f"p{n}") for n, each in enumerate(created))
