@@ -161,15 +161,11 @@ class MayModerate(Right):
 
     def check(self, batch: Batch) -> None:
         """Raises Forbidden."""
-        self.check_act_on(batch, self.target_id)
-
-    def check_act_on(self, batch: Batch, target_id: str | None) -> None:
-        """Raises Forbidden if the person may not act on another person, whose membership was loaded."""
         organization_id = _community(batch)[1]
         if organization_id is None:
             return
         memberships = loaded_memberships(batch)
-        target = None if target_id is None else stored_role(memberships[target_id])
+        target = None if self.target_id is None else stored_role(memberships[self.target_id])
         require_rank(batch, organization_id, self.moderator, stored_role(memberships[self.moderator.user_id]), target)
 
 
@@ -200,7 +196,7 @@ class IsOwner(MayModerate):
 
 @dataclass(frozen=True, slots=True)
 class MayDeleteMessage(Right):
-    """The person wrote the message and was not removed from the community, or moderates its author."""
+    """The person wrote the message and was not removed from the community, moderates its author, or is an ADMIN."""
 
     message: DocumentKey
     moderator: Moderator
@@ -223,13 +219,18 @@ class MayDeleteMessage(Right):
             IsActive(author_id).check(batch)
             IsNotRemoved(author_id).check(batch)
         elif author_id is not None:
-            self._require_rank(batch, author_id)
+            self._check_others(batch, author_id)
 
-    def _require_rank(self, batch: Batch, author_id: str) -> None:
-        role = stored_role(loaded_memberships(batch)[self.moderator.user_id])
-        if not (self.moderator.is_admin or (role is not None and role.rank)):
-            raise Forbidden("Only the author, a moderator of the community or an ADMIN can delete a message.")
-        MayModerate(self.moderator, author_id).check(batch)
+    def _check_others(self, batch: Batch, author_id: str) -> None:
+        """Raises Forbidden unless the person is an ADMIN, or moderates the author."""
+        IsActive(self.moderator.user_id).check(batch)
+        memberships = loaded_memberships(batch)
+        role, author_role = (stored_role(memberships[each]) for each in (self.moderator.user_id, author_id))
+        if may_act_on(role, False, author_role):
+            return
+        if not self.moderator.is_admin:
+            raise Forbidden("Only the author, a moderator of the author or an ADMIN can delete a message.")
+        HasRole(self.moderator.actor_in(batch.head["org"]), Role.ADMIN).check(batch)
 
     def _author_id(self, batch: Batch) -> str | None:
         message: MessageDocument | None = batch.get(*self.message)

@@ -155,11 +155,14 @@ class OrganizationScenario:
             self.ids[name] = started.id
 
     async def hold_post(self) -> None:
-        """Schedules a post of Yak, who is deactivated, so that the post is held."""
+        """Schedules a post of Yak, who is deactivated meanwhile, so that the post is held."""
         organization_id, stores = self.organization_id, self.stores
+        users, yak = stores.mongo["users"], {"_id": user_document_id(organization_id, "yak")}
+        stored = await users.find_one_and_update(yak, {"$unset": {"deactivated_at": ""}})
         targets = [HomeFeedTarget("yak")]
         new = NewScheduledPost(organization_id, "yak", f"{self.mark} text", (), targets, DUE_AT, "UTC", 3600)
         self.ids["HeldPost"] = (await stores.scheduled_posts.schedule(new, None)).id
+        await users.update_one(yak, {"$set": {"deactivated_at": stored["deactivated_at"]}})
         await stores.held_posts.hold_posts_of(organization_id, "yak")
 
     async def upload_file(self) -> None:
@@ -224,14 +227,19 @@ class OrganizationScenario:
             await moderation.set_role(community, owl, self.dog.id, CommunityRole.MEMBER)
         await moderation.unban(community, owl, self.dog.id)
         await moderation.mute(community, owl, self.dog.id, None)
+        await self.reactivate_dog()
         for person in (self.ann, self.cat, self.dog):
             await person.join(community.id)
         await moderation.set_role(community, owl, self.ann.id, CommunityRole.OWNER)
 
-    async def begin_sessions(self) -> None:
-        """Begins a session of Ann's, and one of Dog's, whom administrators sign out. Dog is reactivated for this."""
+    async def reactivate_dog(self) -> None:
+        """Gives Dog access again, whom administrators deactivate."""
         operator = Actor(self.organization_id, self.ann.id, is_command_line=True)
         await self.stores.user_administration.reactivate(operator, self.dog.id)
+
+    async def begin_sessions(self) -> None:
+        """Begins a session of Ann's, and one of Dog's, whom administrators sign out."""
+        await self.reactivate_dog()
         for name, user_id in (("Session", self.ann.id), ("UsersSession", self.dog.id)):
             user = UserKey(self.organization_id, user_id)
             new = NewSession(user, SignInMethod.OIDC, f"{self.mark} address", f"{self.mark} agent")

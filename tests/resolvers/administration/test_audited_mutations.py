@@ -140,6 +140,7 @@ REQUEST = "mutation ($id: ID!) { requestToJoin(communityId: $id) { id } }"
 
 
 async def ask_to_join(organization: OrganizationScenario) -> None:
+    await organization.reactivate_dog()
     community = organization.ids["Community"]
     await organization.ann.run(VISIBLE, id=community, visibility="LISTED")
     await organization.dog.leave(community)
