@@ -34,6 +34,9 @@ SEEDS = range(5)
 OWN_ACTS = 16
 """Number of acts of the person and of others before the erasure."""
 
+REMAINING = {"users", "messages", "posts", "scheduled_posts", "audit", "events"}
+"""Collections that may refer to an erased person, by id: later decisions about reports add entries to the audit log."""
+
 MAX_KILLS = 6
 MAX_SWEEPS = 60
 PERSON_ID = "user-1"
@@ -263,7 +266,9 @@ class History:
         if self.rng.random() < 0.25:
             if self.rng.random() < 0.3:
                 await self.invite(is_accepted=False)
-            await asyncio.gather(*(self.act_of_other() for _ in range(self.rng.randint(1, 3))))
+            # One after the other, so that a seed is always the same history.
+            for _ in range(self.rng.randint(1, 3)):
+                await self.act_of_other()
         if self.kills < MAX_KILLS and self.rng.random() < 0.1:
             self.kills += 1
             self.acts.append("kill")
@@ -348,7 +353,7 @@ async def test_erasure_in_any_history_leaves_nothing(shared_stores: Stores, seed
     acts = "\n".join(history.acts)
     assert await documents_with_strings(stores.mongo) == {}, acts
     assert await keys_with_strings(stores.redis, stores.keys.prefix) == [], acts
-    assert await collections_with_person(stores, history.key) <= {"users", "messages", "posts", "scheduled_posts"}, acts
+    assert await collections_with_person(stores, history.key) <= REMAINING, acts
     for query in (WORD, HANDLE, "Deleted"):
         for community in (None, *history.communities):
             found = await history.attempt("ann", SEARCH, query=query, id=community)
