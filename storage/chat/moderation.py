@@ -96,12 +96,14 @@ class ModerationStore:
         return _ban(community_id, user_id, restriction["ban"])
 
     async def set_role(self, community: Community, moderator: Moderator, user_id: str, role: CommunityRole) -> None:
-        """Sets a member's role. Idempotent.
+        """Sets a member's role. After the return, no act commits for which the role is too low. Idempotent.
 
         Raises: NotFound for an erased person; Forbidden, BadUserInput, Conflict for the last owner.
         """
         await self._check_not_erased(community, user_id)
         await self._commit(community, SetCommunityRole(community.id, user_id, moderator, role))
+        if role is not CommunityRole.OWNER:
+            await wait_for_commits(self._mongo, community.id)
 
     async def kick(self, community: Community, moderator: Moderator, user_id: str) -> None:
         """Removes a member. Idempotent. After the return, no write of the person commits.

@@ -24,7 +24,7 @@ from storage.feed.content_reports.records import (
 from storage.identity.audit import AuditAction, TargetKind, put_entry
 from storage.identity.erased_people import USERS
 from storage.identity.records import user_document_id
-from storage.identity.rights import HasRole, IsActive
+from storage.identity.rights import HasRole, IsActive, IsNotErased
 from storage.identity.roles import Role
 from storage.ids import message_key, post_key
 from storage.mongo import Document, Mongo, Session
@@ -81,8 +81,9 @@ class FileReport(Change[None]):
     new: NewReport
 
     def rights(self) -> Sequence[Right]:
-        """Returns that the reporter's account is active."""
-        return (IsActive(self.new.reporter_id, self.new.organization_id),)
+        """Returns that the reporter's account is active, and that the author is not being erased."""
+        new = self.new
+        return IsActive(new.reporter_id, new.organization_id), IsNotErased(new.author_id, new.organization_id)
 
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the person's earlier report of the subject, and the community that decides."""

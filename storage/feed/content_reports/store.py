@@ -25,8 +25,6 @@ from storage.feed.content_reports.records import (
     content_report,
     reports_stream,
 )
-from storage.identity.erased_people import check_not_erased
-from storage.ids import UserKey
 from storage.mongo import Document, Mongo, due_filter, seconds_from_now
 from storage.mongo.batch_loader import BatchLoader
 from storage.streams.sequencer import Sequencer
@@ -60,7 +58,6 @@ class ContentReportStore:
 
         Raises: NotFound for an author who is being erased; RateLimited, Conflict.
         """
-        await check_not_erased(self._mongo, UserKey(new.organization_id, new.author_id))
         await self._sequencer.commit(reports_stream(new.organization_id), FileReport(new))
 
     async def decide(self, report: ContentReport, moderator: Moderator, ruling: ReportRuling) -> ContentReport:
