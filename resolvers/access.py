@@ -3,9 +3,8 @@
 from collections.abc import Collection, Sequence
 
 from resolvers.context import Context, Info
-from storage.chat.records import Community, Message, Topic
+from storage.chat.records import Community, CommunityVisibility, Message, Topic
 from storage.chat.roles import CommunityRole, Moderator, may_act_on
-from storage.chat.visibility import CommunityVisibility
 from storage.errors import Forbidden, NotFound, Unauthenticated
 from storage.identity.records import User
 from storage.identity.roles import Role, with_included

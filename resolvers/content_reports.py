@@ -19,9 +19,8 @@ from resolvers.arguments import After, ListLimit, Since, checked_limit, checked_
 from resolvers.chat.messages import require_readable
 from resolvers.context import Context, Info
 from resolvers.events import Event, StreamReady, ViewerEventSource, viewer_events
-from storage.chat.records import Community
+from storage.chat.records import Community, CommunityVisibility
 from storage.chat.roles import CommunityRole, Moderator, may_act_on, require_power
-from storage.chat.visibility import CommunityVisibility
 from storage.errors import BadUserInput, Conflict, NotFound
 from storage.feed.content_reports.changes import NewReport, ReportRuling
 from storage.feed.content_reports.records import (

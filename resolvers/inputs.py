@@ -3,7 +3,7 @@
 import strawberry
 
 from resolvers.idempotency import KEY_DESCRIPTION
-from storage.chat.visibility import CommunityVisibility
+from storage.chat.records import CommunityVisibility
 from storage.feed.content_reports.records import ContentReportDecision
 
 strawberry.enum(

@@ -19,9 +19,9 @@ from schema.binding import field, shared_field
 from schema.files import Attachment
 from schema.identity import User
 from schema.timeline import PageMixin, Timeline
+from storage.chat.records import CommunityVisibility
 from storage.chat.roles import CommunityRole
 from storage.chat.stamps.rules import StampPackAvailability, StampRuleKind
-from storage.chat.visibility import CommunityVisibility
 from storage.timeline import Timestamp
 
 strawberry.enum(

@@ -65,4 +65,6 @@ async def report_call(
     sequence = checked_number("sequence", input.sequence, 0, MAX_SEQUENCE)
     outcome = input.outcome if isinstance(input.outcome, CallOutcome) else None
     at = input.at if isinstance(input.at, datetime) else None
-    return await info.context.stores.calls.report(input.call_id, sequence, input.event, outcome, viewer.key, at)
+    return await info.context.stores.calls.report(
+        input.call_id, sequence, input.event, outcome, viewer.organization_id, at
+    )

@@ -12,9 +12,8 @@ from resolvers.chat.communities import MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, MA
 from resolvers.chat.messages import MessageId
 from resolvers.chat.topics import TopicId
 from resolvers.context import Info
-from storage.chat.records import Community, Message, Topic
+from storage.chat.records import Community, CommunityVisibility, Message, Topic
 from storage.chat.roles import Moderator
-from storage.chat.visibility import CommunityVisibility
 from storage.errors import BadUserInput, Forbidden, NotFound
 from storage.ids import message_key
 

@@ -16,8 +16,7 @@ from resolvers.chat.topics import TopicId
 from resolvers.context import Context, Info
 from resolvers.events import Event, HiddenEvents, SharedEventSource, StreamReady
 from storage.chat.memberships import community_stream, removals_stream
-from storage.chat.records import Community, Message, Topic
-from storage.chat.visibility import CommunityVisibility
+from storage.chat.records import Community, CommunityVisibility, Message, Topic
 from storage.errors import Forbidden
 from storage.identity.records import User
 from storage.streams.hub import EventHub, HydratedEvent

@@ -10,8 +10,7 @@ from strawberry import ID, UNSET, Parent
 from resolvers.access import find_visible_topic, require_joined_topic, require_member, restrict_to_members
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_timestamp, page_range
 from resolvers.context import Info
-from storage.chat.records import Community, Message, Topic
-from storage.chat.visibility import CommunityVisibility
+from storage.chat.records import Community, CommunityVisibility, Message, Topic
 from storage.errors import NotFound
 from storage.timeline import TimelinePage, TimelineRange, Timestamp
 

@@ -42,10 +42,8 @@ from storage.calls.records import (
 )
 from storage.calls.windows import CallingWindow
 from storage.errors import BadUserInput, NotFound
-from storage.identity.rights import IsActive
-from storage.ids import UserKey
 from storage.mongo import Mongo, Session
-from storage.streams.changes import Batch, Change, DocumentKey, Right, SystemChange
+from storage.streams.changes import Batch, DocumentKey, SystemChange
 
 START_LOOKAHEAD = timedelta(milliseconds=60)
 """How long before its start time a call may be committed. The broker sends the call at the start time."""
@@ -230,7 +228,7 @@ def latest_call(key: CallKey, job: CallJobDocument, task: CallTaskDocument, late
 
 
 @dataclass(slots=True)
-class ReportCall(_TaskChange, Change[CallTask]):
+class ReportCall(_TaskChange, SystemChange[CallTask]):
     """Applies a report of the telephony service, or the outcome that polling found. The result is the task."""
 
     usual_events = 2
@@ -240,13 +238,6 @@ class ReportCall(_TaskChange, Change[CallTask]):
     outcome: CallOutcome | None
     at: datetime | None = None
     """When the reported event happened by the reporter's clock; None if unknown."""
-
-    reporter: UserKey | None = None
-    """The account of the service that reports; None for an outcome that polling found."""
-
-    def rights(self) -> Sequence[Right]:
-        """Returns that the account of the service is active."""
-        return () if self.reporter is None else (IsActive(self.reporter.user_id, self.reporter.organization_id),)
 
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the task, its job and, for the end of a call, the limiter, whose slot is freed."""

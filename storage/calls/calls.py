@@ -51,7 +51,6 @@ from storage.calls.start_timer import StartTimer
 from storage.calls.wake_ups import WakeUpChannel
 from storage.calls.windows import CallingWindow
 from storage.errors import NotFound
-from storage.ids import UserKey
 from storage.mongo import Document, Mongo, due_filter, seconds_from_now
 from storage.streams.log import jobs_stream
 from storage.streams.sequencer import Sequencer
@@ -264,20 +263,19 @@ class CallStore:
         sequence: int,
         kind: CallReportKind,
         outcome: CallOutcome | None,
-        reporter: UserKey | None = None,
+        org: str | None = None,
         at: datetime | None = None,
     ) -> CallTask:
         """Applies a report of the telephony service. Idempotent by call and sequence number.
 
-        `reporter` is the account of the service, which finds only calls of its organization; None for polling. `at` is
-        when the call was answered or ended, by the reporter's clock. Raises: NotFound, BadUserInput; Forbidden for a
-        deactivated account.
+        With `org`, only calls of that organization are found. `at` is when the call was answered or ended, by the
+        reporter's clock. Raises: NotFound, BadUserInput.
         """
         key = parse_call_id(call_id)
         organization_id = await self._organization_of(key.task.job_id)
-        if organization_id is None or (reporter is not None and reporter.organization_id != organization_id):
+        if organization_id is None or org not in (None, organization_id):
             raise NotFound("call", call_id)
-        change = ReportCall(organization_id, key.task, key.ordinal, sequence, kind, outcome, at, reporter)
+        change = ReportCall(organization_id, key.task, key.ordinal, sequence, kind, outcome, at)
         task = await self._sequencer.commit(jobs_stream(organization_id), change)
         if kind is CallReportKind.ENDED:
             self.wake_ups.wake(organization_id)

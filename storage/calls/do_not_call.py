@@ -6,8 +6,8 @@ from pymongo import UpdateOne
 from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.calls.documents import DO_NOT_CALL, DoNotCallDocument, PhoneNumberId
-from storage.identity.actors import lock_operator
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
+from storage.identity.rights import lock_operator
 from storage.mongo import Mongo, Session
 
 

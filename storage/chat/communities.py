@@ -17,9 +17,8 @@ from storage.chat.memberships import (
     new_membership,
     stored_visibility,
 )
-from storage.chat.records import Community
+from storage.chat.records import Community, CommunityVisibility
 from storage.chat.roles import CommunityRole, active_with_role, list_without_owner, require_may_found
-from storage.chat.visibility import CommunityVisibility
 from storage.errors import NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key
 from storage.identity.records import User

@@ -15,9 +15,9 @@ from storage.chat.memberships import (
     stored_visibility,
 )
 from storage.chat.moderation_changes import ModerationChange, OwnerChange
+from storage.chat.records import CommunityVisibility
 from storage.chat.restrictions import COMMUNITY, RESTRICTIONS, require_not_banned, restriction_id
 from storage.chat.rights import MayModerate
-from storage.chat.visibility import CommunityVisibility
 from storage.errors import Conflict, Forbidden, NotFound, RateLimited
 from storage.identity.audit import AuditAction, TargetKind
 from storage.identity.erased_people import require_not_erased, user_key

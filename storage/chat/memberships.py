@@ -12,9 +12,9 @@ from typing import ClassVar
 from bson import ObjectId
 
 from storage.chat.documents import CommunityDocument, MembershipDocument, RestrictionDocument
+from storage.chat.records import CommunityVisibility
 from storage.chat.restrictions import RESTRICTIONS, archived, put_restriction, require_not_banned, restriction_id
 from storage.chat.roles import CommunityRole, deactivated_among, stored_role
-from storage.chat.visibility import CommunityVisibility
 from storage.errors import Conflict, Forbidden, NotFound
 from storage.identity.erased_people import require_not_erased, user_key
 from storage.identity.records import User

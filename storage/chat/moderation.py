@@ -17,10 +17,9 @@ from storage.chat.moderation_changes import (
     SetCommunityRole,
     UnbanMember,
 )
-from storage.chat.records import Community, CommunityBan, CommunityMember, JoinRequest
+from storage.chat.records import Community, CommunityBan, CommunityMember, CommunityVisibility, JoinRequest
 from storage.chat.restrictions import RESTRICTIONS, is_banned, mark_removed, muted_at, restriction_id, wait_for_commits
 from storage.chat.roles import CommunityRole, Moderator, require_power, stored_role
-from storage.chat.visibility import CommunityVisibility
 from storage.identity.erased_people import check_not_erased
 from storage.identity.records import User
 from storage.ids import UserKey

@@ -6,17 +6,25 @@ Timestamps are microseconds since the Unix epoch; instants are aware UTC datetim
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum
 from functools import partial
 from typing import Any
 
 from storage.chat.documents import MessageDocument
 from storage.chat.roles import CommunityRole
 from storage.chat.threads.documents import ThreadSummaryDocument
-from storage.chat.visibility import CommunityVisibility
 from storage.files.attachments import Attachment, attachment_record
 from storage.files.link_previews import LinkPreview, preview_record
 from storage.ids import MessageKey
 from storage.timeline import Timestamp
+
+
+class CommunityVisibility(Enum):
+    """The visibility of a community: who sees it, and how people join it."""
+
+    PUBLIC = "PUBLIC"
+    LISTED = "LISTED"
+    PRIVATE = "PRIVATE"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from pymongo.asynchronous.collection import AsyncCollection
 from storage.errors import Conflict, Forbidden, NotFound
 from storage.identity.access_changes import AccessChanges
 from storage.identity.accounts.invitation_creators import revoke_invitations
-from storage.identity.actors import lock_actor
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import UserDocument
 from storage.identity.records import User, user_document_id, user_record
+from storage.identity.rights import lock_actor
 from storage.identity.roles import Role
 from storage.identity.sessions import SessionStore
 from storage.identity.users import USER_FIELDS, prefix_range

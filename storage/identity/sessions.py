@@ -10,8 +10,8 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import Conflict, NotFound
 from storage.identity.access_changes import AccessChanges
-from storage.identity.actors import require_access
 from storage.identity.documents import ProviderLogoutDocument, SessionDocument
+from storage.identity.rights import require_access
 from storage.identity.session_records import NewSession, UserSession, user_session
 from storage.ids import UserKey
 from storage.mongo import Document, Mongo, Session

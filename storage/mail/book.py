@@ -12,8 +12,8 @@ from typing import Any
 
 from pymongo import UpdateOne
 
-from storage.identity.actors import lock_operator
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
+from storage.identity.rights import lock_operator
 from storage.mail.addresses import Address, AddressKeys, normalize, normalize_all, normalize_domain
 from storage.mail.aggregation import AddressDocuments, day_id, domain_id, save_write
 from storage.mail.counters import new_domain, reset_counters, summarize_domain

@@ -10,12 +10,12 @@ from pymongo.asynchronous.collection import AsyncCollection
 from storage.errors import BadUserInput, Forbidden, NotFound
 from storage.identity.access_changes import AccessChanges
 from storage.identity.accounts.invitation_creators import revoke_invitations
-from storage.identity.actors import lock_actor
 from storage.identity.administration import USERS
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import UserDocument
 from storage.identity.handles import ReservedHandles
 from storage.identity.records import user_document_id
+from storage.identity.rights import lock_actor
 from storage.identity.roles import Role
 from storage.identity.sessions import SessionStore
 from storage.ids import UserKey

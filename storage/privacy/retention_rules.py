@@ -9,8 +9,8 @@ from pymongo import ReturnDocument
 from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import DomainError
-from storage.identity.actors import lock_actor
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
+from storage.identity.rights import lock_actor
 from storage.indexes.lifetimes import LEDGER_KEPT_S
 from storage.mongo import Document, Mongo, Session, due_filter, seconds_from_now
 from storage.privacy.documents import RetentionRuleDocument, RetentionRuleDocumentId

@@ -8,8 +8,8 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key
-from storage.identity.actors import lock_operator
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
+from storage.identity.rights import lock_operator
 from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session
 from storage.mongo.batch_loader import BatchLoader

@@ -15,7 +15,7 @@ from storage.chat.conversations import expired_messages
 from storage.errors import Forbidden
 from storage.identity.audit import Actor
 from storage.identity.roles import Role
-from storage.ids import MessageKey, UserKey
+from storage.ids import MessageKey
 from storage.mail.ledger import Ledger
 from storage.privacy.retention_rules import RetainedData, RuleChanged
 from storage.stores import Stores
@@ -124,7 +124,7 @@ async def test_number_of_an_open_call_stays_until_its_end(stores: Stores) -> Non
     await stores.retention_rules.set_rule(ADA, PHONE, 1)
     await apply(stores)
     assert await numbers(stores, job) == [NUMBERS[0], "", ""]
-    await stores.calls.report(start.call.id, 1, CallReportKind.ENDED, CallOutcome.DO_NOT_CALL, UserKey("acme", "ada"))
+    await stores.calls.report(start.call.id, 1, CallReportKind.ENDED, CallOutcome.DO_NOT_CALL, "acme")
     await apply(stores)
     assert await numbers(stores, job) == ["", "", ""]
     assert await stores.do_not_call.listed_numbers("acme", [NUMBERS[0]]) == {NUMBERS[0]}
@@ -141,7 +141,7 @@ async def test_late_report_about_a_removed_number_counts(stores: Stores) -> None
     await end_earlier(stores, job, 2)
     await stores.retention_rules.set_rule(ADA, PHONE, 1)
     await apply(stores)
-    await stores.calls.report(start.call.id, 1, CallReportKind.ENDED, CallOutcome.DO_NOT_CALL, UserKey("acme", "ada"))
+    await stores.calls.report(start.call.id, 1, CallReportKind.ENDED, CallOutcome.DO_NOT_CALL, "acme")
     assert (await tasks(stores, job))[0].outcome is CallOutcome.DO_NOT_CALL
     assert await stores.mongo["do_not_call"].count_documents({}) == 0
     assert (await stores.call_jobs.get("acme", job)).state is CallJobState.CANCELLED

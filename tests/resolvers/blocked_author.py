@@ -114,7 +114,7 @@ class BlockedAuthorScenario:
         await cat.create_post(f"{mark} against it", inReplyTo=post)
         await cat.create_post(f"{mark} see @{HANDLE}", quoteOf=post)
         await cat.run(REPOST, id=post)
-        await stores.messages.pin(message_key(message), Moderator(cat.id))
+        await stores.messages.pin(message_key(message), Moderator("owl"))
         await cat.run(REPORT, id=message, text=f"{mark} loud")
         # Neither Ann nor Cat is the author: nobody sees reports about themselves.
         noise = await self.organization.dog.post(topic, f"{mark} noise")

@@ -12,11 +12,10 @@ from storage.calls.job_changes import NewCallJob
 from storage.calls.records import TaskKey
 from storage.calls.windows import WEEK, CallingWindow
 from storage.chat.changes import NewMessage
-from storage.chat.records import Community
+from storage.chat.records import Community, CommunityVisibility
 from storage.chat.roles import CommunityRole, Moderator
 from storage.chat.stamps.ownerships import StampPackGiver
 from storage.chat.stamps.rules import StampPackAvailability
-from storage.chat.visibility import CommunityVisibility
 from storage.errors import Conflict
 from storage.feed.changes import NewPost
 from storage.feed.content_reports.changes import ReportRuling

@@ -18,12 +18,12 @@ from storage.chat.conversations import documents as conversations
 from storage.chat.conversations.records import ConversationState
 from storage.chat.reactions import documents as reactions
 from storage.chat.reactions.store import ViewerBlocks
+from storage.chat.records import CommunityVisibility
 from storage.chat.roles import CommunityRole, Moderator
 from storage.chat.search import documents as search
 from storage.chat.stamps import documents as stamps
 from storage.chat.stamps.ownerships import StampPackGiver
 from storage.chat.stamps.rules import StampPackAvailability, StampRule, StampRuleKind
-from storage.chat.visibility import CommunityVisibility
 from storage.feed import documents as feed
 from storage.feed.changes import CreatePost, NewPost
 from storage.feed.content_reports import documents as content_reports
@@ -280,11 +280,11 @@ async def query_messages(scenario: TopicScenario) -> None:
     await messages.delete(posted[1].key, Moderator("bob"))
     thread = await scenario.stores.threads.open(org, first.key, "bob")
     await messages.post(replace(scenario.new_message(), topic_id=thread.id))
-    await scenario.stores.threads.follow(thread.id, "bob")
+    await scenario.stores.threads.follow(thread.id, "ann")
     # The first is committed alone, and the two others together.
     replies = [replace(scenario.new_message("reply", name), topic_id=thread.id) for name in ("ann", "bob", "ann")]
     await asyncio.gather(*(messages.post(each) for each in replies))
-    await scenario.stores.threads.followed_among([thread.id], "bob")
+    await scenario.stores.threads.followed_among([thread.id], "ann")
     followed = scenario.stores.threads.followed
     await query_pages(lambda range_: followed(org, "bob", [scenario.community.id], range_))
     await scenario.stores.threads.unfollow(thread.id, "bob")

@@ -16,12 +16,11 @@ from storage.chat.stamps.documents import StampOwnershipDocument, StampOwnership
 from storage.chat.stamps.packs import StampPack
 from storage.chat.stamps.rules import StampPackAvailability
 from storage.errors import BadUserInput, Conflict, NotFound
-from storage.identity.actors import lock_actor
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document, put_entry
 from storage.identity.documents import UserDocument
 from storage.identity.erased_people import USERS
 from storage.identity.records import user_document_id, user_stream
-from storage.identity.rights import HasRole
+from storage.identity.rights import HasRole, lock_actor
 from storage.identity.roles import Role
 from storage.ids import UserKey
 from storage.mongo import Document, Mongo, Session

@@ -15,9 +15,9 @@ from storage.chat.stamps.documents import StampCatalogueDocument, StampPackDocum
 from storage.chat.stamps.rules import StampPackAvailability, StampRule, stored_availability, stored_rule
 from storage.errors import Conflict, NotFound, QuotaExceeded
 from storage.files.stamp_files import StampFiles
-from storage.identity.actors import lock_actor
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import AuditEntryDocument
+from storage.identity.rights import lock_actor
 from storage.ids import UserKey, new_id
 from storage.mongo import Document, Mongo, Session
 

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from storage.chat.documents import CommunityDocument
 from storage.chat.memberships import COMMUNITIES, stored_visibility
 from storage.chat.moderation_changes import require_future
+from storage.chat.records import CommunityVisibility
 from storage.chat.rights import load_members, require_rank, role_of_member
 from storage.chat.roles import Moderator
-from storage.chat.visibility import CommunityVisibility
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound, RateLimited
 from storage.feed.content_reports.documents import ContentReportDocument
 from storage.feed.content_reports.records import (

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from storage.chat.documents import CommunityDocument
 from storage.chat.memberships import COMMUNITIES, stored_visibility
-from storage.chat.visibility import CommunityVisibility
+from storage.chat.records import CommunityVisibility
 from storage.feed.content_reports.changes import CONTENT_REPORTS
 from storage.mongo import Mongo, Session
 from storage.streams.changes import Batch

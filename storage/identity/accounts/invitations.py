@@ -15,10 +15,10 @@ from storage.identity.accounts.invitation_creators import INVITATIONS, rightful_
 from storage.identity.accounts.local_accounts import MailLanguage
 from storage.identity.accounts.mails import AccountMailKind, LocalAccountMails
 from storage.identity.accounts.tokens import LinkInvalid
-from storage.identity.actors import lock_actor, require_access
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import UserDocument
 from storage.identity.records import User, user_record
+from storage.identity.rights import lock_actor, require_access
 from storage.identity.roles import Role, with_included
 from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session

@@ -10,11 +10,11 @@ from pymongo.asynchronous.collection import AsyncCollection
 from storage.errors import Conflict, Forbidden, Unauthenticated
 from storage.identity.accounts.documents import LocalAccountDocument
 from storage.identity.accounts.passwords import PasswordHashes
-from storage.identity.actors import require_access
 from storage.identity.audit import Actor
 from storage.identity.documents import UserDocument
 from storage.identity.passkeys.records import NewPasskey
 from storage.identity.records import User, user_document_id, user_record
+from storage.identity.rights import require_access
 from storage.identity.roles import Role
 from storage.identity.users import free_handle, new_user_document
 from storage.ids import UserKey

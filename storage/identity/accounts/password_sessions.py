@@ -7,9 +7,9 @@ the transaction that ends the sessions. The two conflict, so no session of the o
 from storage.identity.access_changes import AccessChanges
 from storage.identity.accounts.local_accounts import LocalAccount, LocalAccounts, WrongPassword
 from storage.identity.accounts.tokens import LinkInvalid, LocalAccountTokens, TokenPurpose
-from storage.identity.actors import require_access
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.records import User
+from storage.identity.rights import require_access
 from storage.identity.session_records import NewSession, SignInMethod
 from storage.identity.sessions import SessionStore
 from storage.identity.users import UserStore

@@ -8,13 +8,13 @@ from pymongo.asynchronous.collection import AsyncCollection
 from storage.errors import BadUserInput, Conflict, NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key
 from storage.identity.access_changes import AccessChanges
-from storage.identity.actors import lock_actor
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import ServiceKeyDocument, StoredSecret, UserDocument
 from storage.identity.keys.records import IssuedKey, NewServiceKey, ServiceKey, key_record
 from storage.identity.keys.scopes import roles_of_scopes
 from storage.identity.keys.secrets import key_digest, new_key_text
 from storage.identity.records import user_document_id
+from storage.identity.rights import lock_actor
 from storage.identity.users import free_handle, new_user_document
 from storage.ids import UserKey, new_id
 from storage.mongo import Document, Mongo, Session

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.identity.actors import lock_actor
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import OrganizationSettingsDocument, UserDocument
 from storage.identity.records import user_document_id
+from storage.identity.rights import lock_actor
 from storage.ids import UserKey
 from storage.mongo import Mongo, Session
 from storage.mongo.batch_loader import BatchLoader

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from storage.chat.records import Community, Message
+from storage.chat.records import Community, CommunityVisibility, Message
 from storage.chat.roles import CommunityRole, Moderator
-from storage.chat.visibility import CommunityVisibility
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
 from storage.identity.audit import AuditFilter
 from storage.identity.roles import Role

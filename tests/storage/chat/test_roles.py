@@ -11,6 +11,7 @@ from storage.chat.roles import CommunityRole, Moderator, may_act_on, stored_role
 from storage.errors import Conflict, Forbidden
 from storage.identity.audit import command_line_actor
 from storage.identity.records import User
+from storage.identity.roles import Role
 from storage.ids import new_id
 from storage.stores import Stores
 from tests.storage.topic_scenario import TopicScenario
@@ -55,12 +56,18 @@ async def test_owner_beside_a_deactivated_owner_stays(scenario: TopicScenario) -
     await scenario.stores.communities.leave(scenario.community, "ann")
 
 
+async def sign_in_admin(scenario: TopicScenario) -> Moderator:
+    """Signs in Zoe, an ADMIN, and returns her as a moderator."""
+    await scenario.stores.users.sign_in(scenario.organization_id, "zoe", (Role.ADMIN,), None, None)
+    return Moderator("zoe", is_admin=True)
+
+
 async def test_community_of_a_deactivated_owner_is_listed(scenario: TopicScenario) -> None:
     await join(scenario, "bob")
     assert await without_owner(scenario) == []
     await set_deactivated(scenario, "ann")
     assert await without_owner(scenario) == [scenario.community.id]
-    admin = Moderator("zoe", True)
+    admin = await sign_in_admin(scenario)
     with pytest.raises(Conflict):
         await scenario.stores.moderation.set_role(scenario.community, admin, "ann", CommunityRole.MEMBER)
     await scenario.stores.moderation.set_role(scenario.community, admin, "bob", CommunityRole.OWNER)
@@ -75,7 +82,8 @@ async def test_community_of_an_erased_owner_is_listed(scenario: TopicScenario) -
     change = RemoveErasedMember(scenario.community.id, "ann")
     await scenario.stores.sequencer.commit(community_stream(scenario.community.id), change)
     assert await without_owner(scenario) == [scenario.community.id]
-    await scenario.stores.moderation.set_role(scenario.community, Moderator("zoe", True), "bob", CommunityRole.OWNER)
+    admin = await sign_in_admin(scenario)
+    await scenario.stores.moderation.set_role(scenario.community, admin, "bob", CommunityRole.OWNER)
     assert await without_owner(scenario) == []
 
 

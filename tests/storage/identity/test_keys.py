@@ -8,13 +8,13 @@ import pytest
 
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
 from storage.idempotency import idempotency_key
-from storage.identity.actors import lock_actor
 from storage.identity.audit import Actor, AuditAction, AuditFilter, command_line_actor
 from storage.identity.keys.recognition import KeyExpired, KeyInvalid
 from storage.identity.keys.records import IssuedKey, NewServiceKey
 from storage.identity.keys.scopes import ROLE_OF_SCOPE, SCOPES, missing_scope, roles_of_scopes
 from storage.identity.keys.secrets import MalformedKey, new_key_text, parse_key
 from storage.identity.keys.store import MAX_ACTIVE_KEYS, MAX_PREVIOUS_SECRETS
+from storage.identity.rights import lock_actor
 from storage.identity.roles import Role
 from storage.ids import new_id
 from storage.stores import Stores

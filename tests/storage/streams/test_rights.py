@@ -19,7 +19,7 @@ NO_RIGHT_NEEDED = {"LeaveCommunity", "LeaveConversation", "RemovePostReaction", 
 
 SYSTEM_CHANGES = {
     # Workers that call.
-    "FailCall", "MarkCallUnknown", "RefreshJobState", "RequeueCall", "StartCall", "TakeOver",
+    "FailCall", "MarkCallUnknown", "RefreshJobState", "ReportCall", "RequeueCall", "StartCall", "TakeOver",
     # Workers that publish.
     "BeginAttempt", "BeginReconciliation", "HoldScheduledPost", "MarkFailed", "MarkPublished", "MarkUnknown",
     "PublishPost", "ScheduleRetry", "StoreUploadResult", "StoreUploadResultAndBegin",

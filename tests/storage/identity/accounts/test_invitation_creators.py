@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from storage.chat.communities import NewCommunity
-from storage.chat.visibility import CommunityVisibility
+from storage.chat.records import CommunityVisibility
 from storage.errors import Conflict
 from storage.identity.accounts.invitations import CreatedInvitation, InvitationState
 from storage.identity.audit import Actor, AuditAction, AuditFilter, command_line_actor

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from storage.chat.communities import NewCommunity
+from storage.chat.records import CommunityVisibility
 from storage.chat.roles import Moderator
-from storage.chat.visibility import CommunityVisibility
 from storage.errors import Conflict, DomainError, Forbidden, NotFound
 from storage.idempotency import idempotency_key
 from storage.identity.accounts.invitations import (

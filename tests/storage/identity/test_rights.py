@@ -5,9 +5,9 @@ from functools import partial
 import pytest
 
 from storage.errors import AccountDeactivated, Forbidden, NotFound
-from storage.identity.actors import lock_actor, lock_operator, require_access
 from storage.identity.audit import Actor, command_line_actor
 from storage.identity.records import user_document_id
+from storage.identity.rights import lock_actor, lock_operator, require_access
 from storage.identity.roles import Role
 from storage.ids import UserKey
 from storage.mongo import Session
