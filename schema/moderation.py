@@ -9,7 +9,7 @@ import resolvers.chat.community_settings
 import resolvers.chat.joining
 import resolvers.chat.moderation
 from resolvers.write_limits import WriteLimit
-from schema.binding import field, mutation
+from schema.binding import NO_KEY, field, mutation
 from schema.chat import Community, Message, Topic
 from schema.identity import User
 from storage.chat.roles import CommunityRole
@@ -68,6 +68,7 @@ class ModerationQuery:
         resolvers.chat.moderation.communities_without_owner,
         "Communities that nobody manages, ordered by id: all owners are deactivated or erased. An ADMIN makes a member "
         "the owner with `setCommunityRole`. Communities without members are left out. Needs the role ADMIN.",
+        scope=NO_KEY,
     )
     community_bans: list[CommunityBan] = field(
         resolvers.chat.moderation.community_bans,
