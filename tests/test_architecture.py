@@ -132,7 +132,6 @@ TESTED_ELSEWHERE = {
     "storage/chat/community_changes.py": "tests/resolvers/chat/test_joining.py",
     "storage/chat/slow_mode.py": "tests/resolvers/chat/test_community_settings.py",
     "storage/chat/topic_changes.py": "tests/resolvers/chat/test_community_settings.py",
-    "storage/chat/rights.py": "tests/resolvers/administration/test_revoked_rights.py",
     "schema/content_reports.py": "tests/resolvers/test_content_reports.py",
     "storage/feed/content_reports/records.py": "tests/resolvers/test_content_reports.py",
     "storage/feed/content_reports/changes.py": "tests/resolvers/test_content_reports.py",

@@ -12,6 +12,7 @@ from resolvers.arguments import After, ListLimit, checked_limit, checked_text, i
 from resolvers.context import Info
 from resolvers.idempotency import KEY_DESCRIPTION, input_key
 from storage.errors import BadUserInput
+from storage.identity.audit import COMMAND_LINE
 from storage.identity.keys.records import IssuedKey, NewServiceKey, ServiceKey
 from storage.identity.keys.scopes import SCOPES
 from storage.identity.records import User
@@ -108,6 +109,27 @@ async def accounts(keys: Sequence[ServiceKey], info: Info) -> list[User]:
 async def created_by(root: Parent[ServiceKey], info: Info) -> User | None:
     """Returns the administrator who created the key; None for the command line."""
     return (await created_by_each([root], info))[0]
+
+
+async def needs_rotation(root: Parent[ServiceKey], info: Info) -> bool:
+    """Returns whether the person who saw the newest secret is no ADMIN any more."""
+    return (await need_rotation([root], info))[0]
+
+
+async def need_rotation(keys: Sequence[ServiceKey], info: Info) -> list[bool]:
+    """Returns for each key whether the person who saw the newest secret is no ADMIN any more."""
+    if not keys:
+        return []
+    ids = [key.issued_to_id for key in keys]
+    people = await info.context.stores.users.find_or_none(keys[0].organization_id, ids)
+    return [key.is_active and not _is_entitled(key, person) for key, person in zip(keys, people, strict=True)]
+
+
+def _is_entitled(key: ServiceKey, person: User | None) -> bool:
+    """Returns whether the person is an active ADMIN, or the secret was shown to the command line."""
+    if person is None:
+        return key.issued_to_id == COMMAND_LINE
+    return Role.ADMIN in person.roles and not person.is_deactivated
 
 
 async def created_by_each(keys: Sequence[ServiceKey], info: Info) -> list[User | None]:

@@ -41,6 +41,12 @@ class ServiceKey:
         "the command `noroshi`.",
         batch_resolver=resolvers.administration.service_keys.created_by_each,
     )
+    needs_rotation: bool = field(
+        resolvers.administration.service_keys.needs_rotation,
+        "Whether the key should be rotated: the person who was shown its newest secret is no ADMIN any more, and may "
+        "have kept the secret. The key stays valid, so that the service goes on. False for a key that has ended.",
+        batch_resolver=resolvers.administration.service_keys.need_rotation,
+    )
     expires_at: datetime | None = strawberry.field(description="When the key expires. Null if it does not expire.")
     last_used_at: datetime | None = strawberry.field(
         description="When the key was last used, to about a minute. Null before the first use."

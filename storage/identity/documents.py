@@ -322,6 +322,10 @@ class StoredSecret(TypedDict):
     until: NotRequired[datetime]
     """When the secret ends, by the database's clock; absent until a rotation replaces the secret."""
 
+    by: NotRequired[str]
+    """Id of the administrator to whom a rotation showed the secret; absent for the first secret, which the creator saw,
+    and for rotations by earlier releases."""
+
 
 class ServiceKeyDocument(TypedDict):
     """A service key, in `service_keys`. Expires 90 days after `ends_at`."""

@@ -199,7 +199,8 @@ PERSONAL_DATA = (
         "address is removed with the local account.",
     ),
     PersonalData(
-        "service_keys", "The id of the administrator who created the key, until 90 days after the key has ended."
+        "service_keys",
+        "The ids of the administrators who created and rotated the key, until 90 days after the key has ended.",
     ),
     PersonalData("provider_logouts", "Digests of logouts at the identity provider, for an hour."),
     PersonalData("access_changes", "Ids, for an hour, so that every process ends the person's access."),

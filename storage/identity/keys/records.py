@@ -33,6 +33,9 @@ class ServiceKey:
     previous_secret_until: datetime | None
     """The latest moment until which a secret from before a rotation is valid; None without such a secret."""
 
+    issued_to_id: str
+    """Id of the administrator who was shown the newest secret."""
+
     is_active: bool
     """Whether requests with the key were accepted when the key was read."""
 
@@ -71,5 +74,6 @@ def key_record(document: ServiceKeyDocument, now: datetime) -> ServiceKey:
         revoked_at=document.get("revoked_at"),
         last_used_at=document.get("used_at"),
         previous_secret_until=max(previous) if previous and is_active else None,
+        issued_to_id=document["secrets"][0].get("by", document["created_by"]),
         is_active=is_active,
     )

@@ -106,7 +106,8 @@ class ServiceKeyStore:
             await store_key(self._mongo, key, id_, session)
             if _has_ended(document, at):
                 raise Conflict("The service key has ended. Create a new one.")
-            secrets = _rotated(document["secrets"], key_digest(text), at, grace_s)
+            newest: StoredSecret = {"digest": key_digest(text), "by": actor.user_id}
+            secrets = _rotated(document["secrets"], newest, at, grace_s)
             return {"$set": {"secrets": secrets}}, AuditAction.SERVICE_KEY_ROTATED, {"graceS": str(grace_s)}
 
         try:
@@ -174,11 +175,11 @@ def _has_ended(document: ServiceKeyDocument, at: datetime) -> bool:
     return "ends_at" in document and document["ends_at"] <= at
 
 
-def _rotated(secrets: list[StoredSecret], digest: str, at: datetime, grace_s: int) -> list[StoredSecret]:
-    """Returns the secrets with a new one first. Secrets that already end keep their ends. Raises: Conflict."""
+def _rotated(secrets: list[StoredSecret], newest: StoredSecret, at: datetime, grace_s: int) -> list[StoredSecret]:
+    """Returns the secrets with the newest one first. Secrets that already end keep their ends. Raises: Conflict."""
     until = at + timedelta(seconds=grace_s)
     ending: list[StoredSecret] = [each if "until" in each else {**each, "until": until} for each in secrets]
     valid = [each for each in ending if each["until"] > at]
     if len(valid) > MAX_PREVIOUS_SECRETS:
         raise Conflict(f"{MAX_PREVIOUS_SECRETS} earlier secrets are valid. Wait until one ends, or choose graceS 0.")
-    return [{"digest": digest}, *valid]
+    return [newest, *valid]

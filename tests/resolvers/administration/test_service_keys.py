@@ -63,6 +63,27 @@ async def test_key_outlives_its_creator_whom_the_list_names(sign_in: SignIn) -> 
     assert (await ada.stores.key_recognizer.recognize(secret)).account.name == "Bot"
 
 
+async def test_key_that_former_administrator_saw_needs_rotation(sign_in: SignIn) -> None:
+    ada, boss = [await sign_in(id_, roles=[Role.ADMIN]) for id_ in ("ada", "boss")]
+    ids = [(await create(ada, name))["key"]["id"] for name in ("Bot", "Mail", "Old")]
+    await ada.stores.service_keys.create(command_line_actor("acme"), NewServiceKey("By command", ["chat:read"]))
+
+    async def needing() -> list[str]:
+        listed = (await boss.run("{ serviceKeys { name needsRotation } }"))["serviceKeys"]
+        return sorted(key["name"] for key in listed if key["needsRotation"])
+
+    assert await needing() == []
+    await boss.run('mutation { setUserRoles(userId: "ada", roles: [MEMBER]) { id } }')
+    assert await needing() == ["Bot", "Mail", "Old"]
+    await boss.do(ROTATE, input={"serviceKeyId": ids[0], "graceS": 60})
+    await boss.do(REVOKE, id=ids[2])
+    assert await needing() == ["Mail"]
+    await boss.run('mutation { setUserRoles(userId: "ada", roles: [ADMIN]) { id } }')
+    assert await needing() == []
+    await boss.run('mutation { deactivateUser(userId: "ada", reason: "left") { id } }')
+    assert await needing() == ["Mail"]
+
+
 async def test_only_administrators_manage_keys(sign_in: SignIn) -> None:
     ada = await sign_in("ada", roles=[Role.ADMIN])
     id_ = (await create(ada))["key"]["id"]

@@ -125,6 +125,24 @@ async def test_ban_waits_for_a_slow_post_that_did_not_see_it(
     assert ("post", "bob") not in commits[bans[0] :]
 
 
+async def test_demotion_waits_for_a_slow_act_that_did_not_see_it(
+    scenario: TopicScenario, open_process: OpenStores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The transaction of the act has read that its actor is a moderator, and is committed a second later."""
+    await join(scenario, "bob")
+    await scenario.stores.moderation.set_role(scenario.community, ANN, "bob", CommunityRole.MODERATOR)
+    has_read = slow_down_first_post(scenario, monkeypatch)
+    async with open_process() as other:
+        act = asyncio.create_task(scenario.stores.topics.rename(scenario.topic, "Slow", Moderator("bob")))
+        await has_read.wait()
+        await other.moderation.set_role(scenario.community, ANN, "bob", CommunityRole.MEMBER)
+        title = (await other.topics.get(scenario.organization_id, scenario.topic.id)).title
+        (outcome,) = await asyncio.gather(act, return_exceptions=True)
+    assert outcome is None or isinstance(outcome, Forbidden), repr(outcome)
+    assert (title == "Slow") is (outcome is None)
+    assert (await scenario.stores.topics.get(scenario.organization_id, scenario.topic.id)).title == title
+
+
 async def test_admitted_request_of_a_kicked_member_is_refused(scenario: TopicScenario) -> None:
     """The membership was checked before the kick, so only the commit can refuse the message."""
     await join(scenario, "bob")

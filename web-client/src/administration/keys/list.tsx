@@ -106,6 +106,7 @@ function ServiceKeyRow({ serviceKey, replace, onIssued }: KeyRowProps) {
         <p className="flex flex-wrap items-center gap-x-2 gap-y-1">
           <span className="font-semibold">{serviceKey.name}</span>
           <KeyStateBadge serviceKey={serviceKey} />
+          {serviceKey.needsRotation && <Badge tone="bad">{t("keys.needsRotation")}</Badge>}
         </p>
         <p className="font-mono text-sm text-quiet">nrk_{serviceKey.id}_…</p>
         <p className="text-sm">{serviceKey.scopes.join(" · ")}</p>

@@ -4,7 +4,7 @@ import { graphql, type ResultOf } from "../../api/graphql";
 const ServiceKeyParts = graphql(`
   fragment ServiceKeyParts on ServiceKey {
     id name scopes active createdAt createdBy { name deactivated } expiresAt lastUsedAt previousSecretUntil
-    revokedAt
+    revokedAt needsRotation
   }
 `);
 export type ServiceKey = ResultOf<typeof ServiceKeyParts>;

@@ -34,6 +34,7 @@ export const access = {
   "keys.active": "Active",
   "keys.alreadyShown": "It was created, but its key was already shown. Revoke it and create another.",
   "keys.by": "by {name}",
+  "keys.needsRotation": "Rotate: a former administrator may know it",
   "keys.byDeactivated": "by {name} (deactivated)",
   "keys.created": "created {time}",
   "keys.expired": "Expired",

@@ -37,6 +37,7 @@ export const access: Record<keyof typeof en, Text> = {
   "keys.active": "有効",
   "keys.alreadyShown": "キーは作成されましたが、表示済みです。無効化して、もう一度作成してください。",
   "keys.by": "作成者：{name} さん",
+  "keys.needsRotation": "更新してください：以前の管理者が知っている可能性があります",
   "keys.byDeactivated": "作成者：{name} さん（停止中）",
   "keys.created": "作成 {time}",
   "keys.expired": "期限切れ",
