@@ -118,5 +118,5 @@ async def test_person_who_is_being_erased_is_found_by_nobody(scenario: TopicScen
 
 async def stored(scenario: TopicScenario) -> dict[str, list[Document]]:
     """Returns the documents of the collections that people's changes write."""
-    names = ("messages", "reactions", "posts", "post_reactions", "follows", "memberships", "events")
+    names = ("messages", "reactions", "posts", "post_reactions", "follows", "memberships")
     return {name: await scenario.stores.mongo[name].find().sort("_id").to_list(None) for name in names}
