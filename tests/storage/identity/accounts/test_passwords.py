@@ -3,11 +3,21 @@
 import asyncio
 
 import pytest
+import zxcvbn
 
 from storage.errors import BadUserInput, RateLimited
-from storage.identity.accounts.passwords import UNKNOWN_HASH, PasswordHashes, check_new_password
+from storage.identity.accounts.passwords import (
+    MAX_RUNNING_CHOICES,
+    MAX_WAITING_CHOICES,
+    UNKNOWN_HASH,
+    PasswordHashes,
+    check_new_password,
+)
 
 pytestmark = pytest.mark.anyio
+
+LEETSPEAK = "71$4<6[!{+(@|9520%38" * 4
+"""Has all characters that stand for letters. The first 16 allow as many readings as the whole."""
 
 
 @pytest.mark.parametrize(
@@ -67,3 +77,55 @@ async def test_cancelled_caller_keeps_its_slot_until_the_thread_ends() -> None:
     await asyncio.gather(task, return_exceptions=True)
     with pytest.raises(RateLimited):
         await hashes.verify(None, "x")
+
+
+async def test_estimate_takes_no_slot_of_sign_ins() -> None:
+    hashes = PasswordHashes(max_running=1, max_waiting=0)
+    sign_in = asyncio.create_task(hashes.verify(None, "x"))
+    await asyncio.sleep(0)
+    with pytest.raises(BadUserInput):
+        await hashes.hash_new("password123", "Ann", "ann@example.org")
+    assert await sign_in is False
+
+
+async def test_strangers_take_no_slot_of_known_browsers() -> None:
+    hashes = PasswordHashes(max_running=1, max_waiting=0)
+    guess = asyncio.create_task(hashes.verify(None, "x"))
+    await asyncio.sleep(0)
+    with pytest.raises(RateLimited):
+        await hashes.verify(None, "x")
+    assert await hashes.verify(None, "x", is_known_browser=True) is False
+    assert await guess is False
+
+
+async def test_new_passwords_beyond_the_bound_are_refused() -> None:
+    hashes, excess = PasswordHashes(), 3
+    choices = (
+        hashes.hash_new("password123", "Ann", "ann@example.org")
+        for _ in range(MAX_RUNNING_CHOICES + MAX_WAITING_CHOICES + excess)
+    )
+    results = await asyncio.gather(*choices, hashes.verify(None, "x"), return_exceptions=True)
+    assert results.pop() is False
+    assert sum(isinstance(each, RateLimited) for each in results) == excess
+    assert sum(isinstance(each, BadUserInput) for each in results) == len(results) - excess
+
+
+@pytest.mark.parametrize("length", [16, 17, 40, 256])
+def test_estimate_reads_few_characters_of_long_passwords(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of an estimate grows with the characters, and with the kinds of leetspeak among them."""
+    read = []
+
+    def recording(password: str, user_inputs: list[str]) -> dict[str, object]:
+        read.append(password)
+        return {"guesses": 0}
+
+    monkeypatch.setattr(zxcvbn, "zxcvbn", recording)
+    with pytest.raises(BadUserInput):
+        check_new_password((LEETSPEAK * 4)[:length], "Ann", "ann@example.org")
+    assert len(read) <= 2
+    assert max(map(len, read)) <= 16
+
+
+@pytest.mark.parametrize("password", ["password12345678" + "k2v9-x7qm-p4", "k2v9-x7qm-p4" + "password12345678"])
+def test_long_password_with_one_strong_end_is_allowed(password: str) -> None:
+    check_new_password(password, "Ann Lee", "ann.lee@example.org")
