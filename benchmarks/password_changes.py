@@ -30,7 +30,12 @@ class Results:
     """Measurements of all rounds."""
 
     alone_ms: list[float] = field(default_factory=list)
-    beside_ms: list[float] = field(default_factory=list)
+    known_ms: list[float] = field(default_factory=list)
+    """Sign-ins in a known browser beside the changes."""
+
+    new_ms: list[float] = field(default_factory=list)
+    """Sign-ins in new browsers beside the changes."""
+
     changes_ms: list[float] = field(default_factory=list)
     changes: Counter[int] = field(default_factory=Counter)
 
@@ -60,16 +65,17 @@ async def sign_in(browser: Browser, times_ms: list[float]) -> None:
     times_ms.append(time_ms)
 
 
-async def run_round(members: list[Member], person: Browser, results: Results, rng: random.Random) -> None:
-    """Signs in five times, and then as long as all members change their passwords at once."""
+async def run_round(members: list[Member], known: Browser, results: Results, rng: random.Random) -> None:
+    """Signs in five times, and then until all members, who change their passwords at once, have an answer."""
     for _ in range(5):
-        await sign_in(person, results.alone_ms)
+        await sign_in(known, results.alone_ms)
     passwords = ["".join(rng.choices(LEETSPEAK, k=72)) for _ in members]
     pairs = zip(members, passwords, strict=True)
     changing = asyncio.gather(*(member.change(new, results) for member, new in pairs))
     await asyncio.sleep(0.05)
     while not changing.done():
-        await sign_in(person, results.beside_ms)
+        new = Browser(known.http, "192.0.2.2")
+        await asyncio.gather(sign_in(known, results.known_ms), sign_in(new, results.new_ms))
     await changing
 
 
@@ -81,7 +87,7 @@ async def measure(running: RunningDeployment, rounds: int) -> Results:
         browsers = [await register_member(admin, f"m{n}@example.org", f"198.18.0.{n + 1}") for n in range(MEMBERS)]
         members = [Member(each) for each in browsers]
         for _ in range(rounds):
-            await run_round(members, Browser(http, "192.0.2.2"), results, rng)
+            await run_round(members, admin, results, rng)
     return results
 
 
@@ -89,7 +95,8 @@ def print_table(results: Results) -> None:
     table = Table("", "number", "p50", "slowest", "answers")
     rows = {
         "sign-ins alone": (results.alone_ms, "200"),
-        "sign-ins beside ten changes": (results.beside_ms, "200"),
+        "beside ten changes, in a known browser": (results.known_ms, "200"),
+        "beside ten changes, in new browsers": (results.new_ms, "200"),
         "changes of passwords": (results.changes_ms, ", ".join(f"{n} x {each}" for each, n in results.changes.items())),
     }
     for name, (times_ms, answers) in rows.items():
@@ -106,7 +113,7 @@ def main(
     with deployment(1, DEFAULT_DRIVER) as running:
         results = asyncio.run(measure(running, rounds))
     print_table(results)
-    if max(results.beside_ms) >= LONGEST_MS:
+    if max(results.known_ms + results.new_ms) >= LONGEST_MS:
         raise typer.Exit(1)
 
 
