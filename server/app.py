@@ -19,6 +19,7 @@ from schema.root import build_schema
 from server.auth.access_watch import AccessWatch
 from server.auth.authenticators import Authenticator, ServiceKeyAuthenticator, SessionAuthenticator, TokenAuthenticator
 from server.auth.credentials import CredentialKind, RequestCredentials
+from server.auth.known_browsers import KnownBrowsers
 from server.auth.oidc.client import OidcClient
 from server.auth.oidc.pending import PendingSignIns
 from server.auth.passkeys.ceremonies import PasskeyCeremonies
@@ -150,10 +151,18 @@ async def _account_routes(settings: Settings, stores: Stores, viewers: ViewerSes
     party = relying_party(settings.base_url)
     key = await shared_secret(stores.mongo, "passkeys")
     passkeys = None if party is None else PasskeyCeremonies(party, key)
-    is_open = settings.open_registration
+    browsers = KnownBrowsers(await shared_secret(stores.mongo, "known_browsers"))
     if not settings.has_local_accounts:
-        return invitation_routes(stores, viewers, credentials, organization)
-    routes = account_routes(stores, viewers, credentials, organization, is_registration_open=is_open, passkeys=passkeys)
+        return invitation_routes(stores, viewers, credentials, organization, browsers)
+    routes = account_routes(
+        stores,
+        viewers,
+        credentials,
+        organization,
+        browsers,
+        is_registration_open=settings.open_registration,
+        passkeys=passkeys,
+    )
     if passkeys is not None:
         routes += passkey_routes(stores, viewers, credentials, organization, passkeys)
     return routes

@@ -16,7 +16,7 @@ class SealedCookies:
         self._fernet = Fernet(base64.urlsafe_b64encode(key))
         self._lifetime_s = lifetime_s
 
-    def seal(self, values: Sequence[str | None]) -> str:
+    def seal(self, values: Sequence[object]) -> str:
         """Returns the value of a cookie that holds the values."""
         return self._fernet.encrypt(orjson.dumps(values)).decode()
 

@@ -4,6 +4,7 @@ Each request needs the header Noroshi-Client. If the request has an Origin, it m
 another site can sign its visitors in or out here.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 import structlog
@@ -16,8 +17,11 @@ from resolvers.context import RequestClient
 from server.auth.credentials import RequestCredentials
 from server.http.json_answers import json_answer, retry_headers
 from server.transport.json_decoding import decode_json
-from storage.errors import BadUserInput, DomainError
+from storage.errors import BadUserInput, DomainError, Unavailable
 from storage.mongo import unavailable
+
+DEADLINE_S = 10.0
+"""How long a request may take, from the first byte of its body to its answer."""
 
 MAX_BODY_BYTES = 16_384
 MAX_USER_AGENT_CHARS = 300
@@ -36,19 +40,36 @@ BrowserHandler = Callable[[Request], Awaitable[Response]]
 log = structlog.get_logger(__name__)
 
 
-def browser_route(path: str, method: str, credentials: RequestCredentials, handle: BrowserHandler) -> Route:
-    """Returns a route whose handler may raise a DomainError, which is answered as `{"code", "message", ...}`."""
+def browser_route(
+    path: str, method: str, credentials: RequestCredentials, handle: BrowserHandler, deadline_s: float = DEADLINE_S
+) -> Route:
+    """Returns a route whose handler may raise a DomainError, which is answered as `{"code", "message", ...}`.
+
+    After the deadline, the handler is cancelled and the answer is UNAVAILABLE.
+    """
 
     async def endpoint(request: Request) -> Response:
         try:
             credentials.check_browser(request.headers)
-            return await handle(request)
+            return await _before_deadline(handle(request), deadline_s)
         except ClientDisconnect:
             return Response(status_code=400)
         except Exception as error:
             return refusal(error)
 
     return Route(path, endpoint, methods=[method])
+
+
+async def _before_deadline(answering: Awaitable[Response], deadline_s: float) -> Response:
+    """Returns the answer. Raises: Unavailable after `deadline_s` seconds."""
+    try:
+        async with asyncio.timeout(deadline_s) as timeout:
+            return await answering
+    except TimeoutError:
+        if not timeout.expired():
+            raise
+        message = f"The request was stopped after {deadline_s:g} s. Its change may have taken effect. Try again."
+        raise Unavailable(message) from None
 
 
 async def json_body(request: Request) -> dict[str, object]:

@@ -202,6 +202,7 @@ async def _started(
     users = UserStore(mongo, clock, roles_last_days, has_roles_from_tokens)
     local_accounts, account_tokens = LocalAccounts(mongo, PasswordHashes()), LocalAccountTokens(mongo)
     account_mails, file_deletion = LocalAccountMails(mongo), FileDeletion(mongo, objects)
+    sign_in_limits = SignInLimits(mongo)
     passkeys = PasskeyStore(mongo, local_accounts, sessions, audit, access_changes)
     invitations = Invitations(mongo, audit, access_changes, account_mails, outbox)
     administration, queue = UserAdministration(mongo, audit, access_changes, sessions), JobQueue(arq, keys)
@@ -221,7 +222,7 @@ async def _started(
         sessions=sessions,
         local_accounts=local_accounts,
         password_sessions=PasswordSessions(
-            mongo, local_accounts, account_tokens, sessions, users, audit, access_changes
+            mongo, local_accounts, account_tokens, sessions, users, audit, access_changes, sign_in_limits
         ),
         passkeys=passkeys,
         passkey_sessions=PasskeySessions(mongo, passkeys, sessions, users),
@@ -229,7 +230,7 @@ async def _started(
         invitations=invitations,
         account_tokens=account_tokens,
         account_mails=account_mails,
-        sign_in_limits=SignInLimits(mongo),
+        sign_in_limits=sign_in_limits,
         login_grants=LoginGrants(mongo, clock, audit, access_changes),
         erasures=ErasureStore(mongo, access_changes, sessions),
         exports=exports,

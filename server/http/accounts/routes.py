@@ -1,6 +1,7 @@
 """The routes of local accounts. docs/interfaces.md describes requests and answers."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from starlette.requests import Request
@@ -8,16 +9,18 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from server.auth.credentials import RequestCredentials
+from server.auth.known_browsers import KNOWN_BROWSER_COOKIE, KNOWN_FOR_S, KnownBrowsers
 from server.auth.passkeys.ceremonies import PASSKEY_COOKIE, CeremonyPurpose, PasskeyCeremonies
 from server.auth.viewers import ViewerSessions
 from server.http.accounts import inputs
 from server.http.accounts.inputs import RequestBody
 from server.http.browser_routes import browser_route, client_of, json_body
+from server.http.cookies import with_cookie
 from server.http.json_answers import json_answer
 from server.http.passkeys import options_answer, without_passkey_cookie
 from server.http.sessions import with_new_session
 from server.http.sign_in_attempts import account_attempts, client_attempt, client_key_of
-from storage.errors import BadUserInput, Forbidden, Unauthenticated
+from storage.errors import BadUserInput, Forbidden, RateLimited, Unauthenticated
 from storage.identity.accounts.invitations import require_open
 from storage.identity.accounts.local_accounts import LocalAccount, NewLocalAccount, WrongPassword
 from storage.identity.accounts.mails import AccountMailKind
@@ -26,6 +29,7 @@ from storage.identity.accounts.throttle import (
     MAILS_BY_CLIENT,
     MAILS_OF_ORGANIZATION,
     MAILS_TO_ADDRESS,
+    SIGN_INS_BY_KNOWN_BROWSER,
     LimitedAttempt,
 )
 from storage.identity.accounts.tokens import LinkInvalid, TokenPurpose
@@ -44,6 +48,7 @@ def account_routes(
     viewers: ViewerSessions,
     credentials: RequestCredentials,
     organization_id: str,
+    browsers: KnownBrowsers,
     *,
     is_registration_open: bool,
     passkeys: PasskeyCeremonies | None,
@@ -54,7 +59,7 @@ def account_routes(
 
     `passkeys` is None where browsers allow none.
     """
-    accounts = _AccountRoutes(stores, viewers, credentials, organization_id, is_registration_open, passkeys)
+    accounts = _AccountRoutes(stores, viewers, credentials, organization_id, browsers, is_registration_open, passkeys)
     handlers: dict[str, AccountHandler] = {
         "/sign-in/password": accounts.sign_in,
         "/accounts": accounts.create,
@@ -69,10 +74,14 @@ def account_routes(
 
 
 def invitation_routes(
-    stores: Stores, viewers: ViewerSessions, credentials: RequestCredentials, organization_id: str
+    stores: Stores,
+    viewers: ViewerSessions,
+    credentials: RequestCredentials,
+    organization_id: str,
+    browsers: KnownBrowsers,
 ) -> list[Route]:
     """Returns the route that shows an invitation, for people who sign in at a provider."""
-    accounts = _AccountRoutes(stores, viewers, credentials, organization_id, False, None)
+    accounts = _AccountRoutes(stores, viewers, credentials, organization_id, browsers, False, None)
     return [browser_route("/accounts/invitation", "POST", credentials, _with_body(accounts.show_invitation))]
 
 
@@ -94,20 +103,22 @@ class _AccountRoutes:
     viewers: ViewerSessions
     credentials: RequestCredentials
     organization_id: str
+    browsers: KnownBrowsers
     is_registration_open: bool
     passkeys: PasskeyCeremonies | None
 
     async def sign_in(self, request: Request, body: RequestBody) -> Response:
         """Begins a session for a mail address and a password."""
         address, password = inputs.address(body), inputs.password(body)
-        attempts = self._attempts(address, request)
-        await self.stores.sign_in_limits.count([client_attempt(request), *attempts])
-        client = client_of(request)
-        user, token = await self.stores.password_sessions.sign_in(
-            self.organization_id, address, password, client.address, client.user_agent
+        attempts, is_known = await self._count_sign_in(request, address)
+        account = await self.stores.local_accounts.verify(
+            self.organization_id, address, password, is_known_browser=is_known
         )
+        client = client_of(request)
+        user, token = await self.stores.password_sessions.begin(account, client.address, client.user_agent)
         await self.stores.sign_in_limits.forget(attempts)
-        return await with_new_session(self.stores.sessions, request, json_answer({"userId": user.id}), token)
+        answer = await with_new_session(self.stores.sessions, request, json_answer({"userId": user.id}), token)
+        return self._with_known_browser(request, account, answer)
 
     async def create(self, request: Request, body: RequestBody) -> Response:
         """Creates an account at once, or mails a link that proves the address."""
@@ -187,8 +198,10 @@ class _AccountRoutes:
         await self._count_link(request)
         token = inputs.text(body, "reset", inputs.MAX_TOKEN_CHARS)
         client = client_of(request)
-        await self.stores.password_sessions.reset(token, inputs.password(body), client.address, client.user_agent)
-        return json_answer({})
+        account = await self.stores.password_sessions.reset(
+            token, inputs.password(body), client.address, client.user_agent
+        )
+        return self._with_known_browser(request, account, json_answer({}))
 
     async def change_password(self, request: Request, body: RequestBody) -> Response:
         """Changes the password of the person who is signed in, which ends the person's other sessions."""
@@ -199,23 +212,25 @@ class _AccountRoutes:
         account = await self.stores.local_accounts.of_user(*viewer.user_key)
         if account is None or account.password_hash is None:
             raise BadUserInput("currentPassword", "an account with a password", "This account has no password here.")
-        await self._change(request, account, viewer.id, current, password)
-        return json_answer({})
+        changed = await self._change(request, viewer.user_key, viewer.id, current, password)
+        return self._with_known_browser(request, changed, json_answer({}))
 
     async def _change(
-        self, request: Request, account: LocalAccount, session_id: str, current: str, password: str
-    ) -> None:
-        attempts = self._attempts(account.address, request)
+        self, request: Request, user: UserKey, session_id: str, current: str, password: str
+    ) -> LocalAccount:
+        # The session's own attempts: those at the account may be used up by strangers.
+        attempts = [(SIGN_INS_BY_KNOWN_BROWSER, session_id)]
         await self.stores.sign_in_limits.count(attempts)
         client = client_of(request)
-        actor = Actor(account.organization_id, account.user_id, client.address, client.user_agent)
+        actor = Actor(*user, client.address, client.user_agent)
         try:
-            await self.stores.password_sessions.change(actor, current, password, session_id)
+            changed = await self.stores.password_sessions.change(actor, current, password, session_id)
         except WrongPassword as error:
             # Not UNAUTHENTICATED, which tells a client that the session has ended.
             expected, message = "the current password", "The current password is wrong."
             raise BadUserInput("currentPassword", expected, message) from error
         await self.stores.sign_in_limits.forget(attempts)
+        return changed
 
     async def _new_account(self, request: Request, body: RequestBody, address: str) -> NewLocalAccount:
         name, handle, language = inputs.name(body), inputs.handle(body), inputs.language(body)
@@ -242,7 +257,8 @@ class _AccountRoutes:
         method = SignInMethod.PASSKEY if account.password_hash is None else SignInMethod.PASSWORD
         _, token = await self.stores.password_sessions.begin(account, client.address, client.user_agent, method)
         answer = json_answer({"userId": user.id}, 201)
-        return without_passkey_cookie(await with_new_session(self.stores.sessions, request, answer, token))
+        answer = without_passkey_cookie(await with_new_session(self.stores.sessions, request, answer, token))
+        return answer if account.password_hash is None else self._with_known_browser(request, account, answer)
 
     async def _mail(
         self, request: Request, body: RequestBody, kind: AccountMailKind, invitation_id: str | None = None
@@ -258,5 +274,31 @@ class _AccountRoutes:
     async def _count_link(self, request: Request) -> None:
         await self.stores.sign_in_limits.count([(LINKS_BY_CLIENT, client_key_of(request))])
 
-    def _attempts(self, address: str, request: Request) -> list[LimitedAttempt]:
-        return account_attempts(f"{self.organization_id}\n{address}", request)
+    async def _count_sign_in(self, request: Request, address: str) -> tuple[Sequence[LimitedAttempt], bool]:
+        """Counts an attempt. Returns what to forget if it succeeds, and whether the browser is known.
+
+        A known browser whose own attempts are used up is treated like others, since its cookie may have been stolen.
+        Raises: RateLimited.
+        """
+        limits = self.stores.sign_in_limits
+        if (browser_id := await self._known_browser(request, address)) is not None:
+            own_attempts = [(SIGN_INS_BY_KNOWN_BROWSER, browser_id)]
+            with suppress(RateLimited):
+                await limits.count(own_attempts)
+                return own_attempts, True
+        attempts = account_attempts(f"{self.organization_id}\n{address}", request)
+        await limits.count([client_attempt(request), *attempts])
+        return attempts, False
+
+    async def _known_browser(self, request: Request, address: str) -> str | None:
+        """Returns the id of a browser that is known for the account. Browsers without a cookie cause no lookup."""
+        cookie = request.cookies.get(KNOWN_BROWSER_COOKIE)
+        if not self.browsers.is_of_any_account(cookie):
+            return None
+        account = await self.stores.local_accounts.find(self.organization_id, address)
+        return None if account is None else self.browsers.browser_id(account, cookie)
+
+    def _with_known_browser(self, request: Request, account: LocalAccount, answer: Response) -> Response:
+        """Makes the browser known for an account, whose password the person has just shown or chosen."""
+        cookie = self.browsers.cookie(account, request.cookies.get(KNOWN_BROWSER_COOKIE))
+        return with_cookie(answer, KNOWN_BROWSER_COOKIE, cookie, KNOWN_FOR_S, "strict")

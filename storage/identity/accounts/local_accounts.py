@@ -66,6 +66,9 @@ class LocalAccount:
     password_hash: str | None
     """None for an account without a password."""
 
+    password_at: datetime | None
+    """When the password was set; None for an account without a password."""
+
     language: MailLanguage
 
 
@@ -89,13 +92,16 @@ class LocalAccounts:
         document = await self._accounts.find_one({"_id": user_document_id(organization_id, user_id)}, session=session)
         return None if document is None else _account(document)
 
-    async def verify(self, organization_id: str, address: str, password: str) -> LocalAccount:
+    async def verify(
+        self, organization_id: str, address: str, password: str, *, is_known_browser: bool = False
+    ) -> LocalAccount:
         """Returns the account with this address and password. Unknown addresses take as long as known ones.
 
         A right password whose hash has old parameters is hashed again. Raises: WrongPassword, RateLimited.
         """
         account = await self.find(organization_id, address)
-        is_right = await self.hashes.verify(None if account is None else account.password_hash, password)
+        stored = None if account is None else account.password_hash
+        is_right = await self.hashes.verify(stored, password, is_known_browser=is_known_browser)
         if account is None or not is_right:
             raise WrongPassword
         return await self._with_current_hash(account, password)
@@ -113,12 +119,17 @@ class LocalAccounts:
         await self._accounts.insert_one(_document(new, await self._mongo.now()), session=session)
         return user_record(user)
 
-    async def set_password(self, account: LocalAccount, password_hash: str, session: Session) -> None:
-        """Replaces the password. Raises: Conflict if it was replaced since the account was read."""
+    async def set_password(self, account: LocalAccount, password_hash: str, session: Session) -> LocalAccount:
+        """Replaces the password. Returns the account as it is then.
+
+        Raises: Conflict if the password was replaced since the account was read.
+        """
+        now = await self._mongo.now()
         query = {"_id": user_document_id(account.organization_id, account.user_id), "hash": account.password_hash}
-        changed = {"$set": {"hash": password_hash, "password_at": await self._mongo.now()}}
+        changed = {"$set": {"hash": password_hash, "password_at": now}}
         if (await self._accounts.update_one(query, changed, session=session)).matched_count == 0:
             raise Conflict("The password was changed meanwhile. Try again.")
+        return replace(account, password_hash=password_hash, password_at=now)
 
     async def lock_for_passkey_change(self, user: UserKey, session: Session) -> LocalAccount:
         """Writes the account, which locks it, in the transaction of a change of its passkeys. Returns the account.
@@ -171,5 +182,6 @@ def _account(document: LocalAccountDocument) -> LocalAccount:
         document["_id"]["id"],
         document["address"],
         document.get("hash"),
+        document.get("password_at"),
         MailLanguage(document["language"]),
     )

@@ -6,6 +6,7 @@ the transaction that ends the sessions. The two conflict, so no session of the o
 
 from storage.identity.access_changes import AccessChanges
 from storage.identity.accounts.local_accounts import LocalAccount, LocalAccounts, WrongPassword
+from storage.identity.accounts.throttle import PASSWORD_CHOICES_OF_ACCOUNT, SignInLimits
 from storage.identity.accounts.tokens import LinkInvalid, LocalAccountTokens, TokenPurpose
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.records import User
@@ -29,6 +30,7 @@ class PasswordSessions:
         users: UserStore,
         audit: AuditLog,
         access: AccessChanges,
+        limits: SignInLimits,
     ) -> None:
         self._mongo = mongo
         self._accounts = accounts
@@ -37,16 +39,7 @@ class PasswordSessions:
         self._users = users
         self._audit = audit
         self._access = access
-
-    async def sign_in(
-        self, organization_id: str, address: str, password: str, client_address: str | None, user_agent: str | None
-    ) -> tuple[User, str]:
-        """Returns the user and the token of a new session.
-
-        Raises: WrongPassword, AccountDeactivated, RateLimited.
-        """
-        account = await self._accounts.verify(organization_id, address, password)
-        return await self.begin(account, client_address, user_agent)
+        self._limits = limits
 
     async def begin(
         self,
@@ -71,25 +64,29 @@ class PasswordSessions:
         await self._sessions.end_excess(new.user)
         return user, token
 
-    async def change(self, actor: Actor, current: str, password: str, session_id: str | None) -> None:
-        """Changes the user's password, and ends the user's other sessions.
+    async def change(self, actor: Actor, current: str, password: str, session_id: str | None) -> LocalAccount:
+        """Changes the user's password, and ends the user's other sessions. Returns the account as it is then.
 
         Raises: WrongPassword, BadUserInput, Conflict, RateLimited, AccountDeactivated.
         """
         account = await self._accounts.of_user(actor.organization_id, actor.user_id)
         if account is None:
             raise WrongPassword
-        account = await self._accounts.verify(account.organization_id, account.address, current)
+        # Only a browser that is signed in changes a password.
+        account = await self._accounts.verify(account.organization_id, account.address, current, is_known_browser=True)
         new_hash = await self._hash(account, password)
 
-        async def work(session: Session) -> None:
-            await self._replace(session, actor, account, new_hash, session_id)
+        async def work(session: Session) -> LocalAccount:
+            return await self._replace(session, actor, account, new_hash, session_id)
 
-        await self._mongo.transact(work)
+        return await self._mongo.transact(work)
 
-    async def reset(self, token: str, password: str, client_address: str | None, user_agent: str | None) -> None:
+    async def reset(
+        self, token: str, password: str, client_address: str | None, user_agent: str | None
+    ) -> LocalAccount:
         """Sets the password of the person to whom the token was mailed, and ends all sessions of the person.
 
+        Returns the account as it is then.
         Raises: LinkInvalid, BadUserInput, Conflict, RateLimited, AccountDeactivated.
         """
         subject = await self._tokens.find(TokenPurpose.RESET, token)
@@ -101,28 +98,32 @@ class PasswordSessions:
         new_hash = await self._hash(account, password)
         actor = Actor(account.organization_id, account.user_id, client_address, user_agent)
 
-        async def work(session: Session) -> None:
+        async def work(session: Session) -> LocalAccount:
             await self._tokens.use(TokenPurpose.RESET, token, session)
-            await self._replace(session, actor, account, new_hash, None)
+            return await self._replace(session, actor, account, new_hash, None)
 
-        await self._mongo.transact(work)
+        return await self._mongo.transact(work)
 
     async def _hash(self, account: LocalAccount, password: str) -> str:
+        """Counts a choice of a password. Returns the hash. Raises: BadUserInput, RateLimited."""
+        subject = f"{account.organization_id}\n{account.user_id}"
+        await self._limits.count([(PASSWORD_CHOICES_OF_ACCOUNT, subject)])
         user = await self._users.get(account.organization_id, account.user_id)
         return await self._accounts.hashes.hash_new(password, user.name, account.address)
 
     async def _replace(
         self, session: Session, actor: Actor, account: LocalAccount, new_hash: str, kept_session_id: str | None
-    ) -> None:
+    ) -> LocalAccount:
         """Replaces the password, withdraws links to reset it, and ends all sessions except `kept_session_id`.
 
-        Raises: Conflict; AccountDeactivated.
+        Returns the account as it is then. Raises: Conflict; AccountDeactivated.
         """
         user, at = UserKey(account.organization_id, account.user_id), await self._mongo.now()
         await require_access(self._mongo, user, session)
-        await self._accounts.set_password(account, new_hash, session)
+        changed = await self._accounts.set_password(account, new_hash, session)
         await self._tokens.withdraw(TokenPurpose.RESET, account.organization_id, account.address, session)
         await self._sessions.end_all_in_transaction(session, user, except_id=kept_session_id)
         await self._access.record(user, at, session)
         entry = audit_document(actor, AuditAction.PASSWORD_CHANGED, TargetKind.USER, user.user_id, at)
         await self._audit.insert(entry, session)
+        return changed

@@ -1,6 +1,8 @@
 """Passwords: which ones are allowed, and their Argon2id hashes.
 
-Hashes are computed in threads, since a hash takes some 40 ms and 46 MiB. A process computes a few at once.
+Hashes are computed in threads, since a hash takes some 40 ms and 46 MiB. A process computes a few at once. Sign-ins in
+known browsers, and new passwords, have threads of their own. So neither strangers who guess nor new passwords, whose
+estimate takes longer, keep people from signing in.
 """
 
 import asyncio
@@ -22,14 +24,32 @@ MIN_GUESSES = 1_000_000
 MAX_ESTIMATED_CHARS = 72
 """How many characters the estimate reads. Its time grows with their square."""
 
+LEETSPEAK = frozenset("0123456789!@$%([{<|+")
+"""Characters that zxcvbn reads as letters, in every combination of their meanings."""
+
+MAX_LEETSPEAK_KINDS = 8
+"""Distinct characters of leetspeak up to which the estimate reads MAX_ESTIMATED_CHARS, which takes up to 0.25 s."""
+
+MAX_ESTIMATED_LEETSPEAK = 16
+"""How many characters the estimate reads if more are distinct. 16 take up to 0.2 s; 72 took up to 6 s."""
+
 MIN_OTHER_CHARS = 6
 """How many characters must be left of a password without the person's name and address."""
 
 MAX_RUNNING = 2
-"""Hashes that one process computes at once."""
+"""Passwords that one process compares at once."""
+
+MAX_RUNNING_OF_KNOWN = 1
+"""Passwords from known browsers that one process compares at once, besides those of others."""
 
 MAX_WAITING = 50
-"""Hashes that wait in one process."""
+"""Comparisons that wait in one process, for each of the two kinds."""
+
+MAX_RUNNING_CHOICES = 1
+"""New passwords that one process checks and hashes at once. zxcvbn keeps a person's own words in a global variable."""
+
+MAX_WAITING_CHOICES = 20
+"""New passwords that wait in one process."""
 
 RETRY_AFTER_MS = 2000
 ALLOWED = f"{MIN_CHARS} to {MAX_CHARS} characters, not a common password, not the own name or address"
@@ -54,14 +74,14 @@ def normalize_password(password: str) -> str:
 def check_new_password(password: str, name: str, address: str) -> None:
     """Raises BadUserInput for a password that is too short, common, or made of the person's name or address.
 
-    There are no rules for kinds of characters (NIST SP 800-63B). Takes some milliseconds, so call it in a thread.
+    There are no rules for kinds of characters (NIST SP 800-63B). Takes up to 0.3 s, so call it in a thread.
     """
     if len(normalize_password(password)) < MIN_CHARS:
         raise BadUserInput("password", ALLOWED, f"The password needs {MIN_CHARS} characters or more.")
     own_words = _words(name) | _words(address)
     if _length_without(password, own_words) < MIN_OTHER_CHARS:
         raise BadUserInput("password", ALLOWED, "The password consists of your name or your address. Choose another.")
-    if _guesses(password[:MAX_ESTIMATED_CHARS], own_words) < MIN_GUESSES:
+    if _guesses(_estimated(password), own_words) < MIN_GUESSES:
         raise BadUserInput("password", ALLOWED, "This password is easy to guess. Choose another.")
 
 
@@ -81,6 +101,13 @@ def _length_without(password: str, words: set[str]) -> int:
     return len(re.sub(r"[\W_]+", "", rest)) if rest != _folded(password) else len(rest)
 
 
+def _estimated(password: str) -> str:
+    """Returns the beginning of a password whose estimate takes a bounded time."""
+    beginning = password[:MAX_ESTIMATED_CHARS]
+    is_leetspeak = len(LEETSPEAK.intersection(beginning)) > MAX_LEETSPEAK_KINDS
+    return beginning[:MAX_ESTIMATED_LEETSPEAK] if is_leetspeak else beginning
+
+
 def _guesses(password: str, own_words: set[str]) -> float:
     # Imported here: its word lists take 30 ms and some megabytes.
     from zxcvbn import zxcvbn
@@ -89,14 +116,14 @@ def _guesses(password: str, own_words: set[str]) -> float:
 
 
 class PasswordHashes:
-    """Computes and compares hashes, a few at once. Further computations wait, and are refused when too many wait."""
+    """Checks new passwords, computes hashes and compares them, a few at once."""
 
     def __init__(self, max_running: int = MAX_RUNNING, max_waiting: int = MAX_WAITING) -> None:
         # OWASP's first choice of parameters. A hash names its own, so that they may change.
         self._hasher = PasswordHasher(time_cost=1, memory_cost=47_104, parallelism=1)
-        self._slots = asyncio.Semaphore(max_running)
-        self._unfinished = 0
-        self._max_unfinished = max_running + max_waiting
+        self._sign_ins = _BoundedThreads(max_running, max_waiting, "sign in")
+        self._known_sign_ins = _BoundedThreads(MAX_RUNNING_OF_KNOWN, max_waiting, "sign in")
+        self._choices = _BoundedThreads(MAX_RUNNING_CHOICES, MAX_WAITING_CHOICES, "choose a password")
 
     async def hash_new(self, password: str, name: str, address: str) -> str:
         """Returns the hash of a new password, which is checked first. Raises: BadUserInput, RateLimited."""
@@ -105,16 +132,17 @@ class PasswordHashes:
             check_new_password(password, name, address)
             return self._hasher.hash(normalize_password(password))
 
-        return await self._run(work)
+        return await self._choices.run(work)
 
-    async def verify(self, stored: str | None, password: str) -> bool:
+    async def verify(self, stored: str | None, password: str, *, is_known_browser: bool = False) -> bool:
         """Returns whether the password has the hash `stored`, which is None for an account without a password.
 
         Returns False for None, after the same time, so that clients can't tell which accounts exist. Raises:
         RateLimited, BadUserInput.
         """
         normalized = normalize_password(password)
-        return await self._run(lambda: self._matches(stored, normalized))
+        threads = self._known_sign_ins if is_known_browser else self._sign_ins
+        return await threads.run(lambda: self._matches(stored, normalized))
 
     def is_outdated(self, stored: str) -> bool:
         """Returns whether the hash has other parameters than new hashes."""
@@ -123,7 +151,7 @@ class PasswordHashes:
     async def rehash(self, password: str) -> str:
         """Returns a new hash of a password that was right. Raises: RateLimited."""
         normalized = normalize_password(password)
-        return await self._run(lambda: self._hasher.hash(normalized))
+        return await self._known_sign_ins.run(lambda: self._hasher.hash(normalized))
 
     def _matches(self, stored: str | None, password: str) -> bool:
         try:
@@ -132,9 +160,20 @@ class PasswordHashes:
             return False
         return stored is not None
 
-    async def _run(self, work: Callable[[], Result]) -> Result:
+
+class _BoundedThreads:
+    """Runs work in a few threads at once. Further work waits, and is refused when too much waits."""
+
+    def __init__(self, max_running: int, max_waiting: int, action: str) -> None:
+        self._slots = asyncio.Semaphore(max_running)
+        self._unfinished = 0
+        self._max_unfinished = max_running + max_waiting
+        self._action = action
+
+    async def run(self, work: Callable[[], Result]) -> Result:
+        """Returns the result of the work. Raises: RateLimited."""
         if self._unfinished >= self._max_unfinished:
-            raise RateLimited("Too many people sign in at once. Try again later.", RETRY_AFTER_MS)
+            raise RateLimited(f"Too many people {self._action} at once. Try again later.", RETRY_AFTER_MS)
         self._unfinished += 1
         # A task of its own: if the caller is cancelled, the thread computes on and keeps its slot.
         return await asyncio.shield(asyncio.create_task(self._in_slot(work)))

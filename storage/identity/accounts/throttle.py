@@ -37,6 +37,10 @@ class AttemptLimit:
 SIGN_INS_OF_ACCOUNT = AttemptLimit("account", 50, 60)
 SIGN_INS_OF_ACCOUNT_BY_CLIENT = AttemptLimit("account-client", 10, 60)
 SIGN_INS_BY_CLIENT = AttemptLimit("client", 100, 5)
+SIGN_INS_BY_KNOWN_BROWSER = AttemptLimit("known-browser", 10, 60)
+PASSWORD_CHOICES_OF_ACCOUNT = AttemptLimit("passwords", 10, 300)
+"""Limits choices of a password, which succeed or not. Nothing sets this limit back."""
+
 MAILS_TO_ADDRESS = AttemptLimit("mails-to", 3, 1200)
 MAILS_BY_CLIENT = AttemptLimit("mails-by", 20, 180)
 MAILS_OF_ORGANIZATION = AttemptLimit("mails-of", 1000, 1)

@@ -49,10 +49,11 @@ class SessionBrowser:
         """Sends a request. Returns the status and the answer."""
         headers = CLIENT if self.token is None else session_headers(self.token)
         response = await self._http.post(path, json=body, headers=headers)
-        set_cookie = response.headers.get("set-cookie", "")
-        if set_cookie.startswith(f"{SESSION_COOKIE}="):
-            self.token = set_cookie.partition("=")[2].partition(";")[0]
-            assert {"HttpOnly", "Secure", "Path=/", "SameSite=lax"} <= set(set_cookie.split("; "))
+        for set_cookie in response.headers.get_list("set-cookie"):
+            assert {"HttpOnly", "Secure", "Path=/"} <= set(set_cookie.split("; "))
+            if set_cookie.startswith(f"{SESSION_COOKIE}="):
+                self.token = set_cookie.partition("=")[2].partition(";")[0]
+                assert set_cookie.endswith("SameSite=lax")
         assert response.headers["cache-control"] == "no-store"
         return response.status_code, orjson.loads(response.content)
 
