@@ -50,9 +50,9 @@ class RunningDeployment:
     def mongod_pid(self) -> int:
         return self._server("mongod")[0]
 
-    def token(self, user: str) -> str:
-        """Returns a member's token."""
-        return mint(self._secret, user_id=user, organization_id=ORGANIZATION)
+    def token(self, user: str, *roles: str) -> str:
+        """Returns a token with the roles, or a member's token."""
+        return mint(self._secret, user_id=user, organization_id=ORGANIZATION, roles=roles)
 
     def environment(self) -> dict[str, str]:
         """Returns the environment of another process on the same servers."""

@@ -5,11 +5,12 @@ Each mutation names its limit where it is bound (schema/root.py). The budgets be
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeVar
 
 from cachetools import LRUCache
 from prometheus_client import Counter
 
-from resolvers.rate_limits import RateLimiter
+from resolvers.rate_limits import GroupRateLimiter, RateLimiter
 from storage.errors import RateLimited
 from storage.identity.records import User
 from storage.identity.roles import Role
@@ -67,6 +68,7 @@ class WritesPerMinute:
 
 
 DEFAULT_WRITES_PER_MINUTE = WritesPerMinute()
+Limiter = TypeVar("Limiter", RateLimiter, GroupRateLimiter)
 KeyedMutation = tuple[str, str]
 """The name of a mutation and its idempotency key."""
 
@@ -74,13 +76,15 @@ KeyedMutation = tuple[str, str]
 class WriteBudgets:
     """Counts the writes of this process. A token with the role SERVICE is not limited, and uses no budget.
 
-    A service key has limits of its own, and uses no budget of its organization.
+    A service key has limits of its own, and uses no budget of its organization. While the organization's budget is
+    spent, each active user keeps an equal share of it.
     """
 
     def __init__(self, per_minute: WritesPerMinute = DEFAULT_WRITES_PER_MINUTE) -> None:
-        self._users = _limiters(per_minute, "by one user", 1)
-        self._services = _limiters(per_minute, "by one service key", per_minute.service_factor)
-        self._organizations = _limiters(per_minute, "by one organization", per_minute.organization_factor)
+        self._users = _limiters(RateLimiter, per_minute, "by one user", 1)
+        self._services = _limiters(RateLimiter, per_minute, "by one service key", per_minute.service_factor)
+        factor = per_minute.organization_factor
+        self._organizations = _limiters(GroupRateLimiter, per_minute, "by one organization", factor)
         self._keys: LRUCache[tuple[str, str, KeyedMutation], bool] = LRUCache(MAX_REMEMBERED_KEYS)
 
     def count(
@@ -120,18 +124,20 @@ class WriteBudgets:
     def _spend(self, viewer: User, limit: WriteLimit) -> None:
         self._check(viewer, limit)
         self._users[limit].spend((viewer.organization_id, viewer.id), 1)
-        self._organizations[limit].spend(viewer.organization_id, 1)
+        self._organizations[limit].spend(viewer.organization_id, [viewer.id], 1)
 
     def _check(self, viewer: User, limit: WriteLimit) -> None:
         owner = "user"
         try:
             self._users[limit].check((viewer.organization_id, viewer.id), 1)
             owner = "organization"
-            self._organizations[limit].check(viewer.organization_id, 1)
+            self._organizations[limit].check(viewer.organization_id, viewer.id, 1)
         except RateLimited:
             REFUSALS.labels(limit.name.lower(), owner).inc()
             raise
 
 
-def _limiters(per_minute: WritesPerMinute, subject: str, factor: int) -> dict[WriteLimit, RateLimiter]:
-    return {each: RateLimiter(per_minute.of(each) * factor, f"{each.value} {subject}", BURST_S) for each in WriteLimit}
+def _limiters(
+    type_: type[Limiter], per_minute: WritesPerMinute, subject: str, factor: int
+) -> dict[WriteLimit, Limiter]:
+    return {each: type_(per_minute.of(each) * factor, f"{each.value} {subject}", BURST_S) for each in WriteLimit}

@@ -82,7 +82,7 @@ class Settings(HttpSettings):
     )
     viewer_cost_per_minute: int = _cost_setting(3_000_000, "a person")
     service_cost_per_minute: int = _cost_setting(20_000_000, "a service key, or a token with the role SERVICE,")
-    organization_cost_per_minute: int = _cost_setting(30_000_000, "an organization")
+    organization_cost_per_minute: int = _cost_setting(30_000_000, "an organization's people, and also its services,")
     messages_per_minute: int = _write_setting(300, "post, edit and delete messages")
     reactions_per_minute: int = _write_setting(600, "add and remove reactions")
     follows_per_minute: int = _write_setting(300, "follow, block and mute")

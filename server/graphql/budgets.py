@@ -1,5 +1,8 @@
 """Budgets for the cost of operations: each viewer, service and organization has one in each process (docs/limits.md).
 
+An organization has a budget for its people, and another one for its services. While such a budget is spent, everyone
+who is active keeps an equal share of it, so that nobody makes the operations of a colleague be refused.
+
 The cost is the upper bound that document limits also use (server/graphql/cost.py). An execution that answers several
 viewers costs each of them an equal part.
 """
@@ -9,7 +12,7 @@ from dataclasses import dataclass
 
 from prometheus_client import Counter
 
-from resolvers.rate_limits import RateLimiter
+from resolvers.rate_limits import GroupRateLimiter, RateLimiter
 from storage.errors import RateLimited
 from storage.identity.records import User
 from storage.identity.roles import Role
@@ -19,7 +22,10 @@ REFUSALS = Counter("noroshi_cost_refusals", "Operations refused because a budget
 
 @dataclass(frozen=True, slots=True)
 class CostPerMinute:
-    """The cost that a viewer, a viewer with the role SERVICE, and an organization may spend in a minute."""
+    """The cost that a viewer, a viewer with the role SERVICE, and an organization may spend in a minute.
+
+    An organization's services may together spend as much again as its people.
+    """
 
     viewer: int = 3_000_000
     service: int = 20_000_000
@@ -29,39 +35,55 @@ class CostPerMinute:
 DEFAULT_COST_PER_MINUTE = CostPerMinute()
 
 
+@dataclass(frozen=True, slots=True)
+class _Limiters:
+    """The budgets of all people, or of all services."""
+
+    kind: str
+    personal: RateLimiter
+    organization: GroupRateLimiter
+
+
 class CostBudgets:
     """The budgets of this process."""
 
     def __init__(self, limits: CostPerMinute) -> None:
-        self._viewers = RateLimiter(limits.viewer, "The cost of your operations")
-        self._services = RateLimiter(limits.service, "The cost of this service's operations")
-        self._organizations = RateLimiter(limits.organization, "The cost of your organization's operations")
+        self._people = _Limiters(
+            "viewer",
+            RateLimiter(limits.viewer, "The cost of your operations"),
+            GroupRateLimiter(limits.organization, "The cost of your organization's operations"),
+        )
+        self._services = _Limiters(
+            "service",
+            RateLimiter(limits.service, "The cost of this service's operations"),
+            GroupRateLimiter(limits.organization, "The cost of the operations of your organization's services"),
+        )
 
     def check(self, viewer: User, roles: frozenset[Role], cost: int) -> None:
         """Raises: RateLimited if the cost is more than what the viewer or the organization may spend now."""
+        limiters = self._of(roles)
+        budget = limiters.kind
         try:
-            self._personal_limiter(roles).check(_key(viewer), cost)
+            limiters.personal.check(_key(viewer), cost)
+            budget = "organization"
+            limiters.organization.check(viewer.organization_id, viewer.id, cost)
         except RateLimited:
-            REFUSALS.labels("service" if Role.SERVICE in roles else "viewer").inc()
-            raise
-        try:
-            self._organizations.check(viewer.organization_id, cost)
-        except RateLimited:
-            REFUSALS.labels("organization").inc()
+            REFUSALS.labels(budget).inc()
             raise
 
     def spend(self, viewers: Sequence[User], roles: frozenset[Role], cost: int) -> None:
         """Divides the cost among viewers of one organization, and subtracts it."""
+        limiters = self._of(roles)
         for viewer in viewers:
-            self._personal_limiter(roles).spend(_key(viewer), cost / len(viewers))
-        self._organizations.spend(viewers[0].organization_id, cost)
+            limiters.personal.spend(_key(viewer), cost / len(viewers))
+        limiters.organization.spend(viewers[0].organization_id, [each.id for each in viewers], cost)
 
     def remaining(self, viewer: User, roles: frozenset[Role]) -> int:
         """Returns what is left of the viewer's budget; negative after an expensive operation."""
-        return self._personal_limiter(roles).remaining(_key(viewer))
+        return self._of(roles).personal.remaining(_key(viewer))
 
-    def _personal_limiter(self, roles: frozenset[Role]) -> RateLimiter:
-        return self._services if Role.SERVICE in roles else self._viewers
+    def _of(self, roles: frozenset[Role]) -> _Limiters:
+        return self._services if Role.SERVICE in roles else self._people
 
 
 def _key(viewer: User) -> tuple[str, str]:

@@ -3,7 +3,8 @@
 The event loop executes the operations of all viewers. Its time is measured in each step of an operation, from one
 `await` to the next: for parsing, validation, execution, errors and JSON. A viewer who has recently used more than a
 share of the time waits before each operation, root field, part of a large list, and event. A viewer waits only for
-others who have used less than half of the waiting viewer's time, and who have recently begun an operation.
+others who have used less than half of the waiting viewer's time, and who have recently begun an operation. Time that a
+viewer uses while no other viewer is active does not count.
 """
 
 import asyncio
@@ -27,8 +28,11 @@ SHARE = 0.1
 BURST_S = 0.1
 """The time above the share that a viewer may use before waiting."""
 
-MAX_USED_S = 1.0
-"""The time above the share that is remembered, so that nobody waits for more than 10 s for a turn."""
+MAX_TURN_WAIT_S = 0.5
+"""A viewer has the next turn after this time at the latest."""
+
+MAX_USED_S = 0.15
+"""The time above the share that is remembered. It is forgotten down to `BURST_S` within `MAX_TURN_WAIT_S`."""
 
 ACTIVE_S = 0.5
 """A viewer is active for this time after the beginning of an operation."""
@@ -58,18 +62,22 @@ class LoopShare:
         return max(self._used_s - (now_s - self._counted_at_s) * SHARE, 0.0)
 
     def spend(self, seconds: float, now_s: float) -> None:
-        """Adds time that the viewer has used."""
+        """Adds time that the viewer has used while other viewers were active."""
+        shares = self.shares
+        if now_s > (shares.others_active_until_s if shares.newest is self else shares.newest_active_until_s):
+            return
         # Repeats `used_s` without calling it, since no function is called more often while a page is executed.
         left_s = self._used_s - (now_s - self._counted_at_s) * SHARE
         self._used_s = min(left_s + seconds if left_s > 0 else seconds, MAX_USED_S)
         self._counted_at_s = now_s
 
     async def wait_for_turn(self) -> None:
-        """Waits while the share is used up and other viewers are active."""
+        """Waits while the share is used up and other viewers are active, at most 0.5 s after the viewer's last turn."""
         if self.must_wait():
             async with self.waiting:
+                ends_at_s = time.perf_counter() + MAX_TURN_WAIT_S
                 # No event says that the share has refilled, or that other viewers are no longer active.
-                while self._is_over_share():  # noqa: ASYNC110
+                while self._is_over_share() and time.perf_counter() < ends_at_s:  # noqa: ASYNC110
                     await asyncio.sleep(POLL_S)
 
     def must_wait(self) -> bool:
@@ -90,6 +98,10 @@ class FairShares:
         self._shares: LRUCache[Hashable, LoopShare] = LRUCache(MAX_SHARES)
         self._active: dict[LoopShare, None] = {}
         """Shares in the order in which their last operations began."""
+        self.newest: LoopShare | None = None
+        """The share whose operation began last."""
+        self.newest_active_until_s = self.others_active_until_s = -math.inf
+        """When the newest share, and the last of the others, stop being active."""
 
     def of(self, viewer: User | None, roles: frozenset[Role] = frozenset()) -> LoopShare:
         """Returns the viewer's share. All clients without a token have one share. Services never wait."""
@@ -102,14 +114,14 @@ class FairShares:
     async def begin(self, share: LoopShare) -> None:
         """Waits for the turn of an operation. The time of the current task and of its tasks then counts for the share.
 
-        Raises: RateLimited after 5 s.
+        Raises: RateLimited after 5 s, which at least ten waiting operations of the same viewer take.
         """
         if share.must_wait():
             try:
                 async with asyncio.timeout(MAX_WAIT_S):
                     await share.wait_for_turn()
             except TimeoutError:
-                raise count_refusal("Your operations have used too much of the server's time lately.") from None
+                raise count_refusal("Too many of your operations wait for their turn.") from None
         attribute_time_to(share)
         self.mark_active(share)
 
@@ -117,10 +129,17 @@ class FairShares:
         """Notes that the viewer begins an operation."""
         self._active.pop(share, None)
         share.active_at_s = time.perf_counter()
+        self._note_newest(share)
         self._active[share] = None
         oldest = next(iter(self._active))
         if share.active_at_s - oldest.active_at_s > self._active_s:
             del self._active[oldest]
+
+    def _note_newest(self, share: LoopShare) -> None:
+        """Stores when the share, and the last of the other shares, stop being active."""
+        last_other = next(reversed(self._active), None)
+        self.others_active_until_s = -math.inf if last_other is None else last_other.active_at_s + self._active_s
+        self.newest, self.newest_active_until_s = share, share.active_at_s + self._active_s
 
     def has_active(self, below_s: float, now_s: float) -> bool:
         """Returns whether viewers who have used less than `below_s` have begun operations lately."""

@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from server.graphql.budgets import CostBudgets, CostPerMinute
+from resolvers import rate_limits
+from server.graphql.budgets import DEFAULT_COST_PER_MINUTE, CostBudgets, CostPerMinute
 from server.settings import Settings
 from storage.errors import RateLimited
 from storage.identity.records import User
 from storage.identity.roles import Role
 from tests.client import Client, GraphQLFailed, client
+from tests.manual_clock import ManualClock
 from tests.serving import WebProcess, web_process
 
 EXPENSIVE = "{ communities(limit: 100) { topics(limit: 100) { id lastMessage { id author { id } } } } }"
@@ -86,11 +88,12 @@ async def test_organization_has_a_budget_for_all_its_members(web: WebProcess) ->
     refusals = []
     for n in range(10):
         async with client(web.url, web.token(f"member{n}", "crowded")) as member:
-            answers = [await member.execute(EXPENSIVE) for _ in range(2)]
+            answers = [await member.execute(EXPENSIVE) for _ in range(3)]
             refusals += [each["errors"][0]["message"] for each in answers if "errors" in each]
     assert any("organization's" in message for message in refusals), refusals
-    async with client(web.url, web.token("ann", "quiet")) as ann:
-        await ann.run(EXPENSIVE)
+    for organization in ("crowded", "quiet"):
+        async with client(web.url, web.token("ann", organization)) as ann:
+            await ann.run(EXPENSIVE)
 
 
 async def test_socket_and_http_share_one_budget(web: WebProcess) -> None:
@@ -148,14 +151,18 @@ async def coalesced_executions(member: Client) -> float:
 
 
 def test_viewers_of_one_execution_share_its_cost() -> None:
-    budgets = CostBudgets(CostPerMinute(viewer=600, service=600, organization=600))
+    budgets = CostBudgets(CostPerMinute(viewer=1200, service=600, organization=600))
     viewers = [User(name, name, name, "acme", (), 0, 0) for name in ("ann", "ben")]
+    for viewer in viewers:
+        budgets.check(viewer, frozenset(), 40)
     budgets.spend(viewers, frozenset(), 40)
-    assert [budgets.remaining(each, frozenset()) for each in viewers] == [80, 80]
+    assert [budgets.remaining(each, frozenset()) for each in viewers] == [180, 180]
     assert budgets.remaining(viewers[0], frozenset({Role.SERVICE})) == 100
-    budgets.spend(viewers, frozenset(), 40)
-    with pytest.raises(RateLimited, match="organization"):
-        budgets.check(viewers[0], frozenset(), 30)
+    budgets.spend(viewers, frozenset(), 60)
+    budgets.spend(viewers, frozenset(), 100)
+    for viewer in viewers:
+        with pytest.raises(RateLimited, match="organization's operations"):
+            budgets.check(viewer, frozenset(), 30)
 
 
 def test_budgets_are_separate_by_user_organization_and_role() -> None:
@@ -173,10 +180,40 @@ def test_budgets_are_separate_by_user_organization_and_role() -> None:
     assert budgets.remaining(ann, as_service) == 200
     for viewer in (other_user, other_organization):
         assert budgets.remaining(viewer, frozenset()) == 100
-    budgets.spend([other_user], frozenset(), 900)
-    with pytest.raises(RateLimited, match="organization"):
-        budgets.check(ann, as_service, 1)
+    budgets.spend([other_user], frozenset(), 2000)
+    budgets.check(ann, as_service, 200)
     budgets.check(other_organization, frozenset(), 100)
+
+
+def spend_at_most(budgets: CostBudgets, viewer: User, roles: frozenset[Role], cost: int) -> bool:
+    """Spends the cost, and returns True, unless it is refused."""
+    try:
+        budgets.check(viewer, roles, cost)
+    except RateLimited:
+        return False
+    budgets.spend([viewer], roles, cost)
+    return True
+
+
+@pytest.mark.parametrize(("members", "services"), [(10, 2), (14, 0), (0, 2), (100, 10)])
+def test_people_at_their_limits_cause_no_refusal_of_others(
+    monkeypatch: pytest.MonkeyPatch, members: int, services: int
+) -> None:
+    clock = ManualClock(1000.0)
+    monkeypatch.setattr(rate_limits, "time", clock)
+    budgets = CostBudgets(DEFAULT_COST_PER_MINUTE)
+    names = [(f"member{n}", frozenset({Role.MEMBER})) for n in range(members)]
+    names += [(f"service{n}", frozenset({Role.SERVICE})) for n in range(services)]
+    greedy = [(User(name, name, name, "acme", (), 0, 0), roles) for name, roles in names]
+    colleague = User("cat", "cat", "cat", "acme", (), 0, 0)
+    answered = 0
+    for _ in range(70):
+        clock.now += 1
+        for viewer, roles in greedy:
+            while spend_at_most(budgets, viewer, roles, 100_000):
+                pass
+        answered += spend_at_most(budgets, colleague, frozenset({Role.MEMBER}), 2000)
+    assert answered == 70
 
 
 async def test_response_reports_the_cost_on_request(web: WebProcess) -> None:

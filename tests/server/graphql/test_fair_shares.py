@@ -17,6 +17,8 @@ from server.graphql import fair_shares
 from server.graphql.compiled import compiled_executor
 from server.graphql.documents import DocumentCache
 from server.graphql.fair_shares import (
+    BURST_S,
+    MAX_TURN_WAIT_S,
     MAX_USED_S,
     FairShares,
     LoopShare,
@@ -27,6 +29,7 @@ from server.graphql.fair_shares import (
 from storage.errors import RateLimited
 from storage.identity.records import User
 from storage.identity.roles import Role
+from tests.manual_clock import ManualClock
 from tests.server.graphql.graphql_server import GraphQLServer, post_messages
 
 pytestmark = pytest.mark.anyio
@@ -40,15 +43,23 @@ def user(id_: str, organization_id: str = "acme") -> User:
     return User(id_, id_, id_, organization_id, (), 0, 0)
 
 
-def use_up(share: LoopShare) -> None:
-    """Makes the viewer wait for others for some seconds."""
-    share.spend(MAX_USED_S, time.perf_counter())
+def use_up(share: LoopShare, clock: ManualClock) -> None:
+    """Makes the viewer wait for others, as long as the clock permits."""
+    share._used_s, share._counted_at_s = MAX_USED_S, clock.now
 
 
 async def let_tasks_proceed() -> None:
     """Lets all tasks proceed."""
     for _ in range(10):
         await asyncio.sleep(0)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
+    """The clock of shares. While it stands still, used time is not forgotten."""
+    clock = ManualClock(100.0)
+    monkeypatch.setattr(fair_shares, "time", clock)
+    return clock
 
 
 @pytest.fixture
@@ -72,64 +83,118 @@ def begin(shares: FairShares, admitted_viewers: list[str]) -> BeginQuery:
 
 
 async def test_other_viewer_begins_before_one_with_used_up_share(
-    shares: FairShares, admitted_viewers: list[str], begin: BeginQuery
+    clock: ManualClock, shares: FairShares, admitted_viewers: list[str], begin: BeginQuery
 ) -> None:
     await begin("ann")
-    use_up(shares.of(user("mallory"), MEMBER))
+    use_up(shares.of(user("mallory"), MEMBER), clock)
     async with asyncio.TaskGroup() as tasks:
         for viewer in ("mallory", "mallory", "ann", "ben"):
             tasks.create_task(begin(viewer))
         await let_tasks_proceed()
         assert admitted_viewers == ["ann", "ann", "ben"]
         for viewer in ("ann", "ben"):
-            use_up(shares.of(user(viewer), MEMBER))
+            use_up(shares.of(user(viewer), MEMBER), clock)
     assert admitted_viewers[3:] == ["mallory", "mallory"]
 
 
-async def test_lone_viewer_never_waits(shares: FairShares, admitted_viewers: list[str], begin: BeginQuery) -> None:
+async def test_lone_viewer_never_waits(
+    clock: ManualClock, shares: FairShares, admitted_viewers: list[str], begin: BeginQuery
+) -> None:
     await begin("mallory")
-    use_up(shares.of(user("mallory"), MEMBER))
+    use_up(shares.of(user("mallory"), MEMBER), clock)
     await begin("mallory")
     assert admitted_viewers == ["mallory", "mallory"]
 
 
-async def test_services_never_wait(shares: FairShares) -> None:
+async def test_services_never_wait(clock: ManualClock, shares: FairShares) -> None:
     service = shares.of(user("crm"), frozenset({Role.SERVICE}))
-    use_up(service)
+    use_up(service, clock)
     shares.mark_active(shares.of(user("ann"), MEMBER))
     assert not service.must_wait()
     assert not shares.of(user("crm"), MEMBER).must_wait()
 
 
-async def test_operation_that_waits_too_long_is_refused(shares: FairShares, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_turn_comes_within_half_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+    clock: ManualClock,
+    shares: FairShares,
+    admitted_viewers: list[str],
+    begin: BeginQuery,
+) -> None:
+    """Even while other operations of the viewer, which began earlier, use time."""
+    monkeypatch.setattr(fair_shares, "POLL_S", 0)
+    mallory = shares.of(user("mallory"), MEMBER)
+    shares.mark_active(shares.of(user("ann"), MEMBER))
+    use_up(mallory, clock)
+    waiting = asyncio.create_task(begin("mallory"))
+    await let_tasks_proceed()
+    clock.now += MAX_TURN_WAIT_S - 0.01
+    use_up(mallory, clock)
+    await let_tasks_proceed()
+    assert admitted_viewers == []
+    clock.now += 0.02
+    await waiting
+    assert mallory.must_wait(), "The time stays used."
+
+
+async def test_operation_behind_many_of_its_viewer_is_refused(
+    shares: FairShares, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(fair_shares, "MAX_WAIT_S", 0.01)
     mallory = shares.of(user("mallory"), MEMBER)
-    use_up(mallory)
-    shares.mark_active(shares.of(user("ann"), MEMBER))
-    with pytest.raises(RateLimited):
-        await shares.begin(mallory)
+    async with mallory.waiting:
+        with pytest.raises(RateLimited, match="wait for their turn"):
+            await shares.begin(mallory)
 
 
 def test_used_time_is_forgotten_at_the_rate_of_the_share(shares: FairShares) -> None:
     ann = shares.of(user("ann"), MEMBER)
-    ann.spend(0.5, now_s=100.0)
-    assert ann.used_s(now_s=102.5) == pytest.approx(0.25)
-    ann.spend(0.1, now_s=102.5)
-    assert ann.used_s(now_s=102.5) == pytest.approx(0.35)
+    shares.mark_active(shares.of(user("ben"), MEMBER))
+    ann.spend(0.14, now_s=100.0)
+    assert ann.used_s(now_s=100.4) == pytest.approx(0.1)
+    ann.spend(0.03, now_s=100.4)
+    assert ann.used_s(now_s=100.4) == pytest.approx(0.13)
     ann.spend(0.1, now_s=200.0)
     assert ann.used_s(now_s=200.0) == pytest.approx(0.1)
     ann.spend(50.0, now_s=200.0)
     assert ann.used_s(now_s=200.0) == MAX_USED_S
+    assert ann.used_s(now_s=200.0 + MAX_TURN_WAIT_S) == pytest.approx(BURST_S)
 
 
-def test_viewer_waits_for_those_who_used_less_than_half(shares: FairShares) -> None:
-    mallory, ann = (shares.of(user(id_), MEMBER) for id_ in ("mallory", "ann"))
-    shares.mark_active(ann)
-    now_s = time.perf_counter()
-    mallory.spend(0.8, now_s)
-    ann.spend(0.3, now_s)
+def test_time_used_alone_is_not_held_against_a_viewer(clock: ManualClock) -> None:
+    shares = FairShares()
+    mallory, *others = (shares.of(user(id_), MEMBER) for id_ in ("mallory", "ann", "ben"))
+    shares.mark_active(mallory)
+    mallory.spend(MAX_USED_S, clock.now)
+    for other in others:
+        shares.mark_active(other)
+    assert not mallory.must_wait()
+    mallory.spend(0.2, clock.now)
     assert mallory.must_wait()
-    ann.spend(0.2, now_s)
+
+
+def test_time_counts_while_another_viewer_is_active(clock: ManualClock) -> None:
+    shares = FairShares(active_s=0.5)
+    ann, ben = (shares.of(user(id_), MEMBER) for id_ in ("ann", "ben"))
+    shares.mark_active(ann)
+    clock.now = 100.25
+    shares.mark_active(ben)
+    ben.spend(0.1, now_s=100.51)
+    ann.spend(0.1, now_s=100.76)
+    assert (ann._used_s, ben._used_s) == (0, 0), "Ann was active until 100.5, and ben until 100.75."
+    ben.spend(0.1, now_s=100.5)
+    ann.spend(0.1, now_s=100.75)
+    assert (ann._used_s, ben._used_s) == (0.1, 0.1)
+
+
+def test_viewer_waits_for_those_who_used_less_than_half(clock: ManualClock, shares: FairShares) -> None:
+    mallory, ann = (shares.of(user(id_), MEMBER) for id_ in ("mallory", "ann"))
+    for share in (mallory, ann):
+        shares.mark_active(share)
+    mallory.spend(0.14, clock.now)
+    ann.spend(0.06, clock.now)
+    assert mallory.must_wait()
+    ann.spend(0.02, clock.now)
     assert not mallory.must_wait()
 
 
@@ -149,9 +214,11 @@ def test_viewer_is_active_for_half_a_second_after_a_beginning(monkeypatch: pytes
     assert list(shares._active) == [ann, cat], "One inactive viewer is forgotten with each beginning."
 
 
-async def test_operations_of_a_viewer_begin_in_their_order(shares: FairShares, begin: BeginQuery) -> None:
+async def test_operations_of_a_viewer_begin_in_their_order(
+    clock: ManualClock, shares: FairShares, begin: BeginQuery
+) -> None:
     mallory = shares.of(user("mallory"), MEMBER)
-    use_up(mallory)
+    use_up(mallory, clock)
     shares.mark_active(shares.of(user("ann"), MEMBER))
     waiting = asyncio.create_task(begin("mallory"))
     await let_tasks_proceed()
@@ -162,6 +229,7 @@ async def test_operations_of_a_viewer_begin_in_their_order(shares: FairShares, b
 
 
 async def test_time_of_a_begun_operation_counts_for_its_viewer(shares: FairShares, begin: BeginQuery) -> None:
+    await begin("ben")
     await begin("ann")
     await MeasuredAwaitable(let_tasks_proceed())
     assert shares.of(user("ann"), MEMBER).used_s(time.perf_counter()) > 0
@@ -180,6 +248,7 @@ def test_shares_are_separate_by_user_organization_and_role(shares: FairShares) -
 
 async def test_steps_of_coroutine_count_for_its_share(shares: FairShares) -> None:
     mallory = shares.of(user("mallory"), MEMBER)
+    shares.mark_active(shares.of(user("ann"), MEMBER))
 
     async def work() -> str:
         await asyncio.sleep(0)
@@ -200,6 +269,7 @@ async def test_steps_of_coroutine_count_for_its_share(shares: FairShares) -> Non
 
 async def test_nested_coroutine_counts_once(shares: FairShares, monkeypatch: pytest.MonkeyPatch) -> None:
     ann, ticks = shares.of(user("ann"), MEMBER), itertools.count(100.0, 0.01)
+    shares.mark_active(shares.of(user("ben"), MEMBER))
     monkeypatch.setattr(fair_shares, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
 
     async def inner() -> None:
@@ -262,7 +332,7 @@ async def test_root_fields_of_a_large_operation_are_executed_singly(singly: bool
     assert max_running == (1 if singly else 2)
 
 
-async def test_later_root_field_waits_for_its_turn(shares: FairShares) -> None:
+async def test_later_root_field_waits_for_its_turn(clock: ManualClock, shares: FairShares) -> None:
     mallory, ann = (shares.of(user(id_), MEMBER) for id_ in ("mallory", "ann"))
     shares.mark_active(ann)
     executed = 0
@@ -273,7 +343,7 @@ async def test_later_root_field_waits_for_its_turn(shares: FairShares) -> None:
         async def page(self) -> int:
             nonlocal executed
             executed += 1
-            use_up(mallory)
+            use_up(mallory, clock)
             return 1
 
     schema = strawberry.Schema(query=Query, execution_context_class=compiled_executor(DocumentCache()))
@@ -282,12 +352,15 @@ async def test_later_root_field_waits_for_its_turn(shares: FairShares) -> None:
     execution = asyncio.ensure_future(schema.execute("{ a: page b: page }"))
     await asyncio.sleep(0.05)
     assert executed == 1
-    use_up(ann)
+    use_up(ann, clock)
     assert (await execution).data == {"a": 1, "b": 1}
 
 
-async def test_refused_documents_count_for_their_viewer(server: GraphQLServer) -> None:
-    share = server.endpoint.shares.of(user("ann", server.scenario.organization_id))
+async def test_refused_documents_count_for_their_viewer(server: GraphQLServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    shares, organization = server.endpoint.shares, server.scenario.organization_id
+    monkeypatch.setattr(shares, "_active_s", math.inf)
+    shares.mark_active(shares.of(user("ben", organization)))
+    share = shares.of(user("ann", organization))
     for n in range(5):
         async with server.subscribed("ann", query=f"subscription {{ nope{n} }}") as refused_subscription:
             assert refused_subscription.error_codes == ["GRAPHQL_VALIDATION_FAILED"]
@@ -295,7 +368,7 @@ async def test_refused_documents_count_for_their_viewer(server: GraphQLServer) -
 
 
 async def test_events_for_one_viewer_wait_and_others_get_theirs(
-    server: GraphQLServer, monkeypatch: pytest.MonkeyPatch
+    clock: ManualClock, server: GraphQLServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await server.join("ben")
     shares, organization = server.endpoint.shares, server.scenario.organization_id
@@ -304,12 +377,12 @@ async def test_events_for_one_viewer_wait_and_others_get_theirs(
     async with server.subscribed("ann") as ann_subscription:
         query = "subscription ($topic: ID!) { topicEvents(topicId: $topic) { __typename ... on Event { cursor } } }"
         async with server.subscribed("ben", query=query) as ben_subscription:
-            # Ben waits for cat, who uses no time. Ann may have used too much for that, on a loaded machine.
+            # Ben waits for cat.
             shares.mark_active(cat)
-            use_up(ben)
+            use_up(ben, clock)
             await post_messages(server.scenario, 1)
             assert await ann_subscription.receives(1)
             assert ben_subscription.events == []
-            use_up(ann)
-            use_up(cat)
+            use_up(ann, clock)
+            use_up(cat, clock)
             assert await ben_subscription.receives(1)
