@@ -6,6 +6,7 @@ from email import message_from_bytes, policy
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from jobs.account_mails import send_account_mails
 from jobs.context import JobContext
@@ -18,6 +19,7 @@ from storage.identity.roles import Role
 from storage.ids import new_id
 from storage.stores import Stores
 from tests.jobs.contexts import job_context
+from tests.jobs.providers.test_mailer import RecordingSmtpHandler, smtp
 from tests.storage.identity.accounts.conftest import new_invitation
 
 pytestmark = pytest.mark.anyio
@@ -146,3 +148,18 @@ async def test_concurrent_sweeps_send_each_mail_once(context: JobContext, tmp_pa
     await asyncio.gather(*(send_account_mails(context) for _ in range(4)))
     tokens = await context.stores.mongo["account_tokens"].count_documents({})
     assert (len(sent_mails(tmp_path)), tokens) == (6, 6)
+
+
+@pytest.mark.parametrize("refusal", [f"550 5.1.1 <{BEA}> unknown", f"451 4.2.1 <{BEA}> try later"])
+async def test_refused_mail_leaves_no_address_in_the_log(context: JobContext, tmp_path: Path, refusal: str) -> None:
+    """The text of the server's answer holds the address."""
+    inbox = RecordingSmtpHandler()
+    inbox.refusal = refusal
+    await context.stores.account_mails.add(AccountMailKind.REGISTRATION, ORG, BEA, MailLanguage.EN)
+    async with smtp(inbox) as url:
+        jobs = job_context(context.stores, mailer=Mailer(url, "noroshi@example.org", tmp_path))
+        with capture_logs() as entries:
+            assert await send_account_mails(jobs) == 1
+    assert [each["event"] for each in entries] == ["mail_refused" if refusal.startswith("5") else "mail_delayed"]
+    assert refusal[:3] in str(entries)
+    assert "@" not in str(entries)
