@@ -39,9 +39,9 @@ async def admin(stores: Stores) -> Actor:
     return Actor(ORG, "ada")
 
 
-async def create_bea(stores: Stores, admin: Actor) -> None:
+async def create_bea(stores: Stores, admin: Actor, password_hash: str | None = "no hash") -> None:
     created = await stores.invitations.create(admin, new_invitation(address=BEA), None)
-    new = NewLocalAccount(Actor(ORG, new_id()), BEA, "Bea", None, "no hash", MailLanguage.JA)
+    new = NewLocalAccount(Actor(ORG, new_id()), BEA, "Bea", None, password_hash, MailLanguage.JA)
     await stores.registrations.create_invited(created.token or "", new)
     await stores.mongo["account_mails"].delete_many({})
 
@@ -83,10 +83,11 @@ async def test_registration_of_a_known_address_has_no_token(context: JobContext,
     assert "#" not in text
 
 
+@pytest.mark.parametrize("password_hash", ["no hash", None], ids=["password", "passkeys only"])
 async def test_reset_mail_goes_to_people_with_an_account_only(
-    context: JobContext, admin: Actor, tmp_path: Path
+    context: JobContext, admin: Actor, tmp_path: Path, password_hash: str | None
 ) -> None:
-    await create_bea(context.stores, admin)
+    await create_bea(context.stores, admin, password_hash)
     for address in ("nobody@example.org", BEA):
         await context.stores.account_mails.add(AccountMailKind.RESET, ORG, address, MailLanguage.EN)
     assert await send_account_mails(context) == 2

@@ -64,8 +64,10 @@ class LyingProvider:
             return 200, {"keys": [rsa_jwk("k")]}
         if path == "/userinfo":
             return 200, {"sub": SUB, "name": "Ann"} | self.user_info
-        digest = hashlib.sha256(form.get("code_verifier", "").encode()).digest()
-        challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+        challenge = form.get("code_verifier", "")
+        if self._authorization.get("code_challenge_method") == "S256":
+            digest = hashlib.sha256(challenge.encode()).digest()
+            challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
         if challenge != self._authorization.get("code_challenge"):
             return 400, {"error": "invalid_grant"}
         return 200, {"access_token": "a", "id_token": self._id_token()}

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from server.auth.oidc.claims import ClaimMap
 from server.auth.oidc.client import ClientRegistration, OidcClient
@@ -18,6 +19,7 @@ from tests.server.auth.oidc.lying_provider import CLIENT_ID, SUB, LyingProvider,
 pytestmark = pytest.mark.anyio
 
 REDIRECT = "https://chat.example.org/sign-in/oidc/callback"
+OTHER_RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 CLAIMS = ClaimMap({"name": "/name"}, "main", {})
 
 
@@ -82,7 +84,7 @@ async def test_lying_id_token_signs_nobody_in(provider: LyingProvider, lie: dict
 
 
 async def test_id_token_of_another_signature_signs_nobody_in(provider: LyingProvider) -> None:
-    lies: list[tuple[Any, str]] = [(EC_KEY, "ES256"), ("x" * 32, "HS256"), (None, "none")]
+    lies: list[tuple[Any, str]] = [(OTHER_RSA_KEY, "RS256"), (EC_KEY, "ES256"), ("x" * 32, "HS256"), (None, "none")]
     for provider.key, provider.algorithm in lies:
         assert await refusal(provider) is SignInFailure.INVALID
 
