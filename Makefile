@@ -14,7 +14,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup buckets web web-check web-format web-test run test test-gate format check schema docs access lock wheel soak lab mutants screenshots clean
+.PHONY: help setup buckets web web-check web-format web-test run test test-gate format check schema docs access lock wheel soak lab mutants guards screenshots clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +82,9 @@ lab: setup ## Run workloads under faults on three hosts in network namespaces; A
 
 mutants: setup ## Change the product in small ways in a copy, and report changes that no test notices; ARGS="storage/locks.py"
 	$(BIN)/python -m tests.mutants $(ARGS)
+
+guards: setup ## Remove guards of docs/security.md in a copy and show which test fails; ARGS="--seed 7 --count 10"
+	$(BIN)/python -m tests.mutants.guards $(ARGS)
 
 screenshots: setup web ## Take the screenshots of docs/ of a product with demo data
 	$(BIN)/python -m tests.e2e.screenshots

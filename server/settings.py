@@ -162,7 +162,8 @@ class Settings(HttpSettings):
         None,
         secret=True,
         expected="smtp://user:password@host:port or smtps://..",
-        description="The mail server for notices and reports. If unset, mails are files in `mail` of the data folder.",
+        description="The mail server for notices and reports. With smtp://, a server on another host, or with a "
+        "password, must offer STARTTLS. If unset, mails are files in `mail` of the data folder.",
     )
     mail_from: str = setting(
         "Noroshi <noroshi@localhost>",

@@ -223,7 +223,8 @@ async def create_canary(
     await _publish(stores, canary)
     await _mail(canary)
     for address in (EARLIER_EMAIL, EMAIL):
-        user = await stores.users.sign_in(organization, "user-1", roles, f"{WORD} Q", f"{WORD}_q", address)
+        claims = (roles, f"{WORD} Q", f"{WORD}_q", address)
+        user = await stores.users.sign_in(organization, "user-1", *claims, is_email_verified=True)
         await _invite(stores, user, is_accepted=address is EARLIER_EMAIL)
     return canary, bob
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from email.message import EmailMessage
 from email.policy import SMTP, EmailPolicy
 from email.utils import formatdate, parseaddr
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 import aiosmtplib
 
@@ -93,7 +94,9 @@ class Mailer:
         except aiosmtplib.SMTPResponseException as error:
             raise _mail_error(error) from error
         except (aiosmtplib.SMTPException, OSError, TimeoutError) as error:
-            raise MailDelayed(type(error).__name__) from error
+            # The library writes the texts of this class. Other texts are the server's, and may hold addresses.
+            is_own_text = type(error) is aiosmtplib.SMTPException
+            raise MailDelayed(str(error) if is_own_text else type(error).__name__) from error
 
     async def _deliver(
         self, message: EmailMessage, to_address: str, before_transfer: Callable[[], Awaitable[None]]
@@ -123,8 +126,27 @@ class Mailer:
             username=None if url.username is None else unquote(url.username),
             password=None if url.password is None else unquote(url.password),
             use_tls=url.scheme == "smtps",
+            start_tls=_start_tls(url),
             timeout=TIMEOUT_S,
         )
+
+
+def _start_tls(url: SplitResult) -> bool | None:
+    """Returns whether STARTTLS is used: True if the mail needs it, None if it is used where the server offers it.
+
+    Whoever changes the traffic can remove the server's offer. So only a server on this host gets mails without it, and
+    only without a password.
+    """
+    if url.scheme == "smtps":
+        return False
+    return None if url.username is None and _is_loopback(url.hostname or "") else True
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _message(mail: Mail, sender: str, id_: str) -> EmailMessage:

@@ -24,6 +24,7 @@ PUBLIC_KEY_ALGORITHMS = ("RS256", "ES256")
 TOKEN_MAX_CHARS = 16_384
 TEXT_MAX_CHARS = 200
 KEYS_MAX_AGE_S = 300.0
+KEYS_LIMIT_S = 86_400.0
 REFETCH_INTERVAL_S = 10.0
 RETRY_WITHOUT_KEYS_S = 1.0
 FETCH_TIMEOUT_S = 5.0
@@ -175,7 +176,7 @@ class ProviderKeys:
 
     Keys are fetched when first needed, and again for an unknown key id, at most once in 10 s. Keys older than 5 minutes
     are fetched again in the background, so that withdrawn keys become invalid. After a failed fetch, the present keys
-    stay valid.
+    stay valid until they are a day old.
     """
 
     def __init__(self, url: str, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -191,6 +192,8 @@ class ProviderKeys:
         return self._generation
 
     def _refresh_old_keys(self) -> None:
+        if self._monotonic() - self._fetched_at > KEYS_LIMIT_S:
+            self._keys = {}
         if self._keys and self._monotonic() - self._fetched_at > KEYS_MAX_AGE_S:
             self._start_fetch()
 

@@ -7,7 +7,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from resolvers.context import RequestClient
 from server.auth.credentials import RequestCredentials
 from server.auth.oidc.client import OidcClient, ProviderSignIn
 from server.auth.oidc.failures import SignInFailed, SignInFailure
@@ -17,14 +16,11 @@ from server.http.accounts import inputs
 from server.http.browser_routes import browser_route, client_of, json_body, limited_body
 from server.http.cookies import with_cookie, without_cookie
 from server.http.json_answers import json_answer
-from server.http.sessions import with_new_session
+from server.http.sessions import token_of, with_session_cookie
 from storage.errors import AccountDeactivated, BadUserInput, Conflict, Forbidden, Unavailable
-from storage.identity.accounts.invitations import require_open
 from storage.identity.accounts.tokens import LinkInvalid
-from storage.identity.audit import Actor
-from storage.identity.records import User
 from storage.identity.roles import Role
-from storage.identity.session_records import NewSession, SignInMethod
+from storage.identity.session_records import NewSession, SignedIn, SignInMethod
 from storage.ids import UserKey
 from storage.mongo import unavailable
 from storage.stores import Stores
@@ -82,8 +78,8 @@ class _OidcHandlers:
         try:
             pending = self._pending_sign_ins.open(request.cookies.get(PENDING_COOKIE))
             sign_in = await self._client.finish(pending, request.query_params)
-            token = await self._begin_session(sign_in, pending.invitation, client_of(request))
-            response = await with_new_session(self._stores.sessions, request, _redirect(pending.next), token)
+            signed_in = await self._sign_in(sign_in, pending.invitation, request)
+            response = with_session_cookie(_redirect(pending.next), signed_in.token)
         except Exception as error:
             return _failed(error)
         return _without_pending(response)
@@ -103,48 +99,18 @@ class _OidcHandlers:
             return json_answer({"error": "temporarily_unavailable"}, 503, {"Retry-After": "1"})
         return json_answer({})
 
-    async def _begin_session(self, sign_in: ProviderSignIn, invitation: str | None, client: RequestClient) -> str:
-        """Creates or updates the user, and returns the token of a new session. Raises: SignInFailed."""
-        person, stores = sign_in.person, self._stores
-        key = UserKey(person.organization_id, person.user_id)
-        if await stores.local_accounts.of_user(*key) is not None:
+    async def _sign_in(self, sign_in: ProviderSignIn, invitation: str | None, request: Request) -> SignedIn:
+        """Stores what the provider says, and begins a session. Raises: SignInFailed."""
+        person, stores, client = sign_in.person, self._stores, client_of(request)
+        user, roles = UserKey(person.organization_id, person.user_id), person.roles or frozenset({Role.MEMBER})
+        if await stores.local_accounts.of_user(*user) is not None:
             raise SignInFailed(SignInFailure.LOCAL_ACCOUNT, "the id belongs to a local account")
-        if invitation is not None:
-            await self._check_invitation(person.organization_id, invitation)
-        roles = person.roles or frozenset({Role.MEMBER})
-        sorted_roles = sorted(roles, key=lambda role: role.value)
-        user = await stores.users.sign_in(
-            person.organization_id,
-            person.user_id,
-            sorted_roles,
-            person.name,
-            person.handle,
-            person.email,
-            is_email_verified=person.is_email_verified,
-        )
-        if user.is_deactivated:
-            raise SignInFailed(SignInFailure.DEACTIVATED, "the account is deactivated")
-        actor = Actor(*key, client.address, client.user_agent)
-        if person.roles is not None:
-            await stores.login_grants.grant(actor, person.roles)
-        if invitation is not None:
-            await self._accept(invitation, actor, user)
-        new = NewSession(key, SignInMethod.OIDC, client.address, client.user_agent, roles, sign_in.session)
+        browser = (client.address, client.user_agent)
+        new = NewSession(user, SignInMethod.OIDC, *browser, roles, sign_in.session, token_of(request))
         try:
-            return await stores.sessions.begin(new)
+            return await stores.provider_logins.sign_in(person, new, invitation)
         except AccountDeactivated:
-            raise SignInFailed(SignInFailure.DEACTIVATED, "the account was deactivated meanwhile") from None
-
-    async def _check_invitation(self, organization_id: str, token: str) -> None:
-        """Raises SignInFailed if nobody can accept the invitation, so that the sign-in creates no user."""
-        try:
-            require_open(await self._stores.invitations.find(organization_id, token))
-        except (LinkInvalid, Conflict) as error:
-            raise SignInFailed(SignInFailure.INVITATION, error.message) from None
-
-    async def _accept(self, token: str, actor: Actor, user: User) -> None:
-        try:
-            await self._stores.invitations.accept(actor, token, user)
+            raise SignInFailed(SignInFailure.DEACTIVATED, "the account is deactivated") from None
         except (LinkInvalid, Conflict, Forbidden) as error:
             raise SignInFailed(SignInFailure.INVITATION, error.message) from None
 

@@ -17,7 +17,7 @@ from server.http.accounts import inputs
 from server.http.browser_routes import browser_route, client_of, json_body
 from server.http.cookies import with_cookie, without_cookie
 from server.http.json_answers import json_answer
-from server.http.sessions import with_new_session
+from server.http.sessions import token_of, with_session_cookie
 from server.http.sign_in_attempts import account_attempts, client_attempt
 from storage.errors import Forbidden, Unauthenticated
 from storage.identity.accounts.local_accounts import LocalAccount
@@ -86,13 +86,15 @@ class _PasskeyRoutes:
         assert passkey is not None
         client = client_of(request)
         try:
-            user, token = await self.stores.passkey_sessions.sign_in(passkey, use, client.address, client.user_agent)
+            signed_in = await self.stores.passkey_sessions.sign_in(
+                passkey, use, client.address, client.user_agent, token_of(request)
+            )
         except CounterWentBack:
             log.warning("passkey_counter_went_back", passkey=passkey.id, user=passkey.user.user_id, counter=use.counter)
             raise
         await self.stores.sign_in_limits.forget(attempts)
-        response = await with_new_session(self.stores.sessions, request, json_answer({"userId": user.id}), token)
-        return without_passkey_cookie(response)
+        signed_in_answer = json_answer({"userId": signed_in.user.id})
+        return without_passkey_cookie(with_session_cookie(signed_in_answer, signed_in.token))
 
     async def begin_adding(self, request: Request) -> Response:
         """Gives the browser of a signed-in person the options for a new passkey."""

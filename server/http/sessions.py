@@ -1,4 +1,4 @@
-"""The cookie of a session, its replacement by a sign-in, and the route that ends the session: POST /sign-out."""
+"""The cookie of a session, and the route that ends the session: POST /sign-out."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,20 +11,14 @@ from server.http.cookies import with_cookie, without_cookie
 from server.http.json_answers import json_answer
 from storage.errors import Unavailable
 from storage.identity.session_records import UserSession
-from storage.identity.sessions import SessionStore
 from storage.stores import Stores
 
 COOKIE_MAX_AGE_S = 400 * 86_400
 """The longest time that browsers keep a cookie. The server ends the session earlier."""
 
 
-async def with_new_session(sessions: SessionStore, request: Request, response: Response, token: str) -> Response:
-    """Adds the cookie of a session that has begun, and ends the session whose cookie it replaces.
-
-    Every sign-in sets its cookie here. Nobody can therefore go on with the cookie that the browser had before.
-    """
-    if (replaced := _token_of(request)) is not None:
-        await sessions.end_token(replaced)
+def with_session_cookie(response: Response, token: str) -> Response:
+    """Adds the cookie of a session that has begun."""
     return with_cookie(response, SESSION_COOKIE, token, COOKIE_MAX_AGE_S, "lax")
 
 
@@ -47,15 +41,18 @@ def session_routes(
             return None
 
     async def sign_out(request: Request) -> Response:
-        token = _token_of(request)
+        token = token_of(request)
         ended = None if token is None else await stores.sessions.end_token(token)
         return without_session_cookie(json_answer({"signOutUrl": await provider_url(ended)}))
 
     return [browser_route("/sign-out", "POST", credentials, sign_out)]
 
 
-def _token_of(request: Request) -> str | None:
-    """Returns the token of the session's cookie; None if there is none, or if it can't be a token."""
+def token_of(request: Request) -> str | None:
+    """Returns the token of the session's cookie; None if there is none, or if it can't be a token.
+
+    A sign-in ends this session, so that nobody can go on with the cookie that the browser had before.
+    """
     try:
         return session_token(request.headers)
     except SessionEnded:

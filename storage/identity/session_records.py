@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import Enum
 
 from storage.identity.documents import ProviderSessionDocument, SessionDocument
+from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.ids import UserKey
 
@@ -46,6 +47,16 @@ class NewSession:
     """Roles of the sign-in. They count until roles are granted to the user."""
 
     provider: ProviderSession | None = None
+    replaced_token: str | None = None
+    """The token of the session that the browser had before, which ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """A person who has signed in, and the token of the new session, which can't be read from the database later."""
+
+    user: User
+    token: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 The id of a session is the digest of its token. The token itself is not stored.
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -11,8 +12,9 @@ from pymongo.asynchronous.collection import AsyncCollection
 from storage.errors import Conflict, NotFound
 from storage.identity.access_changes import AccessChanges
 from storage.identity.documents import ProviderLogoutDocument, SessionDocument
+from storage.identity.records import user_record
 from storage.identity.rights import require_access
-from storage.identity.session_records import NewSession, UserSession, user_session
+from storage.identity.session_records import NewSession, SignedIn, UserSession, user_session
 from storage.ids import UserKey
 from storage.mongo import Document, Mongo, Session
 from storage.mongo.clock import DatabaseClock
@@ -69,26 +71,35 @@ class SessionStore:
         self._sessions: AsyncCollection[SessionDocument] = mongo[SESSIONS]
         self._logouts: AsyncCollection[ProviderLogoutDocument] = mongo[LOGOUTS]
 
+    async def sign_in(self, new: NewSession, proof: Callable[[Session], Awaitable[object]]) -> SignedIn:
+        """Begins the session of a sign-in, and ends the session that it replaces, in the transaction of `proof`.
+
+        Every way to sign in calls this. `proof` checks and stores what the way needs, such as the use of a link, a new
+        account or a granted role. It may run more than once, and its exceptions refuse the sign-in. A session that is
+        begun while its user is deactivated ends with the reactivation at the latest. Raises: NotFound;
+        AccountDeactivated.
+        """
+
+        async def work(session: Session) -> SignedIn:
+            await proof(session)
+            return await self._begin(session, new)
+
+        signed_in = await self._mongo.transact(work)
+        await self._end_excess(new.user)
+        return signed_in
+
     async def begin(self, new: NewSession) -> str:
-        """Begins a session and returns the token of its cookie, which can't be read from the database later.
+        """Begins a session without a proof, and returns its token. Raises: as `sign_in`."""
+        return (await self.sign_in(new, _no_proof)).token
 
-        Raises: NotFound; AccountDeactivated.
-        """
-        token = await self._mongo.transact(lambda session: self.begin_in_transaction(session, new))
-        await self.end_excess(new.user)
-        return token
-
-    async def begin_in_transaction(self, session: Session, new: NewSession) -> str:
-        """Begins a session in a transaction, and returns the token. Call `end_excess` after the commit.
-
-        A session that is begun while its user is deactivated ends with the reactivation at the latest. Raises: as
-        `begin`.
-        """
-        await require_access(self._mongo, new.user, session)
+    async def _begin(self, session: Session, new: NewSession) -> SignedIn:
+        user = user_record(await require_access(self._mongo, new.user, session))
+        if new.replaced_token is not None:
+            await self._end_in_transaction(session, {"_id": token_digest(new.replaced_token)})
         token = new_token()
         document = self._document(new, token_digest(token), await self._clock.now())
         await self._sessions.insert_one(document, session=session)
-        return token
+        return SignedIn(user, token)
 
     async def find(self, token: str, *, is_use: bool = True) -> UserSession | None:
         """Returns the session of this token, or None if it has ended. A use prolongs the session."""
@@ -177,7 +188,7 @@ class SessionStore:
             await self._access.record(user, at, session)
         return [user_session(row) for row in rows]
 
-    async def end_excess(self, user: UserKey) -> None:
+    async def _end_excess(self, user: UserKey) -> None:
         """Ends the sessions of a user beyond the limit, those that were not used for the longest time."""
         limit = MAX_SESSIONS_OF_USER + 10
         rows: list[SessionDocument] = await self._mongo.find(
@@ -204,6 +215,9 @@ class SessionStore:
         if new.provider is not None:
             document["provider"] = new.provider.document()
         return document
+
+
+async def _no_proof(_session: Session) -> None: ...
 
 
 def _sessions_of(user: UserKey) -> Document:

@@ -63,30 +63,38 @@ class UserStore:
         self,
         organization_id: str,
         id_: str,
-        roles: Sequence[Role],
+        roles: Sequence[Role] | None,
         name: str | None,
         handle: str | None,
         email: str | None = None,
         *,
         is_email_verified: bool = False,
+        session: Session | None = None,
     ) -> User:
         """Returns the user that a token describes. The first token creates the user, and later tokens update it.
 
         Name and mail address come from the newest token. The roles come from the newest token until roles are granted.
         If roles don't come from tokens, a user without granted roles is at most a MEMBER. The handle never changes,
-        since texts mention it. `lasting_roles` also counts roles of earlier tokens.
+        since texts mention it. `lasting_roles` also counts roles of earlier tokens. Without `roles`, a new user is a
+        MEMBER, and the roles of others stay. With `session`, everything is part of its transaction.
         """
-        roles = self._limited(roles)
+        roles = None if roles is None else self._limited(roles)
         while True:
-            stored = await self._users.find_one({"_id": user_document_id(organization_id, id_)})
+            stored = await self._users.find_one({"_id": user_document_id(organization_id, id_)}, session=session)
             if stored is None:
-                stored = await self._create(organization_id, id_, roles, name, handle)
-            user = await self._update(stored, roles, name, _email_fields(stored, email, is_email_verified))
+                new_roles = (Role.MEMBER,) if roles is None else roles
+                stored = await self._create(organization_id, id_, new_roles, name, handle, session)
+            user = await self._update(stored, roles, name, _email_fields(stored, email, is_email_verified), session)
             if user is not None:
                 return user
 
     async def _update(
-        self, stored: UserDocument, roles: Sequence[Role], name: str | None, email_fields: Document
+        self,
+        stored: UserDocument,
+        roles: Sequence[Role] | None,
+        name: str | None,
+        email_fields: Document,
+        session: Session | None,
     ) -> User | None:
         """Stores the claims of a token, unless an erasure of the user was requested. Returns the user.
 
@@ -95,14 +103,16 @@ class UserStore:
         """
         if "erasing_at" in stored:
             return user_record(stored)
-        changes: Document = {} if stored.get("roles_granted") else {"roles": [role.value for role in roles]}
+        changes: Document = {}
+        if roles is not None and not stored.get("roles_granted"):
+            changes["roles"] = [role.value for role in roles]
         if name:
             changes["name"] = name
         changes |= email_fields
         seen_roles = self._roles_to_renew(stored, changes.get("roles", ()), await self._clock.now())
         if not seen_roles and all(stored.get(key) == value for key, value in changes.items()):
             return user_record(stored)
-        return await self._change(stored, changes, seen_roles)
+        return await self._change(stored, changes, seen_roles, session)
 
     @staticmethod
     def _roles_to_renew(stored: UserDocument, token_roles: Sequence[str], now: datetime) -> list[str]:
@@ -116,9 +126,20 @@ class UserStore:
         return [role for role in token_roles if role not in seen or now - seen[role] >= ROLE_SEEN_EVERY]
 
     async def _create(
-        self, organization_id: str, id_: str, roles: Sequence[Role], name: str | None, handle: str | None
+        self,
+        organization_id: str,
+        id_: str,
+        roles: Sequence[Role],
+        name: str | None,
+        handle: str | None,
+        session: Session | None,
     ) -> UserDocument:
         base, display_name = normalize_handle(handle or id_), name or handle or id_
+        if session is not None:
+            free = await free_handle(self._mongo, organization_id, base, session)
+            document = new_user_document(user_document_id(organization_id, id_), free, display_name, roles)
+            await self._users.insert_one(document, session=session)
+            return document
         for number in range(1, 1_000_000):
             candidate = with_suffix(base, "" if number == 1 else f"-{number}")
             document = new_user_document(user_document_id(organization_id, id_), candidate, display_name, roles)
@@ -137,18 +158,22 @@ class UserStore:
                 return document
         raise AssertionError(f"A million users have the handle {base!r}.")
 
-    async def _change(self, stored: UserDocument, changes: Document, seen_roles: Sequence[str]) -> User | None:
+    async def _change(
+        self, stored: UserDocument, changes: Document, seen_roles: Sequence[str], session: Session | None
+    ) -> User | None:
         if "name" in changes:
             changes["search"] = search_terms(stored["handle"], changes["name"])
             member = {"org": stored["_id"]["org"], "user": stored["_id"]["id"]}
-            await self._mongo["memberships"].update_many(member, {"$set": {"search": changes["search"]}})
+            await self._mongo["memberships"].update_many(
+                member, {"$set": {"search": changes["search"]}}, session=session
+            )
         update: Document = {"$set": changes}
         if seen_roles:
             update["$currentDate"] = {f"role_seen.{role}": True for role in seen_roles}
         query: Document = {"_id": stored["_id"], "erasing_at": {"$exists": False}}
         if "roles" in changes:
             query["roles_granted"] = {"$exists": False}
-        if (await self._users.update_one(query, update)).matched_count == 0:
+        if (await self._users.update_one(query, update, session=session)).matched_count == 0:
             return None
         new_document: Any = {**stored, **changes}
         return user_record(new_document)

@@ -1,8 +1,9 @@
 """The archive of an export: a ZIP file with one NDJSON file for each collection, created piece by piece."""
 
+import asyncio
 import io
 import zipfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import orjson
@@ -28,6 +29,9 @@ Texts of other people are not included, also if they mention you.
 
 MAX_FILE_BYTES = 200 * 1024 * 1024
 """Size of the uploaded files that an archive holds, together. The archive itself has a greatest size too."""
+
+PIECE_BYTES = 256 * 1024
+"""Size from which lines are compressed, in a thread. One document may exceed it."""
 
 FILE_NAMES: Mapping[str, str] = {"audit": "auditLog", "users": "user"}
 """Names of files that differ from the name of the collection in camel case."""
@@ -70,8 +74,10 @@ async def archive(mongo: Mongo, objects: FileObjects, person: UserKey) -> AsyncI
             with zip_file.open(f"{_file_name(collection)}.ndjson", "w", force_zip64=True) as lines:
                 for export in exports:
                     async for documents in read_batches(mongo, collection, export.documents, person):
-                        lines.write(b"".join(orjson.dumps(export.write(each)) + b"\n" for each in documents))
-                        yield buffer.take(), False
+                        for piece in _pieces(export, documents):
+                            # Compression would block the loop, which starts calls, for hundreds of milliseconds.
+                            await asyncio.to_thread(lines.write, piece)
+                            yield buffer.take(), False
             yield buffer.take(), True
         async for file in _uploaded_files(mongo, person):
             # Most files are compressed already.
@@ -82,6 +88,18 @@ async def archive(mongo: Mongo, objects: FileObjects, person: UserKey) -> AsyncI
                     content.write(chunk)
                     yield buffer.take(), False
     yield buffer.take(), False
+
+
+def _pieces(export: ExportedSelection, documents: Sequence[Document]) -> Iterator[bytes]:
+    """Yields the lines of the documents in pieces of about PIECE_BYTES."""
+    piece = bytearray()
+    for document in documents:
+        piece += orjson.dumps(export.write(document)) + b"\n"
+        if len(piece) >= PIECE_BYTES:
+            yield bytes(piece)
+            piece.clear()
+    if piece:
+        yield bytes(piece)
 
 
 async def _uploaded_files(mongo: Mongo, person: UserKey) -> AsyncIterator[StoredFile]:

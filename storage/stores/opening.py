@@ -60,7 +60,6 @@ from storage.identity.administration import UserAdministration
 from storage.identity.audit import AuditLog
 from storage.identity.keys.recognition import KeyRecognizer
 from storage.identity.keys.store import ServiceKeyStore
-from storage.identity.login_grants import LoginGrants
 from storage.identity.mutes import MuteStore
 from storage.identity.passkeys.sessions import PasskeySessions
 from storage.identity.passkeys.store import PasskeyStore
@@ -68,6 +67,7 @@ from storage.identity.people_search import PeopleSearch
 from storage.identity.presence.online import OnlinePeople
 from storage.identity.presence.settings import PresenceSettingsStore
 from storage.identity.presence.typing_hub import TypingHub
+from storage.identity.provider_logins import ProviderLogins
 from storage.identity.relations import RelationStore
 from storage.identity.sessions import DEFAULT_LIFETIMES, SessionLifetimes, SessionStore
 from storage.identity.users import ROLE_LIFETIME_DAYS, UserStore
@@ -225,13 +225,13 @@ async def _started(
             mongo, local_accounts, account_tokens, sessions, users, audit, access_changes, sign_in_limits
         ),
         passkeys=passkeys,
-        passkey_sessions=PasskeySessions(mongo, passkeys, sessions, users),
-        registrations=Registrations(mongo, local_accounts, account_tokens, invitations, audit, passkeys),
+        passkey_sessions=PasskeySessions(mongo, passkeys, sessions),
+        registrations=Registrations(mongo, local_accounts, account_tokens, invitations, audit, passkeys, sessions),
         invitations=invitations,
         account_tokens=account_tokens,
         account_mails=account_mails,
         sign_in_limits=sign_in_limits,
-        login_grants=LoginGrants(mongo, clock, audit, access_changes),
+        provider_logins=ProviderLogins(mongo, clock, audit, access_changes, users, sessions, invitations),
         erasures=ErasureStore(mongo, access_changes, sessions),
         exports=exports,
         retention_rules=RetentionRuleStore(mongo, audit),

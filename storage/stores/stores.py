@@ -53,7 +53,6 @@ from storage.identity.administration import UserAdministration
 from storage.identity.audit import AuditLog
 from storage.identity.keys.recognition import KeyRecognizer
 from storage.identity.keys.store import ServiceKeyStore
-from storage.identity.login_grants import LoginGrants
 from storage.identity.mutes import MuteStore
 from storage.identity.passkeys.sessions import PasskeySessions
 from storage.identity.passkeys.store import PasskeyStore
@@ -61,6 +60,7 @@ from storage.identity.people_search import PeopleSearch
 from storage.identity.presence.online import OnlinePeople
 from storage.identity.presence.settings import PresenceSettingsStore
 from storage.identity.presence.typing_hub import TypingHub
+from storage.identity.provider_logins import ProviderLogins
 from storage.identity.relations import RelationStore
 from storage.identity.sessions import SessionStore
 from storage.identity.users import UserStore
@@ -116,7 +116,7 @@ class Stores:
     account_tokens: LocalAccountTokens
     account_mails: LocalAccountMails
     sign_in_limits: SignInLimits
-    login_grants: LoginGrants
+    provider_logins: ProviderLogins
     erasures: ErasureStore
     eraser: Eraser
     exports: ExportStore

@@ -6,6 +6,7 @@ from email import message_from_bytes, policy
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from jobs.account_mails import send_account_mails
 from jobs.context import JobContext
@@ -18,6 +19,7 @@ from storage.identity.roles import Role
 from storage.ids import new_id
 from storage.stores import Stores
 from tests.jobs.contexts import job_context
+from tests.jobs.providers.test_mailer import RecordingSmtpHandler, smtp
 from tests.storage.identity.accounts.conftest import new_invitation
 
 pytestmark = pytest.mark.anyio
@@ -37,9 +39,9 @@ async def admin(stores: Stores) -> Actor:
     return Actor(ORG, "ada")
 
 
-async def create_bea(stores: Stores, admin: Actor) -> None:
+async def create_bea(stores: Stores, admin: Actor, password_hash: str | None = "no hash") -> None:
     created = await stores.invitations.create(admin, new_invitation(address=BEA), None)
-    new = NewLocalAccount(Actor(ORG, new_id()), BEA, "Bea", None, "no hash", MailLanguage.JA)
+    new = NewLocalAccount(Actor(ORG, new_id()), BEA, "Bea", None, password_hash, MailLanguage.JA)
     await stores.registrations.create_invited(created.token or "", new)
     await stores.mongo["account_mails"].delete_many({})
 
@@ -81,10 +83,11 @@ async def test_registration_of_a_known_address_has_no_token(context: JobContext,
     assert "#" not in text
 
 
+@pytest.mark.parametrize("password_hash", ["no hash", None], ids=["password", "passkeys only"])
 async def test_reset_mail_goes_to_people_with_an_account_only(
-    context: JobContext, admin: Actor, tmp_path: Path
+    context: JobContext, admin: Actor, tmp_path: Path, password_hash: str | None
 ) -> None:
-    await create_bea(context.stores, admin)
+    await create_bea(context.stores, admin, password_hash)
     for address in ("nobody@example.org", BEA):
         await context.stores.account_mails.add(AccountMailKind.RESET, ORG, address, MailLanguage.EN)
     assert await send_account_mails(context) == 2
@@ -146,3 +149,18 @@ async def test_concurrent_sweeps_send_each_mail_once(context: JobContext, tmp_pa
     await asyncio.gather(*(send_account_mails(context) for _ in range(4)))
     tokens = await context.stores.mongo["account_tokens"].count_documents({})
     assert (len(sent_mails(tmp_path)), tokens) == (6, 6)
+
+
+@pytest.mark.parametrize("refusal", [f"550 5.1.1 <{BEA}> unknown", f"451 4.2.1 <{BEA}> try later"])
+async def test_refused_mail_leaves_no_address_in_the_log(context: JobContext, tmp_path: Path, refusal: str) -> None:
+    """The text of the server's answer holds the address."""
+    inbox = RecordingSmtpHandler()
+    inbox.refusal = refusal
+    await context.stores.account_mails.add(AccountMailKind.REGISTRATION, ORG, BEA, MailLanguage.EN)
+    async with smtp(inbox) as url:
+        jobs = job_context(context.stores, mailer=Mailer(url, "noroshi@example.org", tmp_path))
+        with capture_logs() as entries:
+            assert await send_account_mails(jobs) == 1
+    assert [each["event"] for each in entries] == ["mail_refused" if refusal.startswith("5") else "mail_delayed"]
+    assert refusal[:3] in str(entries)
+    assert "@" not in str(entries)

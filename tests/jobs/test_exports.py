@@ -4,7 +4,10 @@ import asyncio
 import io
 import json
 import random
+import threading
 import zipfile
+import zlib
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ import pytest
 from jobs.erasures import erase_users
 from jobs.exports import write_exports
 from storage.ids import UserKey
+from storage.privacy.archives import PIECE_BYTES
 from storage.privacy.exports import CHUNK_BYTES, ExportLost, ExportState
 from storage.privacy.steps import Eraser
 from storage.stores import Stores
@@ -138,6 +142,35 @@ async def test_large_archive_has_several_parts(stores: Stores) -> None:
     sizes = [len(chunk["data"]) async for chunk in stores.mongo["export_chunks"].find({"_id.e": export.id})]
     assert len(sizes) > 1
     assert max(sizes) == CHUNK_BYTES
+
+
+async def test_archives_are_compressed_outside_of_the_loop(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop of the worker also starts calls."""
+    await SignIn(stores)("user-1")
+    text = {"author": "user-1", "text": "a text " * 1400, "merged": False}
+    await stores.mongo["posts"].insert_many([{"_id": {"o": "acme", "ts": n + 1}, **text} for n in range(200)])
+    sizes: dict[int, list[int]] = {}
+
+    class RecordingCompressor:
+        """Compresses, and records how many bytes each thread compresses at a time."""
+
+        def __init__(self, *options: Any) -> None:
+            self._compressor = zlib.compressobj(*options)
+
+        def compress(self, data: bytes) -> bytes:
+            sizes.setdefault(threading.get_ident(), []).append(len(data))
+            return self._compressor.compress(data)
+
+        def flush(self) -> bytes:
+            return self._compressor.flush()
+
+    monkeypatch.setattr("zipfile.zlib", SimpleNamespace(**vars(zlib) | {"compressobj": RecordingCompressor}))
+    await stores.exports.request(CANARY)
+    await write_exports(job_context(stores))
+    assert len((await exported_objects(stores))["posts.ndjson"]) == 200
+    on_loop = sizes.pop(threading.get_ident(), [0])
+    assert max(on_loop) < 10_000, "The loop compresses."
+    assert max(map(max, sizes.values())) < 2 * PIECE_BYTES
 
 
 async def test_only_the_person_sees_progress_and_archive(stores: Stores) -> None:

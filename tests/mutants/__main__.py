@@ -89,8 +89,9 @@ def servers(folder: Path) -> Iterator[dict[str, str]]:
         asyncio.run(valkey.stop())
 
 
-def results(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yields the outcome of each mutant."""
+@contextmanager
+def prepared_copy() -> Iterator[tuple[Path, dict[str, str]]]:
+    """Yields a copy of the tree, and the variables with which its tests use servers of their own."""
     with ExitStack() as stack:
         parent = IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mutants-", dir=parent)))
@@ -100,6 +101,13 @@ def results(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
         environment["TMPDIR"] = str(folder / "tmp")
         # A cached module would hide a change within the same second.
         environment["PYTHONDONTWRITEBYTECODE"] = "1"
+        yield copy, environment
+
+
+def results(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yields the outcome of each mutant."""
+    with ExitStack() as stack:
+        copy, environment = stack.enter_context(prepared_copy())
         command = [sys.executable, "-m", "tests.mutants.runner", json.dumps(plan)]
         runner = stack.enter_context(subprocess.Popen(command, cwd=copy, env=environment, stdout=subprocess.PIPE))
         assert runner.stdout is not None

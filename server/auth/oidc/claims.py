@@ -6,24 +6,11 @@ from typing import Any
 
 from server.auth.oidc.failures import SignInFailed, SignInFailure
 from server.auth.tokens import TokenInvalid, claim_text, is_mail_address, optional_claim_text
+from storage.identity.provider_logins import PersonClaims
 from storage.identity.roles import Role
 
 NAMES = ("org", "roles", "name", "handle", "email")
 """The values that a claim map may name."""
-
-
-@dataclass(frozen=True, slots=True)
-class PersonClaims:
-    """Information from the claims about a person. `roles` is None if the claim map names no roles."""
-
-    user_id: str
-    organization_id: str
-    roles: frozenset[Role] | None
-    name: str | None
-    handle: str | None
-    email: str | None
-    is_email_verified: bool = False
-    """Whether the provider says that `email` is verified."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote_plus, urlencode, urlsplit
 
-from server.auth.oidc.claims import ClaimMap, PersonClaims
+from server.auth.oidc.claims import ClaimMap
 from server.auth.oidc.failures import SignInFailed, SignInFailure
 from server.auth.oidc.pending import PendingSignIn
 from server.auth.oidc.provider import IdentityProvider, ProviderMetadata, ProviderRefused, request_json
 from server.auth.oidc.signed_tokens import ProviderTokenVerifier
+from storage.identity.provider_logins import PersonClaims
 from storage.identity.session_records import ProviderSession
 
 

@@ -15,6 +15,11 @@ from server.auth.tokens import ProviderKeys
 from storage.errors import Unavailable
 
 METADATA_MAX_AGE_S = 3600.0
+"""The age from which metadata are fetched again in the background."""
+
+METADATA_LIMIT_S = 86_400.0
+"""The age from which metadata serve no more."""
+
 RETRY_S = 5.0
 TIMEOUT_S = 10.0
 MAX_ANSWER_BYTES = 1_000_000
@@ -45,27 +50,36 @@ class ProviderRefused(Exception):
 class IdentityProvider:
     """The provider of one issuer.
 
-    Metadata are fetched when first needed, and again after an hour. If a fetch fails, the previous metadata stay valid.
+    Metadata are fetched when first needed. After an hour, one task fetches them again while the old ones serve, for a
+    day at most. So a provider that does not answer delays nobody who signs in meanwhile.
     """
 
     def __init__(self, issuer: str, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.issuer = issuer
         self._monotonic = monotonic
-        self._lock = asyncio.Lock()
+        self._fetching: asyncio.Task[None] | None = None
         self._metadata: ProviderMetadata | None = None
         self._keys: tuple[str, ProviderKeys] | None = None
         self._fetched_at = self._tried_at = -math.inf
 
     async def metadata(self) -> ProviderMetadata:
-        """Returns the metadata. Raises: Unavailable if they were never fetched and can't be fetched now."""
-        async with self._lock:
-            now = self._monotonic()
-            if now - self._fetched_at > METADATA_MAX_AGE_S and now - self._tried_at >= RETRY_S:
-                self._tried_at = now
-                await self._fetch()
-        if self._metadata is None:
+        """Returns metadata of the last day. Raises: Unavailable if there are none and they can't be fetched now."""
+        if self._age_s() > METADATA_MAX_AGE_S:
+            self._start_fetch()
+        if self._age_s() > METADATA_LIMIT_S and self._fetching is not None:
+            # A caller that is cancelled does not cancel the fetch of the others.
+            await asyncio.shield(self._fetching)
+        if self._metadata is None or self._age_s() > METADATA_LIMIT_S:
             raise Unavailable("The identity provider does not answer.", int(RETRY_S * 1000))
         return self._metadata
+
+    def _age_s(self) -> float:
+        return self._monotonic() - self._fetched_at
+
+    def _start_fetch(self) -> None:
+        if self._fetching is None and self._monotonic() - self._tried_at >= RETRY_S:
+            self._tried_at = self._monotonic()
+            self._fetching = asyncio.create_task(self._fetch())
 
     async def _fetch(self) -> None:
         try:
@@ -74,6 +88,8 @@ class IdentityProvider:
             self._fetched_at = self._monotonic()
         except (Unavailable, ProviderRefused, KeyError, TypeError, ValueError) as error:
             log.warning("oidc_discovery_failed", issuer=self.issuer, error=str(error) or type(error).__name__)
+        finally:
+            self._fetching = None
 
     def _parse(self, document: dict[str, Any]) -> ProviderMetadata:
         if str(document["issuer"]).rstrip("/") != self.issuer:

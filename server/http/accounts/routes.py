@@ -18,7 +18,7 @@ from server.http.browser_routes import browser_route, client_of, json_body
 from server.http.cookies import with_cookie
 from server.http.json_answers import json_answer
 from server.http.passkeys import options_answer, without_passkey_cookie
-from server.http.sessions import with_new_session
+from server.http.sessions import token_of, with_session_cookie
 from server.http.sign_in_attempts import account_attempts, client_attempt, client_key_of
 from storage.errors import BadUserInput, Forbidden, RateLimited, Unauthenticated
 from storage.identity.accounts.invitations import require_open
@@ -35,8 +35,7 @@ from storage.identity.accounts.throttle import (
 from storage.identity.accounts.tokens import LinkInvalid, TokenPurpose
 from storage.identity.audit import Actor
 from storage.identity.passkeys.records import NewPasskey
-from storage.identity.records import User
-from storage.identity.session_records import SignInMethod
+from storage.identity.session_records import SignedIn
 from storage.ids import UserKey, new_id
 from storage.stores import Stores
 
@@ -115,9 +114,11 @@ class _AccountRoutes:
             self.organization_id, address, password, is_known_browser=is_known
         )
         client = client_of(request)
-        user, token = await self.stores.password_sessions.begin(account, client.address, client.user_agent)
+        signed_in = await self.stores.password_sessions.begin(
+            account, client.address, client.user_agent, token_of(request)
+        )
         await self.stores.sign_in_limits.forget(attempts)
-        answer = await with_new_session(self.stores.sessions, request, json_answer({"userId": user.id}), token)
+        answer = with_session_cookie(json_answer({"userId": signed_in.user.id}), signed_in.token)
         return self._with_known_browser(request, account, answer)
 
     async def create(self, request: Request, body: RequestBody) -> Response:
@@ -128,13 +129,15 @@ class _AccountRoutes:
         if admin_token is not None:
             await self.stores.account_tokens.find(TokenPurpose.FIRST_ADMIN, admin_token)
             new = await self._new_account(request, body, inputs.address(body))
-            return await self._sign_in_new(request, await registrations.create_first_admin(admin_token, new))
+            return await self._new_account_answer(request, await registrations.create_first_admin(admin_token, new))
         if invitation_token is not None:
             invitation = await self.stores.invitations.find(self.organization_id, invitation_token)
             require_open(invitation)
             if invitation.address is not None:
                 new = await self._new_account(request, body, invitation.address)
-                return await self._sign_in_new(request, await registrations.create_invited(invitation_token, new))
+                return await self._new_account_answer(
+                    request, await registrations.create_invited(invitation_token, new)
+                )
             return await self._mail(request, body, AccountMailKind.REGISTRATION, invitation.id)
         if not self.is_registration_open:
             raise Forbidden("An account needs an invitation. Ask an administrator of the organization for one.")
@@ -187,7 +190,7 @@ class _AccountRoutes:
         token = inputs.text(body, "verification", inputs.MAX_TOKEN_CHARS)
         subject = await self.stores.account_tokens.find(TokenPurpose.REGISTRATION, token)
         new = await self._new_account(request, body, subject.address or "")
-        return await self._sign_in_new(request, await self.stores.registrations.create_registered(token, new))
+        return await self._new_account_answer(request, await self.stores.registrations.create_registered(token, new))
 
     async def request_reset(self, request: Request, body: RequestBody) -> Response:
         """Mails a link to choose another password, if the address has an account."""
@@ -238,10 +241,10 @@ class _AccountRoutes:
         if body.get("passkey") is not None:
             user_id, passkey = self._new_passkey(request, body)
             actor = Actor(self.organization_id, user_id, client.address, client.user_agent)
-            return NewLocalAccount(actor, address, name, handle, None, language, passkey)
+            return NewLocalAccount(actor, address, name, handle, None, language, passkey, token_of(request))
         password_hash = await self.stores.local_accounts.hashes.hash_new(inputs.password(body), name, address)
         actor = Actor(self.organization_id, new_id(), client.address, client.user_agent)
-        return NewLocalAccount(actor, address, name, handle, password_hash, language)
+        return NewLocalAccount(actor, address, name, handle, password_hash, language, None, token_of(request))
 
     def _new_passkey(self, request: Request, body: RequestBody) -> tuple[str, NewPasskey]:
         if self.passkeys is None:
@@ -249,16 +252,14 @@ class _AccountRoutes:
         cookie, name = request.cookies.get(PASSKEY_COOKIE), inputs.passkey_name(body)
         return self.passkeys.new_passkey(CeremonyPurpose.NEW_ACCOUNT, cookie, inputs.passkey(body), name)
 
-    async def _sign_in_new(self, request: Request, user: User) -> Response:
-        """Signs in a user whose account was just created."""
-        account = await self.stores.local_accounts.of_user(user.organization_id, user.id)
-        assert account is not None
-        client = client_of(request)
-        method = SignInMethod.PASSKEY if account.password_hash is None else SignInMethod.PASSWORD
-        _, token = await self.stores.password_sessions.begin(account, client.address, client.user_agent, method)
-        answer = json_answer({"userId": user.id}, 201)
-        answer = without_passkey_cookie(await with_new_session(self.stores.sessions, request, answer, token))
-        return answer if account.password_hash is None else self._with_known_browser(request, account, answer)
+    async def _new_account_answer(self, request: Request, signed_in: SignedIn) -> Response:
+        """Returns the answer to the creation of an account, whose session has begun."""
+        answer = with_session_cookie(json_answer({"userId": signed_in.user.id}, 201), signed_in.token)
+        answer = without_passkey_cookie(answer)
+        account = await self.stores.local_accounts.of_user(*signed_in.user.key)
+        if account is None or account.password_hash is None:
+            return answer
+        return self._with_known_browser(request, account, answer)
 
     async def _mail(
         self, request: Request, body: RequestBody, kind: AccountMailKind, invitation_id: str | None = None

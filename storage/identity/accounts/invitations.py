@@ -20,7 +20,7 @@ from storage.identity.documents import UserDocument
 from storage.identity.records import User, user_record
 from storage.identity.rights import lock_actor, require_access
 from storage.identity.roles import Role, with_included
-from storage.ids import new_id
+from storage.ids import UserKey, new_id
 from storage.mongo import Document, Mongo, Session
 from storage.secrets.random_tokens import new_token, token_digest
 from storage.streams.log import Stream
@@ -207,7 +207,8 @@ class Invitations:
 
         Changes nothing for a user who has accepted the invitation before. Call `nudge` with the result after the
         commit. `actor` is the user with the client, for the audit log. Raises: LinkInvalid; Conflict if the invitation
-        is used up, expired or revoked; Forbidden if it is for another address, or the user is deactivated.
+        is used up, expired or revoked; Forbidden if it is for another address than the verified one of the user, or the
+        user is deactivated.
         """
         query = {"digests": token_digest(token), "org": user.organization_id}
         return await self._accept(session, query, user, actor or Actor(user.organization_id, user.id))
@@ -229,12 +230,13 @@ class Invitations:
         if user.id in document["users"]:
             return invitation
         require_open(invitation)
-        _require_address(invitation, user)
+        stored = await self._stored(user, session)
+        _require_address(invitation, stored)
         now = await self._mongo.now()
         # This write conflicts with every acceptance and revocation that was committed since the read above, and so with
         # every change that takes the right to invite from the creator.
         await self._invitations.update_one({"_id": invitation.id}, {"$push": {"users": user.id}}, session=session)
-        await self._grant(invitation.role, user, now, session)
+        await self._grant(invitation.role, stored, now, session)
         if invitation.community_id is not None:
             await add_rows(self._mongo, _community_stream(invitation.community_id), "InvitedMember", [user.id], session)
         entry = audit_document(
@@ -255,12 +257,14 @@ class Invitations:
         rightful, now = await rightful_invitations(self._mongo, documents, session), await self._mongo.now()
         return [_invitation(each, now, each["_id"] in rightful) for each in documents]
 
-    async def _grant(self, role: Role, user: User, now: datetime, session: Session) -> None:
-        """Adds the role to the user's roles, which are granted from then on."""
+    async def _stored(self, user: User, session: Session) -> UserDocument:
         try:
-            stored = await require_access(self._mongo, user.key, session)
+            return await require_access(self._mongo, user.key, session)
         except AccountDeactivated as deactivated:
             raise Forbidden(deactivated.message) from None
+
+    async def _grant(self, role: Role, stored: UserDocument, now: datetime, session: Session) -> None:
+        """Adds the role to the user's roles, which are granted from then on."""
         roles = [Role(each) for each in stored["roles"]]
         if stored.get("roles_granted") and role in with_included(frozenset(roles)):
             return
@@ -268,7 +272,7 @@ class Invitations:
         update = {"$set": {"roles": values, "roles_granted": True}}
         await self._users.update_one({"_id": stored["_id"]}, update, session=session)
         # Processes that have cached the user read it again.
-        await self._access.record(user.key, now, session)
+        await self._access.record(UserKey(stored["_id"]["org"], stored["_id"]["id"]), now, session)
 
 
 def _user_id(user: User) -> Document:
@@ -286,11 +290,17 @@ def require_open(invitation: Invitation) -> None:
         raise Conflict(reasons[invitation.state])
 
 
-def _require_address(invitation: Invitation, user: User) -> None:
+def _require_address(invitation: Invitation, user: UserDocument) -> None:
+    """Raises Forbidden unless the invitation is for anyone, or for the verified address of the user.
+
+    At some providers, people may write any address into their profile.
+    """
     if invitation.address is None:
         return
-    if user.email is None or user.email.lower() != invitation.address:
+    if user.get("email", "").lower() != invitation.address:
         raise Forbidden("This invitation is for another mail address.")
+    if not user.get("email_verified"):
+        raise Forbidden("This invitation needs a mail address that your identity provider has verified.")
 
 
 def _community_stream(community_id: str) -> Stream:

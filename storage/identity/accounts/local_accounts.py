@@ -54,6 +54,8 @@ class NewLocalAccount:
 
     language: MailLanguage
     passkey: NewPasskey | None = None
+    replaced_token: str | None = None
+    """The token of the session that the browser had before. It ends when the account is created."""
 
 
 @dataclass(frozen=True, slots=True)

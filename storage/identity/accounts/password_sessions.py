@@ -9,9 +9,8 @@ from storage.identity.accounts.local_accounts import LocalAccount, LocalAccounts
 from storage.identity.accounts.throttle import PASSWORD_CHOICES_OF_ACCOUNT, SignInLimits
 from storage.identity.accounts.tokens import LinkInvalid, LocalAccountTokens, TokenPurpose
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
-from storage.identity.records import User
 from storage.identity.rights import require_access
-from storage.identity.session_records import NewSession, SignInMethod
+from storage.identity.session_records import NewSession, SignedIn, SignInMethod
 from storage.identity.sessions import SessionStore
 from storage.identity.users import UserStore
 from storage.ids import UserKey
@@ -46,23 +45,20 @@ class PasswordSessions:
         account: LocalAccount,
         client_address: str | None,
         user_agent: str | None,
-        method: SignInMethod = SignInMethod.PASSWORD,
-    ) -> tuple[User, str]:
-        """Begins a session. Returns the user and the token of the session.
+        replaced_token: str | None = None,
+    ) -> SignedIn:
+        """Begins a session, and ends that of `replaced_token`.
 
         Raises: WrongPassword if the password was changed since the account was read; AccountDeactivated.
         """
-        user = await self._users.get(account.organization_id, account.user_id)
-        new = NewSession(user.key, method, client_address, user_agent)
+        user = UserKey(account.organization_id, account.user_id)
+        new = NewSession(user, SignInMethod.PASSWORD, client_address, user_agent, replaced_token=replaced_token)
 
-        async def work(session: Session) -> str:
+        async def proof(session: Session) -> None:
             if not await self._accounts.lock_for_sign_in(account, session):
                 raise WrongPassword
-            return await self._sessions.begin_in_transaction(session, new)
 
-        token = await self._mongo.transact(work)
-        await self._sessions.end_excess(new.user)
-        return user, token
+        return await self._sessions.sign_in(new, proof)
 
     async def change(self, actor: Actor, current: str, password: str, session_id: str | None) -> LocalAccount:
         """Changes the user's password, and ends the user's other sessions. Returns the account as it is then.

@@ -1,4 +1,9 @@
-"""Ways to get an account: the link of the first ADMIN, an invitation, or a mail that proves the address."""
+"""Ways to get an account: the link of the first ADMIN, an invitation, or a mail that proves the address.
+
+Each also signs the person in, in the same transaction.
+"""
+
+from collections.abc import Awaitable, Callable
 
 from pymongo.asynchronous.collection import AsyncCollection
 
@@ -11,11 +16,14 @@ from storage.identity.documents import UserDocument
 from storage.identity.passkeys.store import PasskeyStore
 from storage.identity.records import User
 from storage.identity.roles import Role
+from storage.identity.session_records import NewSession, SignedIn, SignInMethod
+from storage.identity.sessions import SessionStore
+from storage.ids import UserKey
 from storage.mongo import Mongo, Session
 
 
 class Registrations:
-    """Creates accounts, each in one transaction with the use of its link."""
+    """Creates accounts, each in one transaction with the use of its link and with the person's first session."""
 
     def __init__(
         self,
@@ -25,7 +33,9 @@ class Registrations:
         invitations: Invitations,
         audit: AuditLog,
         passkeys: PasskeyStore,
+        sessions: SessionStore,
     ) -> None:
+        self._sessions = sessions
         self._mongo = mongo
         self._accounts = accounts
         self._tokens = tokens
@@ -34,11 +44,11 @@ class Registrations:
         self._passkeys = passkeys
         self._users: AsyncCollection[UserDocument] = mongo["users"]
 
-    async def create_first_admin(self, token: str, new: NewLocalAccount) -> User:
+    async def create_first_admin(self, token: str, new: NewLocalAccount) -> SignedIn:
         """Creates the first ADMIN. Raises: LinkInvalid; Conflict if the organization has an ADMIN."""
         organization_id = new.actor.organization_id
 
-        async def work(session: Session) -> User:
+        async def proof(session: Session) -> None:
             subject = await self._tokens.use(TokenPurpose.FIRST_ADMIN, token, session)
             if subject.organization_id != organization_id:
                 raise LinkInvalid
@@ -49,11 +59,10 @@ class Registrations:
             at = await self._mongo.now()
             action = AuditAction.FIRST_ADMIN_CREATED
             await self._audit.insert(audit_document(new.actor, action, TargetKind.USER, user.id, at), session)
-            return user
 
-        return await self._mongo.transact(work)
+        return await self._sign_in(new, proof)
 
-    async def create_invited(self, token: str, new: NewLocalAccount) -> User:
+    async def create_invited(self, token: str, new: NewLocalAccount) -> SignedIn:
         """Creates the account of an invited person, with the mail address of the invitation.
 
         A link of the invitation counts as proof of the address. One link was mailed there, and the administrator who
@@ -65,7 +74,7 @@ class Registrations:
             raise LinkInvalid
         return await self._create(new, invitation, None)
 
-    async def create_registered(self, token: str, new: NewLocalAccount) -> User:
+    async def create_registered(self, token: str, new: NewLocalAccount) -> SignedIn:
         """Creates an account. The mailed token proves its address. Accepts the invitation if the token names one.
 
         Raises: LinkInvalid, Conflict, Forbidden.
@@ -85,22 +94,27 @@ class Registrations:
             await self._passkeys.insert(new.actor, new.passkey, session)
         return user
 
-    async def _create(self, new: NewLocalAccount, invitation: Invitation | None, token: str | None) -> User:
+    async def _create(self, new: NewLocalAccount, invitation: Invitation | None, token: str | None) -> SignedIn:
         role = Role.MEMBER if invitation is None else invitation.role
 
-        async def work(session: Session) -> User:
+        async def proof(session: Session) -> None:
             if token is not None:
                 await self._tokens.use(TokenPurpose.REGISTRATION, token, session)
             user = await self._insert(new, role, session, is_invited=invitation is not None)
             if invitation is not None:
                 await self._invitations.accept_by_id(session, invitation.id, user, new.actor)
             await self._tokens.withdraw(TokenPurpose.REGISTRATION, new.actor.organization_id, new.address, session)
-            return user
 
-        user = await self._mongo.transact(work)
+        signed_in = await self._sign_in(new, proof)
         if invitation is not None:
             self._invitations.nudge(invitation)
-        return user
+        return signed_in
+
+    async def _sign_in(self, new: NewLocalAccount, proof: Callable[[Session], Awaitable[None]]) -> SignedIn:
+        actor, method = new.actor, SignInMethod.PASSKEY if new.password_hash is None else SignInMethod.PASSWORD
+        user = UserKey(actor.organization_id, actor.user_id)
+        session = NewSession(user, method, actor.address, actor.user_agent, replaced_token=new.replaced_token)
+        return await self._sessions.sign_in(session, proof)
 
 
 async def offer_first_admin(mongo: Mongo, organization_id: str) -> str | None:

@@ -5,10 +5,8 @@ from pymongo.asynchronous.collection import AsyncCollection
 from storage.identity.passkeys.documents import PasskeyDocument
 from storage.identity.passkeys.records import CounterWentBack, Passkey, PasskeyRefused, PasskeyUse, WrongPasskey
 from storage.identity.passkeys.store import PASSKEYS, PasskeyStore
-from storage.identity.records import User
-from storage.identity.session_records import NewSession, SignInMethod
+from storage.identity.session_records import NewSession, SignedIn, SignInMethod
 from storage.identity.sessions import SessionStore
-from storage.identity.users import UserStore
 from storage.mongo import Mongo, Session
 
 
@@ -19,34 +17,34 @@ class PasskeySessions:
     sign-in and the removal of its passkey, take effect one after the other.
     """
 
-    def __init__(self, mongo: Mongo, passkeys: PasskeyStore, sessions: SessionStore, users: UserStore) -> None:
-        self._mongo = mongo
+    def __init__(self, mongo: Mongo, passkeys: PasskeyStore, sessions: SessionStore) -> None:
         self._store = passkeys
         self._sessions = sessions
-        self._users = users
         self._passkeys: AsyncCollection[PasskeyDocument] = mongo[PASSKEYS]
 
     async def sign_in(
-        self, passkey: Passkey, use: PasskeyUse, client_address: str | None, user_agent: str | None
-    ) -> tuple[User, str]:
-        """Returns the user and the token of a new session, for a signature that was verified.
+        self,
+        passkey: Passkey,
+        use: PasskeyUse,
+        client_address: str | None,
+        user_agent: str | None,
+        replaced_token: str | None = None,
+    ) -> SignedIn:
+        """Begins a session for a signature that was verified, and ends that of `replaced_token`.
 
         Raises: WrongPasskey, CounterWentBack, AccountDeactivated.
         """
-        user = await self._users.get(*passkey.user)
-        new = NewSession(passkey.user, SignInMethod.PASSKEY, client_address, user_agent)
+        method = SignInMethod.PASSKEY
+        new = NewSession(passkey.user, method, client_address, user_agent, replaced_token=replaced_token)
 
-        async def work(session: Session) -> str:
+        async def proof(session: Session) -> None:
             await self._store.use_challenge(use.challenge, session)
             await self._count(passkey, use.counter, session)
-            return await self._sessions.begin_in_transaction(session, new)
 
         try:
-            token = await self._mongo.transact(work)
+            return await self._sessions.sign_in(new, proof)
         except PasskeyRefused:
             raise WrongPasskey from None
-        await self._sessions.end_excess(new.user)
-        return user, token
 
     async def _count(self, passkey: Passkey, counter: int, session: Session) -> None:
         """Stores the counter, which must rise unless the authenticator does not count (WebAuthn, 7.2)."""

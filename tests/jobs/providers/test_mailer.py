@@ -124,3 +124,29 @@ async def test_names_and_subjects_cannot_inject_headers(inbox: RecordingSmtpHand
     ((recipients, message),) = inbox.mails
     assert recipients == ["ann@example.org"]
     assert message["bcc"] is None
+
+
+@pytest.mark.parametrize(
+    ("url", "is_plain_allowed"),
+    [
+        ("smtp://127.0.0.1:2525", True),
+        ("smtp://localhost", True),
+        ("smtp://[::1]", True),
+        ("smtp://user:secret@127.0.0.1:2525", False),
+        ("smtp://mail.example.org", False),
+        ("smtp://localhost.evil.example.org", False),
+        ("smtp://192.0.2.1:587", False),
+    ],
+)
+async def test_mail_needs_encryption(tmp_path: Path, url: str, is_plain_allowed: bool) -> None:
+    client = Mailer(url, "noroshi@example.org", tmp_path)._client()
+    assert client._start_tls_on_connect is (None if is_plain_allowed else True)
+
+
+async def test_stripped_starttls_sends_neither_mail_nor_password(inbox: RecordingSmtpHandler, tmp_path: Path) -> None:
+    """The server does not offer STARTTLS, as after an attacker has removed the offer."""
+    async with smtp(inbox) as url:
+        mailer = Mailer(url.replace("//", "//user:secret@"), "noroshi@example.org", tmp_path)
+        with pytest.raises(MailDelayed, match="STARTTLS"):
+            await mailer.send(MAIL, "id1")
+    assert inbox.mails == []

@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from server.auth.tokens import TokenClaims, TokenInvalid, TokenVerifier
+from server.auth.tokens import KEYS_LIMIT_S, REFETCH_INTERVAL_S, TokenClaims, TokenInvalid, TokenVerifier
 from storage.errors import Unavailable
 from tests.server.auth.example_tokens import EXP, SECRET, hmac_signed_token, segment, signed_token
 from tests.server.auth.identity_provider import (
@@ -93,6 +93,20 @@ class TestIdentityProvider:
             clock[0] = 10.0
             assert await verifier.verify(provider_token(new_key, "RS256", "new"))
             assert provider.fetches == 2
+
+    async def test_keys_of_yesterday_do_not_serve(self) -> None:
+        """A key that the provider has withdrawn must not count for as long as nobody can fetch the keys."""
+        clock = [0.0]
+        async with provider_with(rsa_jwk("old")) as provider:
+            verifier, token = verifier_of(provider, lambda: clock[0]), provider_token(RSA_KEY, "RS256", "old")
+            await verifier.verify(token)
+            provider.status = 500
+            clock[0] = KEYS_LIMIT_S
+            await verifier.verify(token)
+            await until(lambda: provider.fetches == 2)
+            clock[0] = KEYS_LIMIT_S + REFETCH_INTERVAL_S
+            with pytest.raises(Unavailable):
+                await verifier.verify(token)
 
     async def test_failed_fetch_keeps_keys_and_new_key_is_unavailable(self) -> None:
         clock = [0.0]

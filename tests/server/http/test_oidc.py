@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx2
+import pymongo
 import pytest
 
 from tests.browser_sessions import CLIENT, SESSION_COOKIE
@@ -206,6 +207,11 @@ def test_claim_map_of_keycloak_gives_organization_and_roles(tmp_path: Path, mong
         assert ada.sign_in("ada").headers["location"] == "/"
         signed_in = viewer(ada)["viewer"]
         assert (signed_in["organizationId"], sorted(signed_in["roles"])) == ("globex", ["ADMIN", "MEMBER"])
+        with pymongo.MongoClient[Any](mongodb_uri) as mongo:
+            entries = list(mongo[web.database]["audit"].find({"actor": "ada"}))
+        assert [(each["action"], each["details"]) for each in entries] == [
+            ("USER_ROLES_SET", {"before": "MEMBER", "after": "ADMIN, MEMBER", "source": "identity provider"})
+        ]
         # Ann's claims name no organization.
         assert failure(SignInBrowser(web.url).sign_in("ann")) == "CLAIMS"
         # Ben's address is in another domain, and Cyd's address is not verified.

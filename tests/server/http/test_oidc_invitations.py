@@ -14,15 +14,20 @@ from storage.identity.roles import Role
 from storage.ids import new_id
 from storage.stores import Stores
 from tests.browser_sessions import CLIENT, SESSION_COOKIE
-from tests.oidc_provider import SignInBrowser, oidc_web_process
+from tests.oidc_provider import SignInBrowser, free_port, issuer_at, oidc_web_process
 from tests.server.http.conftest import ORG
 from tests.server.http.test_oidc import failure
-from tests.serving import WebProcess
+from tests.serving import WebProcess, web_process
 from tests.storage.identity.accounts.conftest import PASSWORD, new_invitation
 
 pytestmark = pytest.mark.anyio
 
 INVITED = "/sign-in/oidc/invitation"
+ACCOUNT_PATHS = [
+    *("/accounts", "/accounts/options", "/accounts/verification", "/accounts/reset-request", "/accounts/reset"),
+    *("/accounts/password", "/sign-in/password", "/sign-in/passkey", "/sign-in/passkey/options"),
+    *("/accounts/passkeys", "/accounts/passkeys/options"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -85,8 +90,14 @@ async def test_unusable_invitation_is_refused(web: WebProcess, web_stores: Store
         await web_stores.invitations.revoke(admin, id_)
     assert failure(accept(web, "ben", "unknown" if state == "unknown" else token)) == "INVITATION"
     assert "ben" not in str((await web_stores.mongo["invitations"].find_one({"_id": id_}) or {})["users"])
-    if state != "for another address":
-        assert await web_stores.mongo["users"].find_one({"_id.id": "ben"}) is None
+    assert await web_stores.mongo["users"].find_one({"_id.id": "ben"}) is None
+
+
+async def test_unverified_address_takes_no_invitation(web: WebProcess, web_stores: Stores, admin: Actor) -> None:
+    """People may write any address into their profile at a provider that does not verify it."""
+    created = await web_stores.invitations.create(admin, new_invitation(Role.ADMIN, address="cyd@example.org"), None)
+    assert failure(accept(web, "cyd", created.token)) == "INVITATION"
+    assert (await web_stores.invitations.get(ORG, created.invitation.id)).uses == 0
 
 
 async def test_invitation_counts_in_its_browser_only(web: WebProcess, web_stores: Stores, admin: Actor) -> None:
@@ -122,11 +133,15 @@ async def test_provider_signs_nobody_in_as_a_local_account(web: WebProcess, web_
     assert failure(SignInBrowser(web.url).sign_in("ada")) == "LOCAL_ACCOUNT"
 
 
-async def test_invitations_are_shown_without_local_accounts(tmp_path: Path, mongodb_uri: str, redis_url: str) -> None:
-    with oidc_web_process(tmp_path, mongodb_uri, redis_url) as web:
-        assert post(web, "/accounts/invitation", invitation="x").status_code == 404
+async def test_account_routes_are_absent_without_local_accounts(
+    tmp_path: Path, mongodb_uri: str, redis_url: str
+) -> None:
+    """Invitations are shown, since people accept them by signing in at the provider. The provider need not answer."""
+    variables: dict[str, Any] = {"NOROSHI_OIDC_ISSUER": issuer_at(free_port()), "NOROSHI_OIDC_CLIENT_ID": "noroshi"}
+    variables |= {"NOROSHI_PUBLIC_URL": "https://chat.example.org", "NOROSHI_OPEN_REGISTRATION": "true"}
+    with web_process(tmp_path, mongodb_uri, redis_url, **variables) as web:
         assert post(web, "/accounts/invitation", invitation="x").json()["code"] == "NOT_FOUND"
-        for path in ("/sign-in/password", "/accounts", "/sign-in/passkey"):
-            assert post(web, path).status_code in (404, 405)
+        for path in ACCOUNT_PATHS:
+            assert post(web, path).status_code in (404, 405), path
         methods = [each["method"] for each in httpx2.get(f"{web.url}/sign-in/options").json()["methods"]]
         assert methods == ["OIDC"]

@@ -11,13 +11,16 @@ import pytest
 
 from server.auth.passkeys.ceremonies import PASSKEY_COOKIE
 from storage.identity.accounts.registration import offer_first_admin
+from storage.identity.accounts.throttle import SIGN_INS_BY_CLIENT, SIGN_INS_OF_ACCOUNT, AttemptLimit, client_key
 from storage.identity.accounts.tokens import TokenPurpose, TokenSubject
 from storage.identity.audit import Actor
+from storage.identity.passkeys.records import passkey_id
 from storage.identity.roles import Role
 from storage.identity.session_records import NewSession, SignInMethod
 from storage.ids import UserKey, new_id
 from storage.stores import Stores
 from tests.browser_sessions import CLIENT, SESSION_COOKIE
+from tests.server.http.accounts.test_limits import use_up
 from tests.server.http.conftest import ORG
 from tests.serving import WebProcess, web_process
 from tests.software_authenticator import MAY_BE_COPIED, PRESENT, VERIFIED, SoftwareAuthenticator
@@ -381,6 +384,18 @@ async def test_guesses_are_limited_for_known_and_unknown(web: WebProcess, web_st
         answer = device.sign_in(options)
         statuses = [(await browser.post("/sign-in/passkey", passkey=answer))[0] for _ in range(12)]
         assert statuses == [401] * 10 + [429] * 2
+
+
+@pytest.mark.parametrize("limit", [SIGN_INS_BY_CLIENT, SIGN_INS_OF_ACCOUNT], ids=lambda limit: limit.name)
+async def test_used_up_limit_refuses_the_right_passkey(
+    web: WebProcess, web_stores: Stores, admin: Actor, limit: AttemptLimit
+) -> None:
+    _, _, device = await passkey_person(web, web_stores, admin)
+    client = client_key("127.0.0.1")
+    subject = client if limit is SIGN_INS_BY_CLIENT else f"{ORG}\npasskey {passkey_id(device.credential)}"
+    await use_up(web_stores, limit, subject)
+    status, answer = await CookieBrowser(web.url).sign_in(device)
+    assert (status, answer["code"]) == (429, "RATE_LIMITED")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -13,6 +14,7 @@ from storage.identity.roles import Role
 from storage.identity.session_records import NewSession, ProviderSession, SignInMethod
 from storage.identity.sessions import MAX_SESSIONS_OF_USER, SessionLifetimes, SessionStore
 from storage.ids import UserKey
+from storage.mongo import Session
 from storage.secrets.random_tokens import token_digest
 from storage.stores import Stores
 from tests.waiting import until
@@ -99,6 +101,41 @@ async def test_logout_token_with_sid_or_sub_ends_matching_sessions(stores: Store
     assert await open_sessions() == sessions.keys() - {"first"}
     assert await stores.sessions.log_out(ISSUER, "2", "42", None) == 1
     assert await open_sessions() == sessions.keys() - {"first", "second"}
+
+
+async def set_bio(stores: Stores, bio: str, session: Session) -> None:
+    await stores.mongo["users"].update_one({"_id": user_document_id(*ANN)}, {"$set": {"bio": bio}}, session=session)
+
+
+async def test_sign_in_ends_the_replaced_session_with_its_proof(stores: Stores) -> None:
+    """The replaced session may be that of another person. A refused sign-in ends nothing and stores nothing."""
+    replaced, other = await stores.sessions.begin(new_session(BEN)), await stores.sessions.begin(new_session(BEN))
+    new = replace(new_session(), replaced_token=replaced)
+
+    async def refuse(session: Session) -> None:
+        await set_bio(stores, "refused", session)
+        raise Conflict("refused")
+
+    async def accept(session: Session) -> None:
+        await set_bio(stores, "accepted", session)
+
+    with pytest.raises(Conflict):
+        await stores.sessions.sign_in(new, refuse)
+    assert await stores.sessions.find(replaced) is not None
+    assert (await stores.users.get(*ANN)).bio is None
+    signed_in = await stores.sessions.sign_in(new, accept)
+    assert signed_in.user.key == ANN
+    found = [await stores.sessions.find(each) is not None for each in (signed_in.token, replaced, other)]
+    assert found == [True, False, True]
+    assert BEN in await changed_users(stores)
+    assert (await stores.users.get(*ANN)).bio == "accepted"
+
+
+async def test_concurrent_sign_ins_of_one_browser_all_succeed(stores: Stores) -> None:
+    replaced = await stores.sessions.begin(new_session())
+    new = replace(new_session(), replaced_token=replaced)
+    tokens = await asyncio.gather(*(stores.sessions.begin(new) for _ in range(6)))
+    assert {each.id for each in await stores.sessions.list_of(ANN)} == set(map(token_digest, tokens))
 
 
 async def test_logout_token_of_provider_is_used_once(stores: Stores) -> None:

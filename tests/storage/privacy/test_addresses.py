@@ -28,7 +28,7 @@ async def invite(stores: Stores, org: str, address: str) -> tuple[str, str]:
 
 async def accept(stores: Stores, org: str, email: str, token: str) -> None:
     """Accepts an invitation as Bob with this mail address."""
-    bob = await stores.users.sign_in(org, "bob", [Role.MEMBER], None, None, email)
+    bob = await stores.users.sign_in(org, "bob", [Role.MEMBER], None, None, email, is_email_verified=True)
     await stores.invitations.accept(Actor(org, "bob"), token, bob)
 
 

@@ -10,8 +10,11 @@ from storage.chat.records import CommunityVisibility
 from storage.errors import Conflict
 from storage.identity.accounts.invitations import CreatedInvitation, InvitationState
 from storage.identity.audit import Actor, AuditAction, AuditFilter, command_line_actor
+from storage.identity.provider_logins import PersonClaims
 from storage.identity.records import User, user_document_id
 from storage.identity.roles import Role
+from storage.identity.session_records import NewSession, SignInMethod
+from storage.ids import UserKey
 from storage.stores import Stores
 from tests.storage.identity.accounts.conftest import new_invitation
 
@@ -41,8 +44,10 @@ async def erase(stores: Stores, boss: Actor) -> object:
 
 
 async def sign_in_without_role(stores: Stores, boss: Actor) -> None:
-    await stores.login_grants.grant(Actor(boss.organization_id, "ada"), [Role.ADMIN])
-    await stores.login_grants.grant(Actor(boss.organization_id, "ada"), [Role.MEMBER])
+    new = NewSession(UserKey(boss.organization_id, "ada"), SignInMethod.OIDC)
+    for role in (Role.ADMIN, Role.MEMBER):
+        person = PersonClaims("ada", boss.organization_id, frozenset({role}), None, None, None)
+        await stores.provider_logins.sign_in(person, new, None)
 
 
 ENDS = [demote, deactivate, erase, sign_in_without_role]

@@ -31,7 +31,8 @@ pytestmark = pytest.mark.anyio
 
 
 async def person(stores: Stores, org: str, name: str, role: Role = Role.MEMBER) -> User:
-    return await stores.users.sign_in(org, name, [role], name.title(), None, f"{name}@example.org")
+    email = f"{name}@example.org"
+    return await stores.users.sign_in(org, name, [role], name.title(), None, email, is_email_verified=True)
 
 
 async def invite(stores: Stores, admin: Actor, new: NewInvitation) -> CreatedInvitation:
@@ -146,6 +147,15 @@ async def test_invitation_for_an_address_is_for_nobody_else(shared_stores: Store
     assert [(mail["kind"], mail["address"]) for mail in mails] == [("INVITATION", "bob@example.org")]
     entries = await shared_stores.mongo["audit"].find({"org": org}).to_list(None)
     assert "bob@example.org" not in repr(entries)
+
+
+async def test_invitation_needs_a_verified_address(shared_stores: Stores, org: str, admin: Actor) -> None:
+    """At some providers, people may write the address of another person into their profile."""
+    created = await invite(shared_stores, admin, new_invitation(Role.ADMIN, address="bob@example.org"))
+    eve = await shared_stores.users.sign_in(org, "eve", [Role.MEMBER], "Eve", None, "bob@example.org")
+    with pytest.raises(Forbidden, match="verified"):
+        await accept(shared_stores, created, eve)
+    assert (await shared_stores.invitations.get(org, created.invitation.id)).uses == 0
 
 
 async def test_deactivated_user_accepts_nothing(shared_stores: Stores, org: str, admin: Actor) -> None:
