@@ -66,10 +66,9 @@ class PasswordSessions:
         Raises: WrongPassword, BadUserInput, Conflict, RateLimited, AccountDeactivated.
         """
         account = await self._accounts.of_user(actor.organization_id, actor.user_id)
-        if account is None:
+        hashes = self._accounts.hashes
+        if account is None or not await hashes.verify_current(account.password_hash, current):
             raise WrongPassword
-        # Only a browser that is signed in changes a password.
-        account = await self._accounts.verify(account.organization_id, account.address, current, is_known_browser=True)
         new_hash = await self._hash(account, password)
 
         async def work(session: Session) -> LocalAccount:

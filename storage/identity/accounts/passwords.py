@@ -144,6 +144,14 @@ class PasswordHashes:
         threads = self._known_sign_ins if is_known_browser else self._sign_ins
         return await threads.run(lambda: self._matches(stored, normalized))
 
+    async def verify_current(self, stored: str | None, password: str) -> bool:
+        """Returns whether the password of a person who changes it has the hash `stored`.
+
+        Waits for changes of passwords only, and not for sign-ins. Raises: RateLimited, BadUserInput.
+        """
+        normalized = normalize_password(password)
+        return await self._choices.run(lambda: self._matches(stored, normalized))
+
     def is_outdated(self, stored: str) -> bool:
         """Returns whether the hash has other parameters than new hashes."""
         return self._hasher.check_needs_rehash(stored)
