@@ -93,8 +93,8 @@ class _PasskeyRoutes:
             log.warning("passkey_counter_went_back", passkey=passkey.id, user=passkey.user.user_id, counter=use.counter)
             raise
         await self.stores.sign_in_limits.forget(attempts)
-        signed_in_answer = json_answer({"userId": signed_in.user.id})
-        return without_passkey_cookie(with_session_cookie(signed_in_answer, signed_in.token))
+        response = json_answer({"userId": signed_in.user.id})
+        return without_passkey_cookie(with_session_cookie(response, signed_in.token))
 
     async def begin_adding(self, request: Request) -> Response:
         """Gives the browser of a signed-in person the options for a new passkey."""
