@@ -22,16 +22,21 @@ from tests.client import Client, client
 from tests.e2e.chat_topic import ChatTopic, create_chat_topic, join, post_several
 
 ROUNDS = ("alone before", "first round", "second round")
-MESSAGES = 50
-PAGE = 'query ($topic: ID!) { messages(topicId: $topic, latest: "now") { items { id text author { name } } } } # %s'
+MESSAGES, MESSAGES_OF_A_MUTATION = 240, 15
+PAGE = """query ($topic: ID!) {
+  messages(topicId: $topic, latest: "now", limit: 240) {
+    items { id timestamp text editedAt author { id name handle } }
+  }
+} # %s"""
+"""Keeps the server busier than the client. Four of these cost less than a member may execute at a time."""
 EXPENSIVE = "{ communities(limit: 100) { topics(limit: 100) { id lastMessage { id author { id } } } } } # %s"
 """Costs 30,000 or more, and takes little time."""
 
-REQUEST = "{ communities(limit: 50) { id name topics(limit: 20) { id title } } }"
-"""The colleague's request, with a cost of about 1,000."""
+REQUEST = "{ communities(limit: 100) { id name topics(limit: 30) { id title } } }"
+"""The colleague's request, with a cost of about 10,000."""
 
-PAUSE_AFTER_REFUSAL_S = 0.1
-PAUSE_OF_COLLEAGUE_S = 0.35
+PAUSE_AFTER_REFUSAL_S = 0.03
+PAUSE_OF_COLLEAGUE_S = 0.3
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -87,7 +92,8 @@ async def fill(people: Sequence[Sequence[Client]]) -> ChatTopic:
     """Returns a topic with messages that everyone may read."""
     chat = await create_chat_topic(people[0][0])
     await join(chat, *(each[0] for each in people))
-    await post_several(chat, people[0][0], ["The beacon is lit."] * MESSAGES)
+    for start in range(0, MESSAGES, MESSAGES_OF_A_MUTATION):
+        await post_several(chat, people[0][0], [f"Beacon {start + n} is lit." for n in range(MESSAGES_OF_A_MUTATION)])
     return chat
 
 
@@ -125,7 +131,7 @@ def print_turns(rounds: Sequence[Sequence[Measurement]]) -> None:
             figures = [f"{percentile(latencies, share):.0f} ms" for share in (0.5, 0.99, 1.0)]
             if latencies:
                 table.add_row(name, who, f"{len(latencies):,}", *figures, str(measured.refusals))
-    Console().print(table)
+    Console(width=120).print(table)
 
 
 @app.command()
