@@ -77,7 +77,6 @@ TESTED_ELSEWHERE = {
     "server/oidc.py": "tests/server/http/test_oidc.py",
     "server/http/sign_in_options.py": "tests/server/http/test_oidc.py",
     "server/auth/oidc/failures.py": "tests/server/http/test_oidc.py",
-    "server/http/browser_routes.py": "tests/server/http/test_sessions.py",
     "server/http/json_answers.py": "tests/server/http/test_ingest.py",
     "server/http/cookies.py": "tests/server/http/test_sessions.py",
     "server/http/sign_in_attempts.py": "tests/server/http/accounts/test_routes.py",
