@@ -97,6 +97,7 @@ interface KeyRowProps {
 }
 
 function ServiceKeyRow({ serviceKey, replace, onIssued }: KeyRowProps) {
+  const { t } = useTranslation();
   return (
     <li
       data-key={serviceKey.id}
