@@ -12,6 +12,9 @@ WEB_SOURCES := $(shell find $(WEB) schema/schema.graphql \( -name node_modules -
 # Handed on to `noroshi up` or pytest: make run ARGS="--port 9000", make test ARGS="tests/storage -x".
 ARGS ?=
 
+# Without compiled modules, each of the hundreds of processes that the tests start takes a second longer to import them.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup buckets web web-check web-format web-test run test test-gate format check schema docs access lock wheel soak lab mutants guards screenshots clean
@@ -96,7 +99,7 @@ clean: ## Remove what was installed and built; data stay
 $(VENV)/.installed: requirements.lock pyproject.toml
 ifdef UV
 	$(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)
-	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
+	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements.lock
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
 else
 	$(PYTHON) -m venv $(VENV)

@@ -103,8 +103,8 @@ async def shared_stores(
     mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver: Driver
 ) -> AsyncIterator[Stores]:
     """All stores on the database that the tests of a module share."""
-    keys = CREDENTIAL_KEYS
-    async with open_stores(mongodb_uri, redis_url, shared_database, mongo_driver, credential_keys=keys) as stores:
+    options: dict[str, Any] = {"credential_keys": CREDENTIAL_KEYS, "is_prepared": True}
+    async with open_stores(mongodb_uri, redis_url, shared_database, mongo_driver, **options) as stores:
         yield stores
 
 
@@ -117,8 +117,8 @@ def mongo_driver() -> Driver:
 @pytest.fixture
 async def stores(mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver) -> AsyncIterator[Stores]:
     """All stores on an empty database."""
-    keys: dict[str, Any] = {"credential_keys": CREDENTIAL_KEYS, "address_keys": ADDRESS_KEYS}
-    async with open_stores(mongodb_uri, redis_url, database, mongo_driver, **keys) as stores:
+    options: dict[str, Any] = {"credential_keys": CREDENTIAL_KEYS, "address_keys": ADDRESS_KEYS, "is_prepared": True}
+    async with open_stores(mongodb_uri, redis_url, database, mongo_driver, **options) as stores:
         yield stores
 
 

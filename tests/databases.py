@@ -1,5 +1,6 @@
 """Empty databases for tests on shared servers, and collections that refuse new documents."""
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -9,8 +10,10 @@ from typing import Any, TypeVar
 import pymongo
 import redis
 
-from storage.mongo import Mongo
-from tests.unlimited_reads import check_reads, record_unlimited_reads
+from storage.indexes import INDEXES
+from storage.migrations.start import prepare_database
+from storage.mongo import Mongo, connect
+from tests.unlimited_reads import check_reads, profiler_settings, record_unlimited_reads
 
 CREDENTIAL_KEYS = {"1": b"k" * 32}
 """The keys that encrypt credentials in tests."""
@@ -36,26 +39,46 @@ async def refusing_documents(mongo: Mongo, collection: str) -> AsyncIterator[Non
 
 
 class ReusedDatabase:
-    """A database that tests use one after another, because creating its collections takes longer than most tests."""
+    """A database that tests use one after another, because creating its collections takes longer than most tests.
 
-    def __init__(self, name: str, mongo: "pymongo.MongoClient[dict[str, Any]]", redis_client: "redis.Redis") -> None:
+    It has the collections and indexes of this release, so stores are opened on it with `is_prepared`.
+    """
+
+    def __init__(
+        self, uri: str, name: str, mongo: "pymongo.MongoClient[dict[str, Any]]", redis_client: "redis.Redis"
+    ) -> None:
         self.name = name
-        self._database, self._redis = mongo[name], redis_client
+        self._uri, self._database, self._redis = uri, mongo[name], redis_client
+        self._profiler_settings = profiler_settings(self._database)
+        asyncio.run(self._prepare())
+
+    async def _prepare(self) -> None:
+        mongo = connect(self._uri, self.name)
+        await prepare_database(mongo)
+        await mongo.close()
 
     def empty(self) -> None:
-        """Deletes all documents, keeps collections, indexes and the data version, and removes validators of a test.
+        """Deletes all documents, keeps the data version, and undoes what a test did to collections and the profiler.
 
         Fails if the test made the product read without a time limit.
         """
-        check_reads(self._database)
-        collections = list(self._database.list_collections())
-        names = [each["name"] for each in collections]
-        for name in self._with_documents([each for each in names if not each.startswith(("system.", "data_version"))]):
+        try:
+            check_reads(self._database)
+        finally:
+            self._restore()
+
+    def _restore(self) -> None:
+        if profiler_settings(self._database) != self._profiler_settings or self._database["system.profile"].find_one():
+            record_unlimited_reads(self._database)
+        collections = {each["name"]: each["options"] for each in self._database.list_collections()}
+        stored = [name for name in collections if not name.startswith(("system.", "data_version"))]
+        for name in self._with_documents(stored):
             self._database[name].delete_many({})
-        for collection in collections:
-            if collection["options"].get("validator"):
-                self._database.command("collMod", collection["name"], validator={})
-        record_unlimited_reads(self._database)
+        for name, options in collections.items():
+            if options.get("validator"):
+                self._database.command("collMod", name, validator={})
+        if not collections.keys() >= INDEXES.keys():
+            asyncio.run(self._prepare())
         for key in self._redis.scan_iter(match=f"{self.name}*", count=1000):
             self._redis.delete(key)
 
@@ -75,7 +98,7 @@ def reused_database(mongodb_uri: str, redis_url: str) -> Iterator[ReusedDatabase
         pymongo.MongoClient[dict[str, Any]](mongodb_uri) as mongo,
         redis.Redis.from_url(redis_url) as redis_client,
     ):
-        yield ReusedDatabase(name, mongo, redis_client)
+        yield ReusedDatabase(mongodb_uri, name, mongo, redis_client)
 
 
 @contextmanager

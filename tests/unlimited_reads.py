@@ -26,6 +26,12 @@ def record_unlimited_reads(database: Database[Any]) -> None:
     database.command("profile", 1, filter=_FILTER)
 
 
+def profiler_settings(database: Database[Any]) -> tuple[int, Any]:
+    """Returns the level and the filter of the profiler, which a test may have changed."""
+    settings = database.command("profile", -1)
+    return settings["was"], settings.get("filter")
+
+
 def check_reads(database: Database[Any]) -> None:
     """Fails if the profiler recorded a read of the product without a time limit."""
     unlimited = [f"{entry['ns']}: {entry['command']}" for entry in database["system.profile"].find(_FILTER)]

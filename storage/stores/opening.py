@@ -127,6 +127,8 @@ async def open_stores(
     files_address: str = MEMORY,
     file_limits: FileLimits = DEFAULT_FILE_LIMITS,
     has_roles_from_tokens: bool = True,
+    *,
+    is_prepared: bool = False,
 ) -> AsyncIterator[Stores]:
     """Connects, creates missing collections, and starts the hub, the publisher and the outbox; stops them at the end.
 
@@ -134,14 +136,16 @@ async def open_stores(
     more than `fan_out_max_followers` followers are merged on read. A user's role lasts for `roles_last_days` after the
     last token that had it; without `has_roles_from_tokens`, no token gives more than MEMBER. A person brings at most
     `contacts_per_day` people into conversations in 24 hours. Without `credential_keys` (by version, newest first) no
-    accounts can be connected. Files are stored at `files_address`, by default in the memory of the process.
+    accounts can be connected. Files are stored at `files_address`, by default in the memory of the process. With
+    `is_prepared`, collections and indexes are not compared with this release.
     """
     async with AsyncExitStack() as stack:
         mongo = connect(mongodb_uri, database, driver)
         stack.push_async_callback(mongo.close)
         arq = await stack.enter_async_context(arq_client(redis_url))
         redis = await stack.enter_async_context(redis_client(redis_url, Redis, answer_timeout_s=None))
-        await prepare_database(mongo)
+        if not is_prepared:
+            await prepare_database(mongo)
         cipher = CredentialCipher(credential_keys)
         limits = fan_out_max_followers, roles_last_days, has_roles_from_tokens, session_lifetimes, contacts_per_day
         objects = open_objects(files_address)

@@ -19,7 +19,7 @@ def kept_database(mongodb_uri: str, redis_url: str) -> Iterator[str]:
     name = next(name for name in (f"t_kept{number}" for number in count()) if name not in _in_use)
     _in_use.add(name)
     with pymongo.MongoClient[dict[str, Any]](mongodb_uri) as mongo, redis.Redis.from_url(redis_url) as keys:
-        ReusedDatabase(name, mongo, keys).empty()
+        ReusedDatabase(mongodb_uri, name, mongo, keys).empty()
     try:
         yield name
     finally:

@@ -7,6 +7,7 @@ topic. Tests that need an empty database use the fixture `stores` instead.
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,8 @@ def open_process(mongodb_uri: str, redis_url: str, shared_database: str, mongo_d
     """A function that opens the stores of another process on the module's database, with another Redis if given."""
 
     def open_further_stores(redis_url: str = redis_url) -> AbstractAsyncContextManager[Stores]:
-        return open_stores(mongodb_uri, redis_url, shared_database, mongo_driver, credential_keys=CREDENTIAL_KEYS)
+        options: dict[str, Any] = {"credential_keys": CREDENTIAL_KEYS, "is_prepared": True}
+        return open_stores(mongodb_uri, redis_url, shared_database, mongo_driver, **options)
 
     return open_further_stores
 
