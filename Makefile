@@ -30,7 +30,7 @@ run: setup web ## Run the whole product with demo data; ARGS="--port 9000" and t
 
 # Tests wait more than they work: three at a time take half the time on two cores. Files go in the order of their
 # names, so that those of e2e, which are few tests and take long, come first and no worker is left with one in the end.
-PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
+PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder --durations 20
 
 test: setup buckets web web-test ## Run every test but the soak tests
 	$(BIN)/pytest $(PARALLEL) $(ARGS)
@@ -99,7 +99,7 @@ clean: ## Remove what was installed and built; data stay
 $(VENV)/.installed: requirements.lock pyproject.toml
 ifdef UV
 	$(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)
-	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements.lock
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
 else
 	$(PYTHON) -m venv $(VENV)

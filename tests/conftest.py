@@ -5,9 +5,11 @@ import gc
 import os
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
+import httpcore2
 import pytest
 from hypothesis import settings
 
@@ -24,12 +26,27 @@ settings.register_profile("noroshi", deadline=None)
 settings.load_profile("noroshi")
 
 
+# Reading the system's certificates takes 30 ms, and httpx would read them for each of the tests' thousands of clients.
+httpcore2.default_ssl_context = cache(httpcore2.default_ssl_context)
+
 # A test's database has some 150 files. By default mongod keeps them open for ten minutes after they are dropped.
 CLOSE_FILES = "file_manager=(close_idle_time=5,close_scan_interval=5,close_handle_minimum=250)"
 MONGOD_OPTIONS = (
     *("--wiredTigerEngineConfigString", CLOSE_FILES),
     *("--setParameter", "minSnapshotHistoryWindowInSeconds=1"),
 )
+
+
+def pytest_sessionstart() -> None:
+    """Collects no garbage while tests are collected. Nearly all objects of that time stay."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Excludes modules and collected tests from garbage collection, which else looks at them again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
