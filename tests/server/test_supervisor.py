@@ -119,9 +119,12 @@ def test_unreachable_mongodb_error_hides_password(data_dir: Path) -> None:
     assert "hunter2" not in result.stderr
 
 
-def test_failing_web_process_ends_start(data_dir: Path, tmp_path: Path) -> None:
+def test_failing_web_process_ends_start(
+    data_dir: Path, tmp_path: Path, database: str, mongodb_uri: str, redis_url: str
+) -> None:
     (tmp_path / "sitecustomize.py").write_text("import os, sys\nif 'web' in sys.orig_argv: os._exit(7)\n")
-    result = run_up("--port", "0", "--data-dir", str(data_dir), PYTHONPATH=str(tmp_path))
+    servers = {"MONGODB_URI": mongodb_uri, "REDIS_URL": redis_url, "NOROSHI_DATABASE": database}
+    result = run_up("--port", "0", "--data-dir", str(data_dir), PYTHONPATH=str(tmp_path), **servers)
     assert result.returncode == 1
     assert result.stderr.endswith("noroshi: `noroshi web` ends as soon as it starts; see the log lines above.\n")
     assert "Traceback" not in result.stderr
@@ -140,20 +143,6 @@ def test_up_with_running_servers_starts_no_embedded_servers(
         assert eventually(lambda: sorted(product.children().values()) == ["noroshi web", "noroshi worker"])
 
 
-def test_ctrl_c_ends_databases_last(data_dir: Path) -> None:
-    product = RunningProduct(data_dir)
-    assert product.url
-    children = product.children()
-    product.interrupt()
-    while product.process.poll() is None:
-        alive = " ".join(command for pid, (_, command) in processes().items() if pid in children)
-        assert "mongod" in alive or not alive
-        assert "valkey" in alive or "noroshi w" not in alive
-    assert product.process.returncode == 130
-    assert not set(children) & set(processes())
-    assert "Traceback" not in product.errors
-
-
 @pytest.mark.parametrize("started_process", ["mongod", "noroshi web"])
 def test_ctrl_c_during_start_leaves_no_process(data_dir: Path, started_process: str) -> None:
     product = RunningProduct(data_dir)
@@ -164,17 +153,6 @@ def test_ctrl_c_during_start_leaves_no_process(data_dir: Path, started_process: 
     assert "Traceback" not in product.errors
 
 
-def test_killed_supervisor_leaves_no_process_and_restarts(data_dir: Path) -> None:
-    product = RunningProduct(data_dir)
-    assert product.url
-    children = product.children()
-    product.process.kill()
-    product.process.wait()
-    assert eventually(lambda: not set(children) & set(processes()))
-    with running_product(data_dir) as restarted:
-        assert is_ready(restarted)
-
-
 def test_demo_prints_sign_in_link_of_every_user(data_dir: Path) -> None:
     from server.demo import DEMO_USERS
 
@@ -183,6 +161,30 @@ def test_demo_prints_sign_in_link_of_every_user(data_dir: Path) -> None:
         for user in DEMO_USERS:
             line = next(line for line in product.output.splitlines() if f"(@{user.handle}, " in line)
             assert re.search(rf"{user.organization_id}.*  {product.url}/#token=[\w.-]+$", line)
+
+
+def test_killed_supervisor_leaves_no_process_and_restarts(product: RunningProduct) -> None:
+    """Must be the last test of the product, whose data folder it starts again. Ctrl-C then ends the databases last."""
+    children = product.children()
+    product.process.kill()
+    product.process.wait()
+    assert eventually(lambda: not set(children) & set(processes()))
+    restarted = RunningProduct(product.data_dir)
+    assert is_ready(restarted)
+    assert_databases_end_last(restarted)
+
+
+def assert_databases_end_last(product: RunningProduct) -> None:
+    """Ends the product with Ctrl-C."""
+    children = product.children()
+    product.interrupt()
+    while product.process.poll() is None:
+        alive = " ".join(command for pid, (_, command) in processes().items() if pid in children)
+        assert "mongod" in alive or not alive
+        assert "valkey" in alive or "noroshi w" not in alive
+    assert product.process.returncode == 130
+    assert not set(children) & set(processes())
+    assert "Traceback" not in product.errors
 
 
 class CrashingProcess:
