@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 STORAGE = Path(__file__).parents[2] / "storage"
@@ -36,6 +37,7 @@ class ParsedModule:
                 yield node
 
 
+@cache
 def modules() -> list[ParsedModule]:
     paths = {path.relative_to(STORAGE).as_posix(): path for path in sorted(STORAGE.rglob("*.py"))}
     return [
