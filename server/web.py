@@ -7,7 +7,7 @@ import socket
 import uvicorn
 
 from server.graphql import WebSocketProtocol
-from server.processes import StartupError
+from server.processes import StartupError, without_garbage_collection
 from server.settings import Settings
 from server.transport.http_protocol import HttpProtocol
 from server.transport.trusted_proxies import TrustedProxies
@@ -36,7 +36,8 @@ def listen(host: str, port: int) -> socket.socket:
 
 def serve_web(settings: Settings, listener: socket.socket | None = None) -> None:
     """Serves until SIGTERM or SIGINT. Running requests then have 10 s to finish."""
-    from server.app import create_app
+    with without_garbage_collection():
+        from server.app import create_app
 
     listener = listener or listen(settings.host, settings.port)
     config = uvicorn.Config(

@@ -59,15 +59,22 @@ class WebProcess(ServerProcess):
 
 @contextmanager
 def web_process(
-    folder: Path, mongodb_uri: str, redis_url: str, shared: WebProcess | None = None, port: int = 0, **variables: str
+    folder: Path,
+    mongodb_uri: str,
+    redis_url: str,
+    shared: WebProcess | None = None,
+    port: int = 0,
+    database: str | None = None,
+    **variables: str,
 ) -> Iterator[WebProcess]:
-    """Starts a web process on a new database, which is dropped afterwards.
+    """Starts a web process on the database, by default on a new one, which is dropped afterwards.
 
     With `shared`, the process uses the database and the secret of that web process. `variables` are added to the
     environment.
     """
     secret = shared.secret if shared else secrets.token_hex(32)
-    database = shared.database if shared else f"t_{secrets.token_hex(6)}"
+    is_new = database is None and shared is None
+    database = database or (shared.database if shared else f"t_{secrets.token_hex(6)}")
     own_variables = {"NOROSHI_AUTH_SECRET": secret, "NOROSHI_ALLOWED_ORIGINS": ORIGIN}
     all_variables = server_variables(mongodb_uri, redis_url, database) | own_variables | variables
     with socket.create_server(("127.0.0.1", port), backlog=1024) as listener:
@@ -78,7 +85,8 @@ def web_process(
             yield WebProcess(web.process, web.log_file, url, database, secret)
     if shared is None:
         shutil.rmtree(files_folder(database), ignore_errors=True)
-    drop_database(mongodb_uri, database)
+    if is_new:
+        drop_database(mongodb_uri, database)
 
 
 @contextmanager

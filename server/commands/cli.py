@@ -16,7 +16,7 @@ import typer
 from server.commands.calls import calls_app
 from server.commands.keys import key_app
 from server.commands.mail import mail_app
-from server.processes import StartupError, watch_parent
+from server.processes import StartupError, watch_parent, without_garbage_collection
 from storage.identity.roles import Role
 
 if TYPE_CHECKING:
@@ -107,7 +107,8 @@ def up(
 ) -> None:
     """Run the whole product: web and worker processes, and databases unless their addresses are set."""
     settings = _settings("up", host=host, port=port, data_dir=data_dir, demo=demo or None)
-    from server.supervisor import run_up
+    with without_garbage_collection():
+        from server.supervisor import run_up
 
     raise typer.Exit(run_up(settings, web=web, workers=workers, say=_say, started_at=STARTED_AT))
 
@@ -124,14 +125,16 @@ def web(
     _prepare_process(settings, parent)
     if not (settings.auth_secret or settings.auth_jwks_url):
         raise StartupError("NOROSHI_AUTH_SECRET or NOROSHI_AUTH_JWKS_URL is needed to verify tokens.")
-    from server.web import serve_web
+    with without_garbage_collection():
+        from server.web import serve_web
 
     serve_web(settings, socket.socket(fileno=fd) if fd is not None else None)
 
 
 def _queues(names: str) -> tuple[str, ...]:
     """Returns the names of the queues. Raises: BadParameter for an unknown queue."""
-    from jobs import FUNCTIONS
+    with without_garbage_collection():
+        from jobs import FUNCTIONS
 
     selected = tuple(name.strip() for name in names.split(",") if name.strip())
     if unknown := [name for name in selected if name not in FUNCTIONS]:

@@ -8,9 +8,24 @@ import pytest
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from tests.server.graphql.graphql_server import GraphQLServer, serve_graphql
+from tests.serving import WebProcess, web_process
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
 
 UNREACHABLE_REDIS = "redis://127.0.0.1:1/0"
+
+
+@pytest.fixture(scope="module")
+def web(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    mongodb_uri: str,
+    redis_url: str,
+    shared_database: str,
+) -> Iterator[WebProcess]:
+    """Yields a web process for the tests of a module, with the module's WEB_SETTINGS and database."""
+    folder, settings = tmp_path_factory.mktemp("web"), getattr(request.module, "WEB_SETTINGS", {})
+    with web_process(folder, mongodb_uri, redis_url, database=shared_database, **settings) as web:
+        yield web
 
 
 @pytest.fixture

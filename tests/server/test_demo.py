@@ -4,7 +4,7 @@ import asyncio
 import csv
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from io import StringIO
@@ -122,12 +122,6 @@ class TestSchedule:
         assert len({each.text for each in posts}) == len(posts)
         assert [each.due_at for each in posts] == sorted(each.due_at for each in posts)
         assert [each.text for each in posts if each.due_at <= now] == [posts[0].text]
-
-
-@pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
-    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
-        yield web
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """Child processes end on request, on a deadline, and with their parent."""
 
+import gc
+import importlib
 import resource
 import signal
 import subprocess
@@ -9,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from server.processes import ON_LINUX, ChildProcess
+from server.processes import ON_LINUX, ChildProcess, without_garbage_collection
 from tests.product import eventually, processes
 
 pytestmark = pytest.mark.anyio
@@ -21,6 +23,12 @@ IGNORES_SIGTERM = (
 
 def python_command(code: str) -> list[str]:
     return [sys.executable, "-c", code]
+
+
+async def test_garbage_is_collected_again_after_a_failed_import() -> None:
+    with pytest.raises(ModuleNotFoundError), without_garbage_collection():
+        importlib.import_module("a_module_that_does_not_exist" if not gc.isenabled() else "gc")
+    assert gc.isenabled()
 
 
 async def test_wait_returns_exit_code_and_output_is_kept(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Requests with service keys: each scope opens exactly its root fields and routes, over HTTP and WebSocket."""
 
 import asyncio
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -16,7 +15,7 @@ from storage.identity.keys.scopes import SCOPES
 from tests.client import GraphQLFailed, client
 from tests.resolvers.operations import RootField, root_fields
 from tests.resolvers.organization_scenario import unknown_ids
-from tests.serving import WebProcess, web_process
+from tests.serving import WebProcess
 
 pytestmark = pytest.mark.anyio
 
@@ -29,10 +28,7 @@ REQUESTS = [each for each in root_fields() if each.root != "Subscription"]
 SUBSCRIPTIONS = [each for each in root_fields() if each.root == "Subscription"]
 
 
-@pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
-    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url, NOROSHI_MESSAGES_PER_MINUTE="1") as web:
-        yield web
+WEB_SETTINGS = {"NOROSHI_MESSAGES_PER_MINUTE": "1"}
 
 
 def execute(web: WebProcess, token: str, query: str, /, **variables: object) -> httpx2.Response:

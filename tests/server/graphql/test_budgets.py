@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from collections.abc import Iterator
 
 import pytest
 
@@ -14,7 +13,7 @@ from storage.identity.records import User
 from storage.identity.roles import Role
 from tests.client import Client, GraphQLFailed, client
 from tests.manual_clock import ManualClock
-from tests.serving import WebProcess, web_process
+from tests.serving import WebProcess
 
 EXPENSIVE = "{ communities(limit: 100) { topics(limit: 100) { id lastMessage { id author { id } } } } }"
 """A query that costs tens of thousands, although there are no communities."""
@@ -34,15 +33,11 @@ BURST_OF_VIEWER = 166_666
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
-    limits = {
-        "NOROSHI_VIEWER_COST_PER_MINUTE": "1000000",
-        "NOROSHI_ORGANIZATION_COST_PER_MINUTE": "3000000",
-        "NOROSHI_MESSAGES_PER_MINUTE": "3",
-    }
-    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url, **limits) as web:
-        yield web
+WEB_SETTINGS = {
+    "NOROSHI_VIEWER_COST_PER_MINUTE": "1000000",
+    "NOROSHI_ORGANIZATION_COST_PER_MINUTE": "3000000",
+    "NOROSHI_MESSAGES_PER_MINUTE": "3",
+}
 
 
 async def run_until_refused(member: Client, query: str, **variables: str) -> dict[str, object]:

@@ -12,17 +12,11 @@ import pytest
 
 from server.transport.bodies import MAX_BODY_BYTES
 from tests.product import eventually
-from tests.serving import ORIGIN, WebProcess, web_process
+from tests.serving import ORIGIN, WebProcess
 
 JSON = {"content-type": "application/json"}
 GRAPHQL_RESPONSE = "application/graphql-response+json"
 TYPENAME = {"query": "{ __typename }"}
-
-
-@pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
-    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
-        yield web
 
 
 @pytest.fixture

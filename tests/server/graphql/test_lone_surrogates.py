@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from tests.server.graphql.test_websocket import close_code, init, open_socket, receive, receive_ack, send
-from tests.serving import WebProcess, web_process
+from tests.serving import WebProcess
 
 pytestmark = pytest.mark.anyio
 
@@ -17,12 +17,6 @@ HALF = "\\ud83d"
 
 POST = "mutation ($input: PostMessageInput!) { postMessage(input: $input) { text } }"
 EVENTS = "subscription ($topic: ID!, $since: Cursor) { topicEvents(topicId: $topic, since: $since) { __typename } }"
-
-
-@pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
-    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
-        yield web
 
 
 @pytest.fixture(autouse=True)

@@ -14,19 +14,13 @@ from websockets.typing import Origin, Subprotocol
 
 from tests.client import Client, client
 from tests.server.graphql.graphql_server import GraphQLServer
-from tests.serving import ORIGIN, WebProcess, web_process
+from tests.serving import ORIGIN, WebProcess
 
 PROTOCOL = "graphql-transport-ws"
 DEADLINE_S = 30
 MAX_REASON_BYTES = 123
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
-    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
-        yield web
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,6 @@
 """GET /files/…: who may download a file, and what a browser may do with it."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
@@ -10,19 +10,13 @@ from storage.files.objects import CHUNK_BYTES
 from storage.stores import Stores, open_stores
 from tests.resolvers.people import DELETE, ChatScenario, Person, SignIn
 from tests.resolvers.test_files import POST, attaching, upload
-from tests.serving import WebProcess, files_folder, web_process
+from tests.serving import WebProcess, files_folder
 
 pytestmark = pytest.mark.anyio
 
 START = "mutation ($input: StartConversationInput!) { done: startConversation(input: $input) { id } }"
 HTML = b"<!doctype html><script>alert(1)</script>"
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
-
-
-@pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
-    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
-        yield web
 
 
 @pytest.fixture(scope="module")

@@ -1,28 +1,22 @@
 """Requests for foreign hosts are refused on every route, so that no page can reach this server by DNS rebinding."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import httpx2
 import pytest
 
 from server.http.hosts import AllowedHosts, is_loopback
-from tests.serving import WebProcess, web_process
+from tests.serving import WebProcess
 from tests.websocket_handshake import HANDSHAKE_HEADERS
 
 FOREIGN_HOST = "evil.example"
 
 
-@pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
-    """Yields a web process with demo sign-in, for the hosts of two settings."""
-    settings: dict[str, Any] = {
-        "NOROSHI_DEMO": "true",
-        "NOROSHI_PUBLIC_URL": "https://chat.example.org/base",
-        "NOROSHI_ALLOWED_HOSTS": "inside.example.org",
-    }
-    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url, **settings) as web:
-        yield web
+WEB_SETTINGS = {
+    "NOROSHI_DEMO": "true",
+    "NOROSHI_PUBLIC_URL": "https://chat.example.org/base",
+    "NOROSHI_ALLOWED_HOSTS": "inside.example.org",
+}
 
 
 @pytest.fixture

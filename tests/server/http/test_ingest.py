@@ -27,12 +27,6 @@ UNBLOCK = 'mutation ($address: String!) { unblockAddress(address: $address, reas
 LOOKUP = "query ($addresses: [String!]!) { addressBook(addresses: $addresses) { blocked softBounce } }"
 
 
-@pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
-    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
-        yield web
-
-
 @pytest.fixture
 def http(web: WebProcess) -> Iterator[httpx2.Client]:
     headers = {"authorization": f"Bearer {web.token('mta', roles=('SERVICE',))}"}

@@ -1,7 +1,6 @@
 """Passkeys over HTTP on a real web process, with a software authenticator that can lie."""
 
 import asyncio
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -22,7 +21,7 @@ from storage.stores import Stores
 from tests.browser_sessions import CLIENT, SESSION_COOKIE
 from tests.server.http.accounts.test_limits import use_up
 from tests.server.http.conftest import ORG
-from tests.serving import WebProcess, web_process
+from tests.serving import WebProcess
 from tests.software_authenticator import MAY_BE_COPIED, PRESENT, VERIFIED, SoftwareAuthenticator
 from tests.storage.identity.accounts.conftest import PASSWORD, new_invitation
 from tests.waiting import until
@@ -35,10 +34,7 @@ REMOVE = "mutation ($id: ID!) { removePasskey(id: $id) { name } }"
 RENAME = "mutation ($id: ID!, $name: String!) { renamePasskey(id: $id, name: $name) { name } }"
 
 
-@pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
-    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url, NOROSHI_PUBLIC_URL=ORIGIN) as web:
-        yield web
+WEB_SETTINGS = {"NOROSHI_PUBLIC_URL": ORIGIN}
 
 
 class CookieBrowser:

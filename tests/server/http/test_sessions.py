@@ -21,11 +21,7 @@ EVIL = "https://evil.example.org"
 PUBLIC_ORIGIN = "https://chat.example.org:8443"
 
 
-@pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
-    settings = {"NOROSHI_PUBLIC_URL": PUBLIC_ORIGIN}
-    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url, **settings) as web:
-        yield web
+WEB_SETTINGS = {"NOROSHI_PUBLIC_URL": PUBLIC_ORIGIN}
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -27,12 +26,6 @@ mutation ($input: CreateUploadInput!) { createUpload(input: $input) { id url sta
 """
 DATA = os.urandom(PART_BYTES + 1_000_000)
 ANN = UserKey("acme", "ann")
-
-
-@pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
-    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
-        yield web
 
 
 def bearer(web: WebProcess, user: str = "ann", org: str = "acme") -> dict[str, str]:

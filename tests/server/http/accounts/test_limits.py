@@ -1,6 +1,6 @@
 """Each named limit of sign-ins, mails and links refuses a request once it is used up."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import httpx2
@@ -21,7 +21,7 @@ from storage.identity.audit import Actor
 from storage.stores import Stores
 from tests.server.http.accounts.test_routes import SessionBrowser, register
 from tests.server.http.conftest import ORG
-from tests.serving import WebProcess, web_process
+from tests.serving import WebProcess
 from tests.storage.identity.accounts.conftest import PASSWORD
 
 pytestmark = pytest.mark.anyio
@@ -29,11 +29,7 @@ pytestmark = pytest.mark.anyio
 CLIENT_KEY = client_key("127.0.0.1")
 
 
-@pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
-    folder = tmp_path_factory.mktemp("web")
-    with web_process(folder, mongodb_uri, redis_url, NOROSHI_OPEN_REGISTRATION="true") as web:
-        yield web
+WEB_SETTINGS = {"NOROSHI_OPEN_REGISTRATION": "true"}
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Strangers who guess passwords, and members who change theirs often, keep nobody else from signing in."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from itertools import cycle
 from typing import Any
@@ -22,18 +22,12 @@ from storage.ids import new_id
 from storage.stores import Stores
 from tests.browser_sessions import CLIENT
 from tests.server.http.conftest import ORG
-from tests.serving import WebProcess, web_process
+from tests.serving import WebProcess
 from tests.storage.identity.accounts.conftest import PASSWORD, new_invitation
 
 pytestmark = pytest.mark.anyio
 
 OTHER_PASSWORD = "another beacon on the hill"
-
-
-@pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
-    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
-        yield web
 
 
 @pytest.fixture

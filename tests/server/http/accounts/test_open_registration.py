@@ -1,6 +1,6 @@
 """Registration by everybody, with NOROSHI_OPEN_REGISTRATION: it shows nobody which addresses have accounts."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -20,17 +20,13 @@ from tests.browser_sessions import CLIENT
 from tests.jobs.contexts import job_context
 from tests.server.http.accounts.test_routes import SessionBrowser, register
 from tests.server.http.conftest import ORG
-from tests.serving import WebProcess, web_process
+from tests.serving import WebProcess
 from tests.storage.identity.accounts.conftest import PASSWORD
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
-    folder = tmp_path_factory.mktemp("web")
-    with web_process(folder, mongodb_uri, redis_url, NOROSHI_OPEN_REGISTRATION="true") as web:
-        yield web
+WEB_SETTINGS = {"NOROSHI_OPEN_REGISTRATION": "true"}
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Accounts over HTTP on a real web process: every way to get an account or a session, and the refusals."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
@@ -17,19 +17,13 @@ from storage.stores import Stores
 from tests.browser_sessions import CLIENT, SESSION_COOKIE, session_headers
 from tests.databases import refusing_documents
 from tests.server.http.conftest import ORG
-from tests.serving import WebProcess, web_process
+from tests.serving import WebProcess
 from tests.storage.identity.accounts.conftest import PASSWORD, new_invitation
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
 OTHER_PASSWORD = "another beacon on the hill"
-
-
-@pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
-    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
-        yield web
 
 
 @pytest.fixture
