@@ -173,7 +173,7 @@ class _LedgerBatch:
         ids = [document["_id"] for document in self._documents]
         marked = await self._mongo["mail_ledger"].update_many(
             {"_id": {"$in": ids}, "waiting": {"$exists": True}},
-            [{"$set": {"folded_at": "$$NOW"}}, {"$unset": "waiting"}],
+            [{"$set": {"aggregated_at": "$$NOW"}}, {"$unset": "waiting"}],
             session=self._session,
             hint="_id_",
         )
