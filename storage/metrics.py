@@ -61,7 +61,9 @@ FEED_ITEMS_PUSHED = Counter(
     "noroshi_feed_items", "Items pushed into home feeds, by whether the database accepted them.", ["outcome"]
 )
 MAIL_EVENTS = Counter("noroshi_mail_events", "Delivery events that were read, by how they count.", ["outcome"])
-MAIL_EVENTS_AGGREGATED = Counter("noroshi_mail_aggregated", "Delivery events that were aggregated into the address book.")
+MAIL_EVENTS_AGGREGATED = Counter(
+    "noroshi_mail_aggregated", "Delivery events that were aggregated into the address book."
+)
 MAIL_AGGREGATION_SECONDS = Histogram(
     "noroshi_mail_aggregation_seconds",
     "From the start of an aggregation until it was durable.",

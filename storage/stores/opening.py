@@ -100,10 +100,10 @@ from storage.redis.keys import RedisKeys
 from storage.redis.queue import JobQueue, arq_client
 from storage.secrets.credentials import CredentialCipher
 from storage.stores.stores import Stores
+from storage.streams.event_sender import EventSender
 from storage.streams.hub import Hub
 from storage.streams.log import EventLog
 from storage.streams.outbox import Outbox
-from storage.streams.publisher import Publisher
 from storage.streams.sequencer import Sequencer
 from storage.streams.write_leases import WriteLeases
 
@@ -128,7 +128,7 @@ async def open_stores(
     file_limits: FileLimits = DEFAULT_FILE_LIMITS,
     has_roles_from_tokens: bool = True,
 ) -> AsyncIterator[Stores]:
-    """Connects, creates missing collections, and starts the hub, the publisher and the outbox; stops them at the end.
+    """Connects, creates missing collections, starts the hub, the event sender and the outbox; stops them at the end.
 
     Fails if MongoDB does not answer or the data need `noroshi migrate`, but works without Redis. Posts of authors with
     more than `fan_out_max_followers` followers are merged on read. A user's role lasts for `roles_last_days` after the
@@ -168,10 +168,10 @@ async def _started(
     file_limits: FileLimits,
 ) -> AsyncIterator[Stores]:
     """Creates the stores, starts their background tasks, and stops these at the end."""
-    publisher = Publisher(redis, keys)
+    event_sender = EventSender(redis, keys)
     outbox = Outbox(mongo, OUTBOX_RELAYS)
     hot_pages = HotPages(redis, keys, mongo)
-    sequencer = Sequencer(mongo, WriteLeases(redis, keys), publisher.publish, outbox.nudge, hot_pages.extend)
+    sequencer = Sequencer(mongo, WriteLeases(redis, keys), event_sender.send, outbox.nudge, hot_pages.extend)
     clock, call_wake_ups = DatabaseClock(mongo), WakeUpChannel(redis, keys)
     communities, moderation = CommunityStore(mongo, sequencer), ModerationStore(mongo, sequencer, clock)
     topics, messages = TopicStore(mongo, sequencer, clock), MessageStore(mongo, sequencer, hot_pages)
@@ -317,7 +317,7 @@ async def _started(
         file_deletion=file_deletion,
         avatars=AvatarStore(mongo),
     )
-    publisher.start()
+    event_sender.start()
     outbox.start(sequencer)
     hub.start()
     stores.online.start()
@@ -332,4 +332,4 @@ async def _started(
         await sequencer.close()
         await hot_pages.close()
         await call_wake_ups.close()
-        await publisher.close()
+        await event_sender.close()
