@@ -180,7 +180,7 @@ async def aggregate(stores: Stores) -> None:
     for partition in await stores.aggregator.pending_partitions():
         lock = await stores.locks.acquire(f"mail:{partition}")
         assert lock is not None
-        await stores.aggregator.aggregate(lock, partition)
+        await stores.aggregator.aggregate_batch(lock, partition)
         await stores.locks.release(lock)
 
 

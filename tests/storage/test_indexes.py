@@ -412,7 +412,7 @@ async def query_mail(scenario: TopicScenario) -> None:
     for partition in await scenario.stores.aggregator.pending_partitions():
         lock = await scenario.stores.locks.acquire(f"mail:{partition}")
         assert lock is not None
-        await scenario.stores.aggregator.aggregate(lock, partition)
+        await scenario.stores.aggregator.aggregate_batch(lock, partition)
     await book.look_up(org, people)
     await book.unblock(org, Address(people[0], "d0.example"), "op", "why")
     await book.set_domain_blocked(org, "d0.example", True, "op", "why")
