@@ -48,13 +48,13 @@ from storage.files.objects import MEMORY, FileObjects, open_objects
 from storage.files.preview_pictures import PreviewPictures
 from storage.files.uploads import DEFAULT_FILE_LIMITS, FileLimits, UploadStore
 from storage.identity.access_changes import AccessChanges
+from storage.identity.accounts.attempt_limits import AttemptLimits
 from storage.identity.accounts.invitations import Invitations
 from storage.identity.accounts.local_accounts import LocalAccounts
 from storage.identity.accounts.mails import LocalAccountMails
 from storage.identity.accounts.password_sessions import PasswordSessions
 from storage.identity.accounts.passwords import PasswordHashes
 from storage.identity.accounts.registration import Registrations
-from storage.identity.accounts.throttle import SignInLimits
 from storage.identity.accounts.tokens import LocalAccountTokens
 from storage.identity.administration import UserAdministration
 from storage.identity.audit import AuditLog
@@ -202,7 +202,7 @@ async def _started(
     users = UserStore(mongo, clock, roles_last_days, has_roles_from_tokens)
     local_accounts, account_tokens = LocalAccounts(mongo, PasswordHashes()), LocalAccountTokens(mongo)
     account_mails, file_deletion = LocalAccountMails(mongo), FileDeletion(mongo, objects)
-    sign_in_limits = SignInLimits(mongo)
+    attempt_limits = AttemptLimits(mongo)
     passkeys = PasskeyStore(mongo, local_accounts, sessions, audit, access_changes)
     invitations = Invitations(mongo, audit, access_changes, account_mails, outbox)
     administration, queue = UserAdministration(mongo, audit, access_changes, sessions), JobQueue(arq, keys)
@@ -222,7 +222,7 @@ async def _started(
         sessions=sessions,
         local_accounts=local_accounts,
         password_sessions=PasswordSessions(
-            mongo, local_accounts, account_tokens, sessions, users, audit, access_changes, sign_in_limits
+            mongo, local_accounts, account_tokens, sessions, users, audit, access_changes, attempt_limits
         ),
         passkeys=passkeys,
         passkey_sessions=PasskeySessions(mongo, passkeys, sessions),
@@ -230,7 +230,7 @@ async def _started(
         invitations=invitations,
         account_tokens=account_tokens,
         account_mails=account_mails,
-        sign_in_limits=sign_in_limits,
+        attempt_limits=attempt_limits,
         provider_logins=ProviderLogins(mongo, clock, audit, access_changes, users, sessions, invitations),
         erasures=ErasureStore(mongo, access_changes, sessions),
         exports=exports,
