@@ -172,6 +172,8 @@ async def test_start_asks_to_stop_earlier_processes_first(stores: Stores) -> Non
     await downgrade(stores.mongo)
     with pytest.raises(DataMismatch, match="Stop all processes of the previous release first"):
         await prepare_database(stores.mongo)
+    await migrate(stores.mongo, Locks(stores.mongo), "host/1", lambda progress: None)
+    await prepare_database(stores.mongo)
 
 
 @dataclass(frozen=True)
