@@ -8,7 +8,7 @@ import pytest
 from storage.calls.calls import NextCall, TimedStart
 from storage.calls.records import TaskKey
 from storage.feed.follows import FollowPair
-from storage.feed.records import FanOutState
+from storage.feed.records import FanOutState, home_stream
 from storage.locks import Locks
 from storage.mail.records import VerdictRule
 from storage.migrations.data_version import read_data_version
@@ -22,7 +22,7 @@ from storage.mongo import Document, Mongo
 from storage.publishing.records import PublicationState, PublishingPhase
 from storage.publishing.transitions import MANUAL, BeginAttempt, MarkUnknown
 from storage.stores import Stores
-from storage.streams.log import home_stream, jobs_stream
+from storage.streams.log import jobs_stream
 from tests.storage.calls.in_memory_jobs import new_job
 from tests.storage.feed.feed_scenario import FeedScenario
 from tests.storage.in_memory_stream import BEGIN, ORG
