@@ -45,9 +45,9 @@ from server.graphql.socket_writer import WebSocketProtocol, connection_of, text_
 from server.logs import configure_logging
 from server.settings import Settings
 from storage.stores import Stores, open_stores
+from storage.streams.event_sender import decode
 from storage.streams.hub import Hub
 from storage.streams.log import Stream, StreamPosition, format_cursor
-from storage.streams.publisher import decode
 from storage.streams.subscription import EventBatch, IdleTimeout, SubscriptionStart, follow_batches
 
 PAYLOADS_CHANNEL = "fanout"

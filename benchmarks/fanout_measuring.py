@@ -16,7 +16,7 @@ import orjson
 
 from benchmarks.cpu import CpuTimes, cpu_times
 from benchmarks.fanout_load import SubscriptionLoadSpec
-from benchmarks.fanout_posting import FIELD, QUERY, PayloadPublisher, SteadyPoster, TopicWithMembers
+from benchmarks.fanout_posting import FIELD, QUERY, PayloadSender, SteadyPoster, TopicWithMembers
 from benchmarks.fanout_targets import PRODUCT, DatabaseServers, FanOutWebProcess, web_process
 
 QUIET_RATE = 5.0
@@ -165,7 +165,7 @@ async def measure(
 ) -> VariantResult:
     """Measures a variant with a socket for each token."""
     is_graphql = variant.name not in WITHOUT_GRAPHQL
-    post = topic.post if is_graphql else PayloadPublisher(topic.stores.redis, topic.topic.id).post
+    post = topic.post if is_graphql else PayloadSender(topic.stores.redis, topic.topic.id).post
     async with web_process(variant.name, servers) as web:
         spec = SubscriptionLoadSpec(web.port, list(tokens), QUERY, FIELD, {"topicId": topic.topic.id}, SAMPLE_SIZE)
         await _warm_up(spec, SteadyPoster(post))

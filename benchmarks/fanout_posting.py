@@ -95,8 +95,8 @@ class TopicWithMembers:
 
 
 @dataclass(frozen=True, slots=True)
-class PayloadPublisher:
-    """A publisher of payloads in the format of the product, for servers without GraphQL."""
+class PayloadSender:
+    """A sender of payloads in the format of the product, for servers without GraphQL."""
 
     redis: Redis
     topic_id: str

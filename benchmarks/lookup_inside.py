@@ -54,7 +54,7 @@ async def collection_sizes(mongo: Mongo, addresses: int) -> list[list[str]]:
     rows = []
     for name, number in zip(COLLECTIONS, (addresses, DOMAINS), strict=True):
         stats: Document = await mongo.database.command({"collStats": name, "indexDetails": True})
-        depth = stats["indexDetails"]["told"]["btree"]["maximum tree depth"]
+        depth = stats["indexDetails"]["summary"]["btree"]["maximum tree depth"]
         indexes = ", ".join(f"{key} {size / number:.0f}" for key, size in stats["indexSizes"].items())
         rows.append([name, f"{stats['avgObjSize']}", f"{stats['storageSize'] / number:.0f}", indexes, str(depth)])
     return rows

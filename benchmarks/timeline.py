@@ -47,7 +47,7 @@ WARM_UP_S = 1.5
 RANDOM_REQUESTS = 2000
 LAYERS_S = 6.0
 RANDOM, NEWEST, NEWEST_MANY = "random", "newest", f"newest, {MANY_CONNECTIONS}"
-HOT_PAGE_HITS = re.compile(r'^noroshi_pool_reads_total\{outcome="hit"\} (\S+)$', re.MULTILINE)
+HOT_PAGE_HITS = re.compile(r'^noroshi_hot_page_reads_total\{outcome="hit"\} (\S+)$', re.MULTILINE)
 VARIANTS = {
     "Noroshi": [*NOROSHI, "web", "--fd"],
     "Noroshi, not compiled": [sys.executable, "-m", "benchmarks.uncompiled"],

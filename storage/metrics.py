@@ -29,7 +29,7 @@ REFUSED_LOOKUPS = Counter(
     "noroshi_refused_lookups", "Lookups that were refused because too many ids waited in one batch loader."
 )
 HOT_PAGE_READS = Counter(
-    "noroshi_pool_reads",
+    "noroshi_hot_page_reads",
     "Reads of hot topics, by whether the hot page in Redis contained the range (hit or miss).",
     ["outcome"],
 )
@@ -61,9 +61,11 @@ FEED_ITEMS_PUSHED = Counter(
     "noroshi_feed_items", "Items pushed into home feeds, by whether the database accepted them.", ["outcome"]
 )
 MAIL_EVENTS = Counter("noroshi_mail_events", "Delivery events that were read, by how they count.", ["outcome"])
-MAIL_EVENTS_AGGREGATED = Counter("noroshi_mail_folded", "Delivery events that were aggregated into the address book.")
+MAIL_EVENTS_AGGREGATED = Counter(
+    "noroshi_mail_aggregated", "Delivery events that were aggregated into the address book."
+)
 MAIL_AGGREGATION_SECONDS = Histogram(
-    "noroshi_mail_fold_seconds",
+    "noroshi_mail_aggregation_seconds",
     "From the start of an aggregation until it was durable.",
     buckets=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5),
 )

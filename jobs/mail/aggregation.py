@@ -65,7 +65,7 @@ class AggregationLoops:
             try:
                 async with self._stores.locks.held(f"mail:{partition}", process_name()) as lock:
                     if lock is not None:
-                        await self._aggregate(lock, partition)
+                        await self._aggregate_until_idle(lock, partition)
                         continue
             except (LockLost, Unavailable, PyMongoError) as error:
                 log.warning(
@@ -81,11 +81,11 @@ class AggregationLoops:
             has_events.clear()
             await asyncio.sleep(RETRY_S)
 
-    async def _aggregate(self, lock: Lock, partition: int) -> None:
+    async def _aggregate_until_idle(self, lock: Lock, partition: int) -> None:
         """Aggregates until no event has arrived for 5 s."""
         has_events = self._has_events[partition]
         while True:
-            while await self._aggregate_batch(lock, partition):
+            while await self._try_batch(lock, partition):
                 pass
             has_events.clear()
             try:
@@ -94,11 +94,11 @@ class AggregationLoops:
             except TimeoutError:
                 return
 
-    async def _aggregate_batch(self, lock: Lock, partition: int) -> bool:
+    async def _try_batch(self, lock: Lock, partition: int) -> bool:
         """Aggregates a batch. Returns whether it was full. A failure halves the next batch, a success doubles it."""
         async with self._transactions:
             size = self._batch_size[partition]
             self._batch_size[partition] = max(size // 2, 1)
-            aggregated = await self._stores.aggregator.aggregate(lock, partition, size)
+            aggregated = await self._stores.aggregator.aggregate_batch(lock, partition, size)
         self._batch_size[partition] = min(size * 2, BATCH)
         return aggregated == size

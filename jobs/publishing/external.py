@@ -117,8 +117,8 @@ class AuthorDeactivated(PublishingForbidden):
         super().__init__(FORBIDDEN, "The author is deactivated.")
 
 
-class ExternalPublisher:
-    """Publishes to networks and reconciles unknown outcomes. One for each worker process."""
+class NetworkCaller:
+    """Calls networks to publish posts, and reconciles unknown outcomes. One for each worker process."""
 
     def __init__(self, stores: Stores, networks: NetworkClients) -> None:
         self._stores = stores

@@ -8,7 +8,7 @@ import asyncio
 import structlog
 
 from jobs.providers.social.registry import NetworkClients
-from jobs.publishing.external import ExternalPublisher
+from jobs.publishing.external import NetworkCaller
 from jobs.publishing.internal import publish_internal
 from jobs.publishing.uploads import MediaUploader
 from storage.publishing.records import AccountTarget, Publication, PublicationState, PublishingPhase, ScheduledPost
@@ -32,8 +32,8 @@ class PostPublisher:
         self._claim_lock = asyncio.Lock()
         self._next_claim: asyncio.Task[int] | None = None
         self._is_closed = False
-        self.external = ExternalPublisher(stores, networks)
-        self.uploads = MediaUploader(stores, self.external)
+        self.network_caller = NetworkCaller(stores, networks)
+        self.uploads = MediaUploader(stores, self.network_caller)
 
     async def sweep(self) -> int:
         """Claims publications that are due within five seconds, starts to publish them, and returns their number.
@@ -93,11 +93,11 @@ class PostPublisher:
         if not isinstance(publication.target, AccountTarget):
             await publish_internal(self._stores, publication, post)
         elif publication.state is PublicationState.UNKNOWN:
-            await self.external.reconcile(publication, post)
+            await self.network_caller.reconcile(publication, post)
         elif publication.progress is not None and publication.progress.phase is PublishingPhase.CALLING:
-            await self.external.mark_unknown(publication, post)
+            await self.network_caller.mark_unknown(publication, post)
         else:
-            await self.external.publish(publication, post)
+            await self.network_caller.publish(publication, post)
 
     async def wait_until_idle(self) -> None:
         """Waits until this process has no claimed publication left."""

@@ -5,7 +5,7 @@ import asyncio
 import structlog
 
 from jobs.providers.social.network import OutcomeUncertain, PublishingRefused, RetryableFailure
-from jobs.publishing.external import ExternalPublisher, PublishingForbidden
+from jobs.publishing.external import NetworkCaller, PublishingForbidden
 from jobs.publishing.leases import keep_renewing
 from storage.publishing.claims import UPLOAD_LEASE_S
 from storage.publishing.records import Publication
@@ -21,9 +21,9 @@ log = structlog.get_logger(__name__)
 class MediaUploader:
     """Runs the uploads that this process has claimed. One for each worker process."""
 
-    def __init__(self, stores: Stores, external: ExternalPublisher) -> None:
+    def __init__(self, stores: Stores, network_caller: NetworkCaller) -> None:
         self._stores = stores
-        self._external = external
+        self._network_caller = network_caller
         self._running: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
@@ -52,7 +52,7 @@ class MediaUploader:
     async def _upload(self, publication: Publication, token: str) -> None:
         try:
             async with keep_renewing(lambda: self._stores.claims.renew_upload(publication, token), UPLOAD_LEASE_S / 3):
-                uploaded = await self._external.upload_ahead(publication)
+                uploaded = await self._network_caller.upload_ahead(publication)
             change = StoreUploadResult(publication, token, uploaded.references, uploaded.expires_in_s)
         except (PublishingRefused, PublishingForbidden) as error:
             # Rights or media may be restored by the due moment, so only the attempt at that moment fails for good.

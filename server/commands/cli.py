@@ -166,7 +166,10 @@ def migrate(
     ] = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Bring the stored data to this release, before its processes start. Those of the last release may keep running."""
+    """Bring the stored data to this release, before its processes start.
+
+    Those of the last release may keep running, unless a step that --check prints says otherwise.
+    """
     from server.commands.migrate import report_pending_migration, run_migration
     from server.settings import Settings
 

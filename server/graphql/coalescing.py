@@ -30,13 +30,13 @@ REGROUP_POLL_S = 0.001
 """Interval of the polls for new requests in the regroup window, which closes early after two polls without one."""
 
 ANSWERS = Counter(
-    "noroshi_crowd_answers",
-    "Coalescible queries, by outcome: executed, shared with another request's execution, or apart (excluded from a "
-    "shared answer and executed for the viewer alone).",
+    "noroshi_coalesced_answers",
+    "Coalescible queries, by outcome: executed, shared with another request's execution, or excluded from a shared "
+    "answer and executed for the viewer alone.",
     ["outcome"],
 )
 REFUSALS = Counter("noroshi_refused_coalesced", "Coalescible queries that were refused because too many waited.")
-EXECUTED, SHARED, EXCLUDED = (ANSWERS.labels(outcome) for outcome in ("executed", "shared", "apart"))
+EXECUTED, SHARED, EXCLUDED = (ANSWERS.labels(outcome) for outcome in ("executed", "shared", "excluded"))
 
 
 class SharedAnswer(NamedTuple):

@@ -20,8 +20,8 @@ from server.http.json_answers import json_answer
 from server.http.sessions import token_of, with_session_cookie
 from server.http.sign_in_attempts import account_attempts, client_attempt
 from storage.errors import Forbidden, Unauthenticated
+from storage.identity.accounts.attempt_limits import LimitedAttempt
 from storage.identity.accounts.local_accounts import LocalAccount
-from storage.identity.accounts.throttle import LimitedAttempt
 from storage.identity.audit import Actor
 from storage.identity.passkeys.records import CounterWentBack, passkey_id
 from storage.ids import UserKey
@@ -80,7 +80,7 @@ class _PasskeyRoutes:
         answer = inputs.passkey(await json_body(request))
         credential = credential_of(answer) or b""
         attempts = self._attempts(credential, request)
-        await self.stores.sign_in_limits.count([client_attempt(request), *attempts])
+        await self.stores.attempt_limits.count([client_attempt(request), *attempts])
         passkey = await self.stores.passkeys.find(self.organization_id, credential)
         use = self.ceremonies.use(request.cookies.get(PASSKEY_COOKIE), answer, passkey)
         assert passkey is not None
@@ -92,7 +92,7 @@ class _PasskeyRoutes:
         except CounterWentBack:
             log.warning("passkey_counter_went_back", passkey=passkey.id, user=passkey.user.user_id, counter=use.counter)
             raise
-        await self.stores.sign_in_limits.forget(attempts)
+        await self.stores.attempt_limits.forget(attempts)
         response = json_answer({"userId": signed_in.user.id})
         return without_passkey_cookie(with_session_cookie(response, signed_in.token))
 

@@ -2,7 +2,7 @@
 
 from starlette.requests import Request
 
-from storage.identity.accounts.throttle import (
+from storage.identity.accounts.attempt_limits import (
     SIGN_INS_BY_CLIENT,
     SIGN_INS_OF_ACCOUNT,
     SIGN_INS_OF_ACCOUNT_BY_CLIENT,

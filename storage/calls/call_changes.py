@@ -134,7 +134,7 @@ class _TaskChange:
         if state is not CallTaskState.QUEUED:
             task.pop("queue", None)
         if state not in ACTIVE_STATES and state is not CallTaskState.UNKNOWN:
-            task.pop("ask_at", None)
+            task.pop("poll_at", None)
         is_completed = complete_if_done(job, batch.at)
         emit_task_changed(batch, job, task)
         batch.put(TASKS, task)
@@ -203,7 +203,7 @@ class StartCall(_TaskChange, SystemChange[CommittedCallStart | StartRefusal]):
             "ended_at": None,
             "outcome": None,
             "error": None,
-            "ask_at": start_at + POLL_AFTER,
+            "poll_at": start_at + POLL_AFTER,
         }
         self.set_state(batch, job, task, CallTaskState.DIALLING)
         return latest_call(key, job, task, latest)
@@ -275,7 +275,7 @@ class ReportCall(_TaskChange, SystemChange[CallTask]):
             # The job may be completed, and another call may hold the slot. Only a report of the end changes the state.
             batch.put(TASKS, task)
         else:
-            task["ask_at"] = batch.at + POLL_INTERVAL
+            task["poll_at"] = batch.at + POLL_INTERVAL
             self.set_state(batch, job, task, CallTaskState.IN_CALL)
 
     def _end(
@@ -392,7 +392,7 @@ class MarkCallUnknown(_TaskChange, SystemChange[bool]):
             return False
         if not self.keeps_slot:
             self.free_slot(batch, call)
-            task.pop("ask_at", None)
+            task.pop("poll_at", None)
         task["error"] = self.error
         job = copy_job(batch, self.organization_id, self.task.job_id)
         self.set_state(batch, job, task, CallTaskState.UNKNOWN)

@@ -166,8 +166,8 @@ class CallStore:
         limits = stored or default_limits(organization_id)
         ids = [parse_call_id(id_).task.document_id for id_ in limits["slots"]]
         soon = {"$max": ["$$NOW", {"$add": ["$call.start_at", _ms(NOT_FOUND_TRUSTED_AFTER)]}]}
-        earlier = [{"$set": {"ask_at": {"$min": ["$ask_at", soon]}}}]
-        await self._tasks.update_many({"_id": {"$in": ids}, "ask_at": {"$exists": True}}, earlier)
+        earlier = [{"$set": {"poll_at": {"$min": ["$poll_at", soon]}}}]
+        await self._tasks.update_many({"_id": {"$in": ids}, "poll_at": {"$exists": True}}, earlier)
 
     async def plan_work(self, organization_id: str) -> WorkPlan:
         """Returns what the organization's broker may do now."""
@@ -314,8 +314,8 @@ class CallStore:
 
     async def schedule_early_poll(self, call: Call) -> None:
         """Schedules a poll for the earliest time at which the answer "no such call" can be trusted."""
-        query = {"_id": call.key.task.document_id, "call.n": call.key.ordinal, "ask_at": {"$exists": True}}
-        await self._tasks.update_one(query, {"$set": {"ask_at": call.not_after + NOT_FOUND_TRUSTED_AFTER}})
+        query = {"_id": call.key.task.document_id, "call.n": call.key.ordinal, "poll_at": {"$exists": True}}
+        await self._tasks.update_one(query, {"$set": {"poll_at": call.not_after + NOT_FOUND_TRUSTED_AFTER}})
 
     async def store_reference(self, call_id: str, reference: str) -> None:
         """Stores the telephony service's own identifier of a call, by which the call is polled, unless one is stored.
@@ -344,18 +344,18 @@ class CallStore:
 
     async def _due_tasks(self, limit: int) -> list[_DueTask]:
         """Returns tasks that are due for polling, the longest overdue first."""
-        due = due_filter("ask_at")
+        due = due_filter("poll_at")
         pipeline: list[Document] = [
             {"$match": due},
-            {"$sort": {"ask_at": 1}},
+            {"$sort": {"poll_at": 1}},
             {"$limit": limit},
             {"$set": {"now": "$$NOW"}},
         ]
         return await self._mongo.aggregate(TASKS, pipeline)
 
     async def _claim(self, task: _DueTask) -> bool:
-        unchanged = {"_id": task["_id"], "ask_at": task["ask_at"]}
-        postponement = [{"$set": {"ask_at": seconds_from_now(POLL_INTERVAL.total_seconds())}}]
+        unchanged = {"_id": task["_id"], "poll_at": task["poll_at"]}
+        postponement = [{"$set": {"poll_at": seconds_from_now(POLL_INTERVAL.total_seconds())}}]
         updated = await self._tasks.update_one(unchanged, postponement)
         return updated.modified_count == 1
 

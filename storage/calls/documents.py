@@ -64,11 +64,11 @@ class CallJobDocument(TypedDict):
     """When the job reached its final state. Absent until then, and in jobs that ended in an earlier version."""
     kept: NotRequired[str]
     """Data that a retention rule has left in the tasks: PHONE_NUMBERS, VARIABLES, or NOTHING. Absent: both."""
-    told_at: NotRequired[datetime]
+    emitted_at: NotRequired[datetime]
     """When the last CallJobChanged was emitted."""
-    untold: NotRequired[bool]
+    event_pending: NotRequired[bool]
     """True while an outbox row for a delayed CallJobChanged exists."""
-    untold_tasks: NotRequired[bool]
+    task_events_pending: NotRequired[bool]
     """True while an outbox row for delayed CallTaskChanged events exists."""
     task_events_at: NotRequired[list[datetime]]
     """When the CallTaskChanged events of the last second were emitted; at most ten instants."""
@@ -125,9 +125,9 @@ class CallTaskDocument(TypedDict):
     """When the latest call ended or failed, or when the number was skipped; the reported time if there is one."""
     error: NotRequired[str | None]
     """Why the task failed or is unknown, as a sentence for people."""
-    ask_at: NotRequired[datetime]
+    poll_at: NotRequired[datetime]
     """When to poll the telephony service next. Absent while no call is open."""
-    untold: NotRequired[bool]
+    event_pending: NotRequired[bool]
     """True while a delayed CallTaskChanged is due."""
 
 

@@ -79,18 +79,18 @@ class ExpiredCallData:
             ids = [task["_id"] for task in tasks]
             await self._empty(ids, field)
             await progress()
-            all_ended = all_ended and not any("ask_at" in task for task in tasks)
+            all_ended = all_ended and not any("poll_at" in task for task in tasks)
             last = tasks[-1]["_id"]
         return all_ended
 
     async def _empty(self, ids: list[CallTaskId], field: RemovedField) -> None:
-        ended = {"_id": {"$in": ids}, "ask_at": {"$exists": False}}
+        ended = {"_id": {"$in": ids}, "poll_at": {"$exists": False}}
         update = {"$set": {field.name: field.empty}}
         await self._mongo.write_past_orphans(lambda: self._mongo[TASKS].update_many(ended, update))
 
     async def _full_tasks(self, job_id: str, field: RemovedField, after: Any) -> list[CallTaskDocument]:
         query = {"_id": {"$gt": after, "$lt": {"j": job_id, "r": 2**53}}, field.name: {"$ne": field.empty}}
-        tasks: list[CallTaskDocument] = await self._mongo.find(TASKS, query, {"ask_at": 1}, [("_id", 1)], BATCH)
+        tasks: list[CallTaskDocument] = await self._mongo.find(TASKS, query, {"poll_at": 1}, [("_id", 1)], BATCH)
         return tasks
 
     async def _mark_emptied(self, job_id: str, field: RemovedField) -> None:

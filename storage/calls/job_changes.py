@@ -128,17 +128,17 @@ def emit_job_changed(batch: Batch, job: CallJobDocument, at_once: bool) -> None:
     Unless `at_once`, the event is emitted at most twice a second. The outbox relay emits a delayed event.
     """
     if at_once or job_event_delay(job, batch.at) is None:
-        job["told_at"] = batch.at
+        job["emitted_at"] = batch.at
         batch.emit("CallJobChanged", job["_id"])
-    elif not job.get("untold"):
-        job["untold"] = True
+    elif not job.get("event_pending"):
+        job["event_pending"] = True
         batch.add_outbox_row(jobs_stream(job["org"]), "CallJobChanged", job["_id"])
     batch.put(JOBS, job)
 
 
 def job_event_delay(job: CallJobDocument, at: datetime) -> timedelta | None:
     """Returns how long an event of the job's progress must wait, or None if it may be emitted now."""
-    last = job.get("told_at")
+    last = job.get("emitted_at")
     return None if last is None or not last <= at < last + JOB_EVENT_INTERVAL else last + JOB_EVENT_INTERVAL - at
 
 
@@ -148,13 +148,13 @@ def emit_task_changed(batch: Batch, job: CallJobDocument, task: CallTaskDocument
     The caller puts the job and the task.
     """
     if reserve_task_event(job, batch.at) is None:
-        task.pop("untold", None)
+        task.pop("event_pending", None)
         batch.emit("CallTaskChanged", TaskKey.from_id(task["_id"]).id)
         return
-    task["untold"] = True
-    if not job.get("untold_tasks"):
+    task["event_pending"] = True
+    if not job.get("task_events_pending"):
         # One row for the whole job. Thousands of rows would delay the other rows of the stream.
-        job["untold_tasks"] = True
+        job["task_events_pending"] = True
         batch.add_outbox_row(jobs_stream(job["org"]), "CallTaskChanged", job["_id"])
 
 

@@ -30,13 +30,13 @@ class CallJobRelay(OutboxRelay):
     def relay(self, row: OutboxDocument, batch: Batch) -> float:
         """Emits the job's current state."""
         stored: CallJobDocument | None = batch.get(JOBS, row["ref"])
-        if stored is None or not stored.get("untold"):
+        if stored is None or not stored.get("event_pending"):
             return 0.0
         if (wait := job_event_delay(stored, batch.at)) is not None:
             return wait.total_seconds()
         job = stored.copy()
-        job["told_at"] = batch.at
-        del job["untold"]
+        job["emitted_at"] = batch.at
+        del job["event_pending"]
         batch.put(JOBS, job)
         batch.emit("CallJobChanged", job["_id"])
         return 0.0
@@ -55,7 +55,7 @@ class CallTaskRelay(OutboxRelay):
         """
         await load_jobs(mongo, session, rows, batch)
         for job_id in {row["ref"] for row in rows}:
-            query = {"_id.j": job_id, "untold": True}
+            query = {"_id.j": job_id, "event_pending": True}
             cursor = mongo[TASKS].find(query, session=session).sort("_id.r", 1).limit(MAX_TASK_EVENTS + 1)
             async for task in cursor:
                 batch.add_loaded(TASKS, task)
@@ -64,19 +64,19 @@ class CallTaskRelay(OutboxRelay):
     def relay(self, row: OutboxDocument, batch: Batch) -> float:
         """Emits as many task events as are allowed now. Keeps the row while events are left."""
         stored: CallJobDocument | None = batch.get(JOBS, row["ref"])
-        if stored is None or not stored.get("untold_tasks"):
+        if stored is None or not stored.get("task_events_pending"):
             return 0.0
         job, ids = stored.copy(), self._delayed[row["ref"]]
         while ids and reserve_task_event(job.copy(), batch.at) is None:
             loaded: CallTaskDocument | None = batch.get(TASKS, ids.pop(0))
-            if loaded is not None and loaded.get("untold"):
+            if loaded is not None and loaded.get("event_pending"):
                 task = loaded.copy()
                 emit_task_changed(batch, job, task)
                 batch.put(TASKS, task)
         if ids or any(_is_delayed(task, job) for task in batch.changed_documents(TASKS)):
             batch.put(JOBS, job)
             return (reserve_task_event(job.copy(), batch.at) or TASK_EVENT_WINDOW).total_seconds()
-        del job["untold_tasks"]
+        del job["task_events_pending"]
         batch.put(JOBS, job)
         return 0.0
 
@@ -86,7 +86,7 @@ def _is_delayed(task: CallTaskDocument, job: CallJobDocument) -> bool:
 
     An earlier change of the batch may have put off the event of a task that `load` did not read.
     """
-    return bool(task.get("untold")) and task["_id"]["j"] == job["_id"]
+    return bool(task.get("event_pending")) and task["_id"]["j"] == job["_id"]
 
 
 async def load_jobs(mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:

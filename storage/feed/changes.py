@@ -168,7 +168,7 @@ def _new_fan_out(post: PostDocument, follower_count: int) -> FanOutDocument:
         "failed": 0,
         "retrying": 0,
         "next": "",
-        "walked": False,
+        "processed": False,
         "fence": 0,
         "at": post["at"],
     }
@@ -277,7 +277,7 @@ class PostRemoval(PostChange):
         if fan_out is not None:
             # The new fence stops a worker that is pushing the post. The fan-out also removes backfilled items.
             is_open = not document["merged"]
-            removal = {"task": "remove", "state": "COMPLETED", "open": is_open, "next": "", "walked": False}
+            removal = {"task": "remove", "state": "COMPLETED", "open": is_open, "next": "", "processed": False}
             total = fan_out["delivered"] + fan_out["failed"]
             reset = {"fence": fan_out["fence"] + 1, "lease_until": None, "retrying": 0, "total": total}
             batch.put(FAN_OUTS, {**fan_out, **removal, **reset})

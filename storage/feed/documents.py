@@ -145,7 +145,7 @@ class FeedItemDocument(TypedDict):
 
     _id: FeedItemId
     author: str
-    told: NotRequired[bool]
+    emitted: NotRequired[bool]
     """True once `PostArrived` was emitted in the reader's stream."""
 
 
@@ -173,7 +173,7 @@ class FanOutDocument(TypedDict):
     """The state that clients see."""
     open: bool
     """Whether the fan-out has work left."""
-    walked: bool
+    processed: bool
     """Whether all followers were processed. Retries may be left."""
     next: str
     """Id of the last follower that was processed, after which the next chunk begins; empty before the first."""
@@ -187,9 +187,9 @@ class FanOutDocument(TypedDict):
     at: datetime
     lease_until: NotRequired[datetime | None]
     """When the claim ends; None or absent while no worker holds a claim."""
-    moved_at: NotRequired[datetime]
+    advanced_at: NotRequired[datetime]
     """When the last step was stored."""
-    told_at: NotRequired[datetime]
+    emitted_at: NotRequired[datetime]
     """When progress was last emitted."""
 
 

@@ -64,13 +64,13 @@ class FanOutStore:
 
     async def unclaimed(self, limit: int) -> list[PostKey]:
         """Returns fan-outs with followers left to process that no worker has claimed, the oldest first."""
-        query = {"open": True, "walked": False, "$expr": {"$lt": ["$lease_until", "$$NOW"]}}
+        query = {"open": True, "processed": False, "$expr": {"$lt": ["$lease_until", "$$NOW"]}}
         cursor = self._fan_outs.find(query, {"_id": 1}).sort("at", 1).limit(limit)
         return [_key(fan_out) for fan_out in await cursor.to_list(None)]
 
     async def claim(self, key: PostKey) -> FanOutClaim | None:
         """Claims a fan-out for 5 s, which each step extends. Returns None if it is claimed or has no followers left."""
-        query = {"_id": key.document_id, "open": True, "walked": False, "$expr": {"$lt": ["$lease_until", "$$NOW"]}}
+        query = {"_id": key.document_id, "open": True, "processed": False, "$expr": {"$lt": ["$lease_until", "$$NOW"]}}
         running = {"$cond": [{"$eq": ["$task", "push"]}, "RUNNING", "$state"]}
         update = {"fence": {"$add": ["$fence", 1]}, "lease_until": seconds_from_now(LEASE_S), "state": running}
         # A worker that was killed may have left a transaction that locks the fan-out.
@@ -99,7 +99,7 @@ class FanOutStore:
         """
 
         async def work(session: Session) -> FanOutDocument | None:
-            progress = {"next": {"$literal": after}, "walked": is_last, "lease_until": seconds_from_now(LEASE_S)}
+            progress = {"next": {"$literal": after}, "processed": is_last, "lease_until": seconds_from_now(LEASE_S)}
             is_current = {"fence": claim.fence, "next": claim.after}
             fan_out = await self._advance(claim.key, is_current, progress, delivered, 0, len(failed), session)
             if fan_out is not None and failed:
@@ -158,13 +158,13 @@ class FanOutStore:
             return_document=ReturnDocument.AFTER,
             session=session,
         )
-        if fan_out is not None and fan_out.get("told_at") == fan_out["moved_at"]:
+        if fan_out is not None and fan_out.get("emitted_at") == fan_out["advanced_at"]:
             await add_rows(self._mongo, jobs_stream(key.organization_id), "FanOutChanged", [key.timestamp], session)
         return fan_out
 
     async def _transact(self, key: PostKey, work: Any) -> FanOutDocument | None:
         fan_out: FanOutDocument | None = await self._mongo.transact(work)
-        if fan_out is not None and fan_out.get("told_at") == fan_out["moved_at"]:
+        if fan_out is not None and fan_out.get("emitted_at") == fan_out["advanced_at"]:
             self._outbox.nudge(jobs_stream(key.organization_id).name)
         return fan_out
 
@@ -175,13 +175,13 @@ class FanOutStore:
 
 
 _IS_PUSH: Document = {"$eq": ["$task", "push"]}
-_IS_DONE: Document = {"$and": ["$walked", {"$lte": ["$retrying", 0]}]}
-_MAY_EMIT: Document = {"$lt": ["$told_at", {"$subtract": ["$$NOW", int(EMIT_EVERY_S * 1000)]}]}
+_IS_DONE: Document = {"$and": ["$processed", {"$lte": ["$retrying", 0]}]}
+_MAY_EMIT: Document = {"$lt": ["$emitted_at", {"$subtract": ["$$NOW", int(EMIT_EVERY_S * 1000)]}]}
 _MUST_EMIT: Document = {"$and": [_IS_PUSH, {"$or": [_MAY_EMIT, {"$not": ["$open"]}]}]}
 _DERIVED_FIELDS: list[Document] = [
-    {"$set": {"open": {"$not": [_IS_DONE]}, "moved_at": "$$NOW"}},
+    {"$set": {"open": {"$not": [_IS_DONE]}, "advanced_at": "$$NOW"}},
     {"$set": {"state": {"$cond": [{"$and": [_IS_PUSH, "$open"]}, "RUNNING", "COMPLETED"]}}},
-    {"$set": {"told_at": {"$cond": [_MUST_EMIT, "$$NOW", "$told_at"]}}},
+    {"$set": {"emitted_at": {"$cond": [_MUST_EMIT, "$$NOW", "$emitted_at"]}}},
     {"$set": {"total": {"$cond": ["$open", "$total", {"$add": ["$delivered", "$failed"]}]}}},
 ]
 """Stages that derive from the counts whether the fan-out is finished, and whether its progress must be emitted."""

@@ -75,8 +75,8 @@ class PostArrivedRelay(_FeedItemRelay):
         """Emits the event and marks the item."""
         item = self.item(row, batch)
         post = item and batch.get(POSTS, {"o": item["_id"]["o"], "ts": item["_id"]["ts"]})
-        if item and post and not item.get("told") and post.get("deleted_at") is None:
-            batch.put(FEED_ITEMS, {**item, "told": True})
+        if item and post and not item.get("emitted") and post.get("deleted_at") is None:
+            batch.put(FEED_ITEMS, {**item, "emitted": True})
             batch.emit("PostArrived", row["ref"])
             if (own := self._own_post(row, batch)) is not None:
                 for stream in self._subscribed.intersection(_list_streams(own)):

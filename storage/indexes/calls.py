@@ -15,8 +15,10 @@ CALLS_INDEXES: dict[str, list[IndexModel]] = {
     "call_tasks": [
         IndexModel([("_id.j", UP), ("queue", UP), ("_id.r", UP)], partialFilterExpression={"queue": {"$exists": True}}),
         IndexModel([("_id.j", UP), ("state", UP), ("_id.r", UP)]),
-        IndexModel([("ask_at", UP)], partialFilterExpression={"ask_at": {"$exists": True}}),
-        IndexModel([("_id.j", UP), ("_id.r", UP)], name="untold", partialFilterExpression={"untold": True}),
+        IndexModel([("poll_at", UP)], partialFilterExpression={"poll_at": {"$exists": True}}),
+        IndexModel(
+            [("_id.j", UP), ("_id.r", UP)], name="event_pending", partialFilterExpression={"event_pending": True}
+        ),
     ],
     # CallDraftDocument
     "call_drafts": [IndexModel([("at", UP)])],

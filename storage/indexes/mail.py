@@ -10,17 +10,17 @@ MAIL_INDEXES: dict[str, list[IndexModel]] = {
     # LedgerDocument
     "mail_ledger": [
         IndexModel([("waiting", UP), ("recorded_at", UP)], partialFilterExpression={"waiting": {"$exists": True}}),
-        IndexModel([("folded_at", UP)], expireAfterSeconds=LEDGER_KEPT_S),
+        IndexModel([("aggregated_at", UP)], expireAfterSeconds=LEDGER_KEPT_S),
     ],
-    # AddressDocument. The indexes named `told` cover lookups, which therefore read no documents.
+    # AddressDocument. The indexes named `summary` cover lookups, which therefore read no documents.
     "mail_addresses": [
-        IndexModel([("_id", UP), ("told", UP)], name="told"),
+        IndexModel([("_id", UP), ("summary", UP)], name="summary"),
         IndexModel([("org", UP)]),
         IndexModel([("moved_at", UP)], expireAfterSeconds=15 * 86_400, sparse=True),
     ],
     # DomainDocument
     "mail_domains": [
-        IndexModel([("_id", UP), ("told", UP)], name="told"),
+        IndexModel([("_id", UP), ("summary", UP)], name="summary"),
         IndexModel([("org", UP), ("recent.day", UP)]),
         IndexModel([("recent.day", UP)]),
     ],

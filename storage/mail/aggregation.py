@@ -68,7 +68,7 @@ class Aggregator:
         partitions: list[int] = await self._mongo["mail_ledger"].distinct("waiting", {"waiting": {"$gte": 0}})
         return partitions
 
-    async def aggregate(self, lock: Lock, partition: int, limit: int = BATCH) -> int:
+    async def aggregate_batch(self, lock: Lock, partition: int, limit: int = BATCH) -> int:
         """Aggregates at most `limit` events of a partition in one transaction. Returns their number; 0 if none wait.
 
         Raises: LockLost if the lock has a later holder.
@@ -79,9 +79,11 @@ class Aggregator:
         if checkpoint is not None and checkpoint.until < started_at:
             checkpoint = None
         since = {} if checkpoint is None else {"recorded_at": {"$gte": checkpoint.recorded_at}}
-        documents = await self._mongo.transact(partial(self._aggregate, lock, {"waiting": partition, **since}, limit))
+        documents = await self._mongo.transact(
+            partial(self._aggregate_in_transaction, lock, {"waiting": partition, **since}, limit)
+        )
         if not documents:
-            return await self.aggregate(lock, partition, limit) if checkpoint else 0
+            return await self.aggregate_batch(lock, partition, limit) if checkpoint else 0
         if len(documents) == limit:
             until = checkpoint.until if checkpoint else started_at + CHECKPOINT_S
             self._checkpoints[partition] = _Checkpoint(documents[-1]["recorded_at"], until)
@@ -89,7 +91,9 @@ class Aggregator:
         MAIL_EVENTS_AGGREGATED.inc(len(documents))
         return len(documents)
 
-    async def _aggregate(self, lock: Lock, query: Document, limit: int, session: Session) -> list[LedgerDocument]:
+    async def _aggregate_in_transaction(
+        self, lock: Lock, query: Document, limit: int, session: Session
+    ) -> list[LedgerDocument]:
         await self._locks.guard(lock, session)
         cursor = self._mongo["mail_ledger"].find(query, session=session, batch_size=limit + 1)
         documents: list[LedgerDocument] = await cursor.sort("recorded_at", 1).limit(limit).to_list(None)
@@ -173,7 +177,7 @@ class _LedgerBatch:
         ids = [document["_id"] for document in self._documents]
         marked = await self._mongo["mail_ledger"].update_many(
             {"_id": {"$in": ids}, "waiting": {"$exists": True}},
-            [{"$set": {"folded_at": "$$NOW"}}, {"$unset": "waiting"}],
+            [{"$set": {"aggregated_at": "$$NOW"}}, {"$unset": "waiting"}],
             session=self._session,
             hint="_id_",
         )

@@ -144,11 +144,11 @@ class AddressBook:
             await lock_operator(self._mongo, actor, session)
             stored: DomainDocument | None = await self._mongo["mail_domains"].find_one({"_id": id_}, session=session)
             document = stored or new_domain(organization_id, domain)
-            earlier = document.pop("hand", None)
+            earlier = document.pop("decision", None)
             if _is_same_decision(earlier, blocked, reason):
                 return
             if blocked is not None:
-                document["hand"] = {"blocked": blocked, "by": by, "reason": reason, "at": await self._mongo.now()}
+                document["decision"] = {"blocked": blocked, "by": by, "reason": reason, "at": await self._mongo.now()}
             summarize_domain(document)
             await self._mongo["mail_domains"].bulk_write([save_write(document, id_)], session=session)
             action = {True: "block", False: "allow", None: "leave to the rule"}[blocked]
@@ -191,7 +191,7 @@ class AddressBook:
         entry: MailAuditDocument = {
             "org": org,
             "subject": subject,
-            "does": action,
+            "action": action,
             "by": by,
             "reason": reason,
             "at": at,
@@ -231,7 +231,11 @@ class AddressBook:
     async def _read_domains(self, org: str, domains: set[str]) -> dict[str, DomainStanding]:
         ids = {domain: domain_id(org, domain) for domain in domains}
         summaries: dict[str, DomainSummary] = await self._read("mail_domains", list(ids.values()))
-        failed = {id_: each["failed"] for id_, each in summaries.items() if "failed" in each and "hand" not in each}
+        failed = {
+            id_: each["failed_days"]
+            for id_, each in summaries.items()
+            if "failed_days" in each and "decision" not in each
+        }
         delivered = await self._delivered_days(org, chain.from_iterable(failed.values())) if failed else ()
         return {
             domain: domain_standing(domain, summaries.get(id_), dead_day(failed.get(id_, ()), delivered))
@@ -252,8 +256,8 @@ class AddressBook:
 
         A document that was moved to a newer key's hash has no summary.
         """
-        documents = await self._mongo.find(collection, {"_id": {"$in": ids}}, {"told": 1}, hint="told")
-        return {each["_id"]: summary for each in documents if (summary := each["told"]) is not None}
+        documents = await self._mongo.find(collection, {"_id": {"$in": ids}}, {"summary": 1}, hint="summary")
+        return {each["_id"]: summary for each in documents if (summary := each["summary"]) is not None}
 
 
 def _is_same_decision(earlier: ManualSetting | None, blocked: bool | None, reason: str) -> bool:

@@ -221,7 +221,7 @@ def _add_daily_sum(entry: AddressSourceEntry, sums: DailySumName, added: DailySu
 
 def reset_counters(document: AddressDocument, at: int) -> None:
     """Resets the counters of an address as of an instant. Keeps the messages, which were counted for the domain."""
-    last = document["told"].get("last", 0) if "told" in document else 0
+    last = document["summary"].get("last", 0) if "summary" in document else 0
     document["unblocked"] = {"at": max(at, last)}
     document["by"] = [_without_counters(entry) for entry in document["by"]]
 
@@ -264,7 +264,7 @@ def latest_import(document: AddressDocument) -> ImportedCounts | None:
 
 
 def summarize(document: AddressDocument) -> None:
-    """Sets `told`, the summary of all sources that lookups read."""
+    """Sets `summary`, the summary of all sources that lookups read."""
     by, imported = document["by"], latest_import(document)
     if imported and imported["at"] <= _unblocked_at(document):
         imported = None
@@ -285,12 +285,12 @@ def summarize(document: AddressDocument) -> None:
         latest_hards.append([imported_bounces["at"], IMPORTED_HARD_BOUNCE])
     complaint = max((entry.get("complaint", 0) for entry in by), default=0)
     ended = [VerdictRule.UNSUBSCRIBED, document["unsubscribed"], "", 0] if "unsubscribed" in document else None
-    document["told"] = _omit_zeros(
+    document["summary"] = _omit_zeros(
         success=sum(entry.get("success", 0) for entry in by) + (imported["success"] if imported else 0),
         soft=len(softs) + sum(each[1] for each in old_softs) + (imported_bounces["soft"] if imported_bounces else 0),
         hard=len(hards) + sum(each[1] for each in old_hards) + (imported_bounces["hard"] if imported_bounces else 0),
         last=max((entry.get("last", 0) for entry in by), default=0),
-        saw=_blocking_reason(complaint, latest_hards, [*softs, *(each[2:] for each in old_softs)], days) or ended,
+        verdict=_blocking_reason(complaint, latest_hards, [*softs, *(each[2:] for each in old_softs)], days) or ended,
         unblocked=document.get("unblocked"),
     )
 
@@ -333,7 +333,7 @@ def add_event_to_domain(document: DomainDocument, event: LedgerEvent, counts: Ou
     """Adds an event and its counts to its domain."""
     entry = source_entry(document["by"], event.source)
     if event.blocks_domain:
-        entry["gone"] = max(entry.get("gone", [0, ""]), [event.at, event.code])
+        entry["refusal"] = max(entry.get("refusal", [0, ""]), [event.at, event.code])
     day = _day_counts(entry, event.day)
     for place, count in enumerate((counts.success, counts.soft, counts.hard), 1):
         day[place] += count
@@ -354,7 +354,7 @@ def _day_counts(entry: DomainSourceEntry, day: int) -> DayCounts:
 
 
 def summarize_domain(document: DomainDocument) -> None:
-    """Sets `told` and `recent`, the summaries of all sources. Adds days beyond the history to the sums."""
+    """Sets `summary` and `recent`, the summaries of all sources. Adds days beyond the history to the sums."""
     by = document["by"]
     for entry in by:
         _compact(entry)
@@ -363,9 +363,9 @@ def summarize_domain(document: DomainDocument) -> None:
         name: sum(each[place] for each in days) + sum(entry.get(name, 0) for entry in by)
         for place, name in enumerate(COUNTS, 1)
     }
-    gone = max((entry["gone"] for entry in by if "gone" in entry), default=None)
-    dead, failed = ([*gone, 0, 0], []) if gone else (None, failed_days(by))
-    document["told"] = _omit_zeros(**sums, dead=dead, failed=failed, hand=document.get("hand"))
+    refusal = max((entry["refusal"] for entry in by if "refusal" in entry), default=None)
+    failed = [] if refusal else failed_days(by)
+    document["summary"] = _omit_zeros(**sums, refusal=refusal, failed_days=failed, decision=document.get("decision"))
     document["recent"] = _recent(days)
 
 

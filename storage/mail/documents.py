@@ -62,7 +62,7 @@ class LedgerDocument(TypedDict):
     status: NotRequired[str]
     """RFC 3463 status, if the event has one."""
 
-    failed: NotRequired[bool]
+    connection_failed: NotRequired[bool]
     """True if no connection could be made; absent otherwise."""
 
     reason: NotRequired[str]
@@ -74,7 +74,7 @@ class LedgerDocument(TypedDict):
     waiting: NotRequired[int]
     """Partition in which the event waits for aggregation; absent afterwards."""
 
-    folded_at: NotRequired[datetime]
+    aggregated_at: NotRequired[datetime]
     """When the event was aggregated, by the clock of the database."""
 
 
@@ -179,7 +179,7 @@ class AddressSummary(TypedDict, total=False):
     last: int
     """Instant of the latest event."""
 
-    saw: list[Any]
+    verdict: list[Any]
     """Why the address is blocked: [`VerdictRule`, instant, code, days with soft bounces]; absent if not blocked."""
 
     unblocked: Unblocking
@@ -211,7 +211,7 @@ class AddressDocument(TypedDict):
     unsubscribed: NotRequired[int]
     """When the owner ended digests by a mail's link; absent once they are on again."""
 
-    told: NotRequired[AddressSummary]
+    summary: NotRequired[AddressSummary]
     """The summary that lookups read."""
 
 
@@ -246,7 +246,7 @@ class DomainSourceEntry(TypedDict, total=False):
     hard: int
     """Hard bounces on days before the first of `days`."""
 
-    gone: list[Any]
+    refusal: list[Any]
     """The latest answer that says that the domain takes no mail: [instant, code]."""
 
     days: list[DayCounts]
@@ -265,14 +265,14 @@ class DomainSummary(TypedDict, total=False):
     hard: int
     """Hard bounces."""
 
-    dead: list[Any]
-    """Answer that the domain takes no mail: [instant, code, 0, 0]. Others, of earlier releases, are ignored."""
+    refusal: list[Any]
+    """The latest answer that says that the domain takes no mail: [instant, code]; absent if there is none."""
 
-    failed: list[Any]
+    failed_days: list[Any]
     """`FailedDay` list since the latest answer. Lookups decide whether they block the domain."""
 
-    hand: ManualSetting
-    """Copy of the document's `hand`."""
+    decision: ManualSetting
+    """Copy of the document's `decision`."""
 
 
 class RecentDay(TypedDict):
@@ -303,10 +303,10 @@ class DomainDocument(TypedDict):
     by: list[DomainSourceEntry]
     """One entry per source."""
 
-    hand: NotRequired[ManualSetting]
+    decision: NotRequired[ManualSetting]
     """An operator's decision, which overrides the rule; absent if there is none."""
 
-    told: NotRequired[DomainSummary]
+    summary: NotRequired[DomainSummary]
     """The summary that lookups read."""
 
     recent: NotRequired[list[RecentDay]]
@@ -340,7 +340,7 @@ class MailAuditDocument(TypedDict):
     subject: bytes | str
     """Keyed hash of the address, or the domain."""
 
-    does: str
+    action: str
     """`unblock`, `block`, `allow`, or `leave to the rule`."""
 
     by: str

@@ -12,7 +12,7 @@ LEDGER = "mail_ledger"
 SLICE = timedelta(minutes=5)
 """One command empties the events that were aggregated within such a span. It reads events of all organizations."""
 
-KEPT_FIELDS = ("_id", "org", "source", "folded_at")
+KEPT_FIELDS = ("_id", "org", "source", "aggregated_at")
 """The fields that remain. The source is needed to remove all events of a source."""
 
 RecordEmptyingProgress = Callable[[datetime], Awaitable[None]]
@@ -38,13 +38,13 @@ class ExpiredDeliveryEvents:
             start = await self._next_event(end)
 
     async def _next_event(self, since: datetime) -> datetime | None:
-        query = {"folded_at": {"$gte": since}}
-        rows = await self._mongo.find(LEDGER, query, {"folded_at": 1}, [("folded_at", 1)], 1)
-        return rows[0]["folded_at"] if rows else None
+        query = {"aggregated_at": {"$gte": since}}
+        rows = await self._mongo.find(LEDGER, query, {"aggregated_at": 1}, [("aggregated_at", 1)], 1)
+        return rows[0]["aggregated_at"] if rows else None
 
     async def _empty_between(self, organization_id: str, start: datetime, end: datetime) -> None:
         query = {
-            "folded_at": {"$gte": start, "$lt": end},
+            "aggregated_at": {"$gte": start, "$lt": end},
             "org": organization_id,
             "address": {"$exists": True},
         }

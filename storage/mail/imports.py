@@ -197,7 +197,7 @@ def _address_write(document: AddressDocument, removed_source: str | None) -> Wri
 def _domain_write(document: DomainDocument, removed_source: str | None) -> Write:
     """Removes a source from the document. Returns the write that saves the document, or deletes an empty document."""
     document["by"] = [entry for entry in document["by"] if entry["source"] != removed_source]
-    if not document["by"] and "hand" not in document:
+    if not document["by"] and "decision" not in document:
         return DeleteOne({"_id": document["_id"]})
     summarize_domain(document)
     return save_write(document, document["_id"])
@@ -238,7 +238,7 @@ class _DomainDocuments:
             entry = source_entry(document["by"], IMPORTED_ROWS)
             if not any(entry.get(name) for name in COUNTS):
                 document["by"].remove(entry)
-            if "_id" in document and not document["by"] and "hand" not in document:
+            if "_id" in document and not document["by"] and "decision" not in document:
                 writes.append(DeleteOne({"_id": document["_id"]}))
                 continue
             summarize_domain(document)

@@ -120,7 +120,7 @@ class Ledger:
             document["older"] = older
         # A reply code shows that the server could be reached.
         if event.smtp_code is None and rule.reason in _UNREACHED_REASONS:
-            document["failed"] = True
+            document["connection_failed"] = True
         if rule.blocks_domain:
             document["blocks_domain"] = True
         if rule.decides_by_text and rule.outcome in _BOUNCES:
@@ -175,7 +175,7 @@ def ledger_event(document: LedgerDocument) -> LedgerEvent:
         message=document["message"],
         smtp_code=document.get("smtp"),
         status=document.get("status"),
-        connection_failed=document.get("failed", False),
+        connection_failed=document.get("connection_failed", False),
         blocks_domain=document.get("blocks_domain", False),
         reason=document.get("reason", ""),
     )

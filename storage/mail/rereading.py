@@ -52,8 +52,8 @@ def reread_domain(document: DomainDocument) -> ReadBounces:
     """Ends a block by 5.1.10 that no text explains. It speaks of one address."""
     dropped = 0
     for entry in document["by"]:
-        if "gone" in entry and _status(entry["gone"][1]) == NO_SUCH_RECIPIENT:
-            del entry["gone"]
+        if "refusal" in entry and _status(entry["refusal"][1]) == NO_SUCH_RECIPIENT:
+            del entry["refusal"]
             dropped = 1
     return ReadBounces(dropped_domain_blocks=dropped)
 

@@ -35,7 +35,7 @@ def address_standing(
         verdict = domain.verdict if domain.blocked else UNKNOWN
         return AddressStanding(written, normalized, domain.blocked, verdict, 0, 0, 0, domain, None)
     get: Any = summary.get  # Bound once, since a lookup calls this function 1,000 times.
-    reason: list[Any] | None = get("saw")
+    reason: list[Any] | None = get("verdict")
     blocked, verdict = (False, _allowing_verdict(summary)) if reason is None else (True, _blocking_verdict(*reason))
     if domain.blocked and (not blocked or domain.verdict.rule is VerdictRule.BY_HAND):
         blocked, verdict = True, domain.verdict
@@ -99,20 +99,20 @@ def domain_standing(domain: str, summary: DomainSummary | None, dead_day: int | 
 
 
 def _domain_verdict(summary: DomainSummary, dead_day: int | None) -> tuple[bool, Verdict]:
-    if hand := summary.get("hand"):
-        decision = "Blocked" if hand["blocked"] else "Allowed"
-        detail = f"{decision} by {hand['by']} at {_minute(hand['at'])}: {hand['reason']}"
-        return hand["blocked"], Verdict(VerdictRule.BY_HAND, detail)
-    if reason := _dead_detail(summary.get("dead"), dead_day):
+    if decision := summary.get("decision"):
+        action = "Blocked" if decision["blocked"] else "Allowed"
+        detail = f"{action} by {decision['by']} at {_minute(decision['at'])}: {decision['reason']}"
+        return decision["blocked"], Verdict(VerdictRule.BY_HAND, detail)
+    if reason := _dead_detail(summary.get("refusal"), dead_day):
         return True, Verdict(VerdictRule.DOMAIN_DEAD, reason)
     return False, DELIVERABLE_DOMAIN
 
 
-def _dead_detail(dead: list[Any] | None, dead_day: int | None) -> str | None:
+def _dead_detail(refusal: list[Any] | None, dead_day: int | None) -> str | None:
     """Returns why a domain is dead; None if it is not."""
-    # Summaries of earlier releases have a number of days for an unreachable domain. Nothing shows whether they count.
-    if dead is not None and not dead[2]:
-        return f"Answered {_meaning(dead[1])} at {_minute(dead[0])}."
+    if refusal is not None:
+        at, code = refusal
+        return f"Answered {_meaning(code)} at {_minute(at)}."
     if dead_day is None:
         return None
     return (

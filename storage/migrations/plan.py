@@ -28,6 +28,13 @@ class MigrationPlan:
     def __bool__(self) -> bool:
         return bool(self.collections or self.indexes or self.steps)
 
+    @property
+    def advice(self) -> str:
+        """A sentence that says whether processes of the previous release may run during the migration."""
+        if any(step.stops_older_code for step in self.steps):
+            return "Stop all processes of the previous release first."
+        return "Processes of the previous release may keep running meanwhile."
+
     def __str__(self) -> str:
         missing = sum(len(changes.missing) for changes in self.indexes)
         old = sum(len(changes.blocking) + len(changes.obsolete) for changes in self.indexes)

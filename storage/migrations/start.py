@@ -44,7 +44,7 @@ async def _prepare(mongo: Mongo, plan: MigrationPlan) -> None:
         if plan.steps or plan.indexes:
             raise DataMismatch(
                 f"The database {mongo.database.name} does not fit this release ({plan}): run `noroshi migrate`. "
-                "Processes of the previous release may keep running meanwhile."
+                + plan.advice
             )
     await create_collections(mongo, plan.collections)
     await asyncio.gather(*(mongo[each.collection].create_indexes(each.missing) for each in plan.indexes))

@@ -3,22 +3,22 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from pymongo.errors import OperationFailure
-
 from storage.migrations.reaction_forms import join_reaction_forms
 from storage.migrations.search_terms import add_name_ends, add_search_terms, add_topic_terms
+from storage.migrations.stored_names import drop_existing_indexes, rename_stored_fields
 from storage.mongo import Document, Mongo
 
 BATCH = 1000
-INDEX_NOT_FOUND = 27
-NAMESPACE_NOT_FOUND = 26
 
 StepWork = Callable[[Mongo], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class MigrationStep:
-    """One change of the data. It is idempotent, and may run while processes of the previous release serve."""
+    """One change of the data. It is idempotent, and may run while processes of the previous release serve.
+
+    A step whose `compatible_version` is its own version is an exception: these processes must be stopped first.
+    """
 
     version: int
     """Version of the data after the step."""
@@ -28,17 +28,17 @@ class MigrationStep:
     compatible_version: int = 0
     """The oldest DATA_VERSION of code that works with the data after the step."""
 
+    @property
+    def stops_older_code(self) -> bool:
+        """Whether no earlier code works with the data after the step."""
+        return self.compatible_version == self.version
+
 
 def drop_indexes(collection: str, *names: str) -> StepWork:
     """Returns a function that drops indexes which no release uses any more."""
 
     async def work(mongo: Mongo) -> None:
-        for name in names:
-            try:
-                await mongo[collection].drop_index(name)
-            except OperationFailure as error:
-                if error.code not in (INDEX_NOT_FOUND, NAMESPACE_NOT_FOUND):
-                    raise
+        await drop_existing_indexes(mongo, collection, names)
 
     return work
 
@@ -93,6 +93,9 @@ STEPS = (
     MigrationStep(7, "join reactions with different forms of one emoji", join_reaction_forms),
     MigrationStep(
         8, "mark reports of private communities, and communities without owner", mark_hidden_reports_and_lost_owners
+    ),
+    MigrationStep(
+        9, "rename stored fields; stop all earlier processes first", rename_stored_fields, compatible_version=9
     ),
 )
 DATA_VERSION = STEPS[-1].version

@@ -161,11 +161,11 @@ class Eraser:
             organization_id, subject = person.organization_id, decision["subject"]
             if isinstance(subject, bytes):
                 unblocked = {"_id": subject, "unblocked.by": person.user_id}
-                removed = {"unblocked.reason": "", "told.unblocked.reason": ""}
+                removed = {"unblocked.reason": "", "summary.unblocked.reason": ""}
                 await self.mongo["mail_addresses"].update_one(unblocked, {"$set": removed})
             else:
-                blocked = {"_id": f"{subject} {organization_id}", "hand.by": person.user_id}
-                removed = {"hand.reason": "", "told.hand.reason": ""}
+                blocked = {"_id": f"{subject} {organization_id}", "decision.by": person.user_id}
+                removed = {"decision.reason": "", "summary.decision.reason": ""}
                 await self.mongo["mail_domains"].update_one(blocked, {"$set": removed})
             await self.mongo["mail_audit"].update_one({"_id": decision["_id"]}, {"$set": {"reason": ""}})
 

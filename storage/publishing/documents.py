@@ -163,11 +163,11 @@ class PublicationDocument(TypedDict):
     """When to start the upload, or when the lease of the running upload expires. Absent when no upload is needed."""
     upload_claim: NotRequired[str]
     """Random token of the running upload."""
-    step: NotRequired[ProgressDocument]
+    progress: NotRequired[ProgressDocument]
     """Progress of publishing to an account. Present in PUBLISHING and UNKNOWN."""
     error: NotRequired[ErrorDocument]
     """Present in FAILED and UNKNOWN."""
-    told: NotRequired[bool]
+    author_notified: NotRequired[bool]
     """True once the author was notified of the unknown outcome."""
     mail_at: NotRequired[datetime]
     """When to send the failure mail next. Absent once it is sent or refused."""

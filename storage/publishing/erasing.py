@@ -44,7 +44,7 @@ def _erase(batch: Batch, publication: PublicationDocument) -> None:
     publication["attempts"] = [{**attempt, "detail": None} for attempt in publication["attempts"]]
     # A worker that still holds a claim of the publication can't continue.
     publication |= {"external_id": None, "url": None, "fence": publication["fence"] + 1}
-    publication.pop("step", None)
+    publication.pop("progress", None)
     publication.pop("mail_at", None)
     drop_upload(publication)
     put_finished(batch, publication)

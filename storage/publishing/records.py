@@ -270,7 +270,7 @@ def post_record(document: ScheduledPostDocument) -> ScheduledPost:
 
 def publication_record(document: PublicationDocument) -> Publication:
     """Returns the record of a stored publication."""
-    error, upload, step = document.get("error"), document.get("upload"), document.get("step")
+    error, upload, progress = document.get("error"), document.get("upload"), document.get("progress")
     return Publication(
         id=document["_id"],
         organization_id=document["org"],
@@ -283,7 +283,7 @@ def publication_record(document: PublicationDocument) -> Publication:
         late_at=document["late_at"],
         media_state=MediaState(document["media_state"]),
         upload=None if upload is None else StoredMediaUpload(upload["references"], upload.get("expires_at")),
-        progress=None if step is None else _progress(step),
+        progress=None if progress is None else _progress(progress),
         published_at=document.get("published_at"),
         external_id=document.get("external_id"),
         url=document.get("url"),

@@ -48,7 +48,7 @@ class ResolveUnknown(Change[Publication]):
             raise Conflict(f"Only an UNKNOWN publication can be resolved; this one is {stored['state']}.")
         document = stored.copy()
         document["fence"] += 1
-        progress = document.pop("step")
+        progress = document.pop("progress")
         document.pop("error", None)
         if self.is_published:
             document |= {"state": PublicationState.PUBLISHED.value, "published_at": progress["at"]}

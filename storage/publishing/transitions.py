@@ -113,7 +113,7 @@ def put_failed(batch: Batch, document: PublicationDocument, code: str, message: 
     """Sets the publication to FAILED and puts it. Notifies its author, and schedules the mail."""
     document |= {"state": PublicationState.FAILED.value, "error": {"code": code, "message": message}}
     document["mail_at"] = batch.at
-    document.pop("step", None)
+    document.pop("progress", None)
     add_attempt(document, batch.at, "FAILED", f"{code}: {message}")
     put_finished(batch, document)
     notify_failed(batch, document)
@@ -133,7 +133,7 @@ class BeginAttempt(PublicationChange):
     def plan(self, batch: Batch) -> Publication:
         """Stores the phase. Raises: ClaimLost, NotYetDue."""
         document = claimed_publication(batch, self.publication, PublicationState.SCHEDULED, PublicationState.PUBLISHING)
-        old_progress = document.get("step")
+        old_progress = document.get("progress")
         if old_progress is not None and old_progress["phase"] == PublishingPhase.CALLING.value:
             raise ClaimLost("The network has been called already.")
         check_due(document, batch.at)
@@ -142,7 +142,7 @@ class BeginAttempt(PublicationChange):
             put_failed(batch, document, TOO_LATE, message)
             return publication_record(document)
         document["state"] = PublicationState.PUBLISHING.value
-        document["step"] = self._progress(old_progress, batch.at)
+        document["progress"] = self._progress(old_progress, batch.at)
         lease_s = self.lease_s if self.phase is PublishingPhase.CALLING else LEASE_S
         document["wake_at"] = batch.at + timedelta(seconds=lease_s)
         return self.put(batch, document)
@@ -171,9 +171,9 @@ class MarkPublished(PublicationChange):
         """Stores the state. Raises: ClaimLost."""
         document = claimed_publication(batch, self.publication, PublicationState.PUBLISHING, PublicationState.UNKNOWN)
         document |= {"state": PublicationState.PUBLISHED.value, "external_id": self.external_id, "url": self.url}
-        document["published_at"] = document["step"]["at"]
+        document["published_at"] = document["progress"]["at"]
         document.pop("error", None)
-        document.pop("step")
+        document.pop("progress")
         add_attempt(document, batch.at, "PUBLISHED", self.detail)
         put_finished(batch, document)
         return publication_record(document)
@@ -208,14 +208,14 @@ class ScheduleRetry(PublicationChange):
         """Stores the next try. Fails the publication if no try is left. Raises: ClaimLost."""
         document = claimed_publication(batch, self.publication, PublicationState.PUBLISHING)
         next_at = batch.at + timedelta(seconds=self.delay_s)
-        progress = document["step"]
+        progress = document["progress"]
         # BeginAttempt counts calls. A failed upload counts here.
         tries = progress["tries"] + (progress["phase"] != PublishingPhase.CALLING.value)
         if tries >= MAX_TRIES or is_too_late(document, next_at):
             put_failed(batch, document, "UNREACHABLE", self.message)
             return publication_record(document)
         add_attempt(document, batch.at, "NO_EFFECT", self.message)
-        document["step"] = {**progress, "tries": tries, "phase": PublishingPhase.WAITING.value, "at": batch.at}
+        document["progress"] = {**progress, "tries": tries, "phase": PublishingPhase.WAITING.value, "at": batch.at}
         document["wake_at"] = next_at
         if self.must_upload_again:
             drop_upload(document)
@@ -259,7 +259,7 @@ class MarkUnknown(PublicationChange):
         document = claimed_publication(batch, self.publication, PublicationState.PUBLISHING, PublicationState.UNKNOWN)
         document |= {"state": PublicationState.UNKNOWN.value, "error": {"code": "UNKNOWN", "message": self.message}}
         add_attempt(document, batch.at, "UNKNOWN", self.message)
-        if self.policy.delay_s is None or self.policy.needs_person(document["step"], batch.at):
+        if self.policy.delay_s is None or self.policy.needs_person(document["progress"], batch.at):
             return leave_to_person(batch, document)
         if is_too_late(document, batch.at):
             notify_unknown_once(batch, document)
@@ -270,13 +270,13 @@ class MarkUnknown(PublicationChange):
         """Returns when to reconcile. Until the author is notified, that is at most a minute after `late_at`."""
         latest: datetime = max(document["late_at"], now + timedelta(seconds=NOTIFY_WITHIN_S))
         at = now + timedelta(seconds=delay_s)
-        return at if document.get("told") else min(at, latest)
+        return at if document.get("author_notified") else min(at, latest)
 
 
 def notify_unknown_once(batch: Batch, document: PublicationDocument) -> None:
     """Notifies the author that the outcome is unknown, unless the author was notified before."""
-    if not document.get("told"):
-        document["told"] = True
+    if not document.get("author_notified"):
+        document["author_notified"] = True
         notify_unknown(batch, document)
 
 
@@ -298,10 +298,10 @@ class BeginReconciliation(PublicationChange):
     def plan(self, batch: Batch) -> Publication:
         """Returns the publication, without `progress` if only a person can find the outcome. Raises: ClaimLost."""
         document = claimed_publication(batch, self.publication, PublicationState.UNKNOWN)
-        if self.policy.needs_person(document["step"], batch.at):
+        if self.policy.needs_person(document["progress"], batch.at):
             return replace(leave_to_person(batch, document), progress=None)
         if self.repeats_call:
-            document["step"] = {**document["step"], "at": batch.at}
+            document["progress"] = {**document["progress"], "at": batch.at}
         document["wake_at"] = batch.at + timedelta(seconds=CALL_LEASE_S)
         batch.put(PUBLICATIONS, document)
         return publication_record(document)
@@ -358,7 +358,7 @@ class StoreUploadResultAndBegin(PublicationChange):
     def plan(self, batch: Batch) -> Publication:
         """Stores the upload and the intent in one commit. Raises: ClaimLost."""
         document = claimed_publication(batch, self.publication, PublicationState.PUBLISHING)
-        if document["step"]["phase"] == PublishingPhase.CALLING.value:
+        if document["progress"]["phase"] == PublishingPhase.CALLING.value:
             raise ClaimLost("The network has been called already.")
         document["media_state"] = MediaState.READY.value
         document["upload"] = upload_document(self.references, self.expires_in_s, batch.at)

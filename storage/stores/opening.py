@@ -48,13 +48,13 @@ from storage.files.objects import MEMORY, FileObjects, open_objects
 from storage.files.preview_pictures import PreviewPictures
 from storage.files.uploads import DEFAULT_FILE_LIMITS, FileLimits, UploadStore
 from storage.identity.access_changes import AccessChanges
+from storage.identity.accounts.attempt_limits import AttemptLimits
 from storage.identity.accounts.invitations import Invitations
 from storage.identity.accounts.local_accounts import LocalAccounts
 from storage.identity.accounts.mails import LocalAccountMails
 from storage.identity.accounts.password_sessions import PasswordSessions
 from storage.identity.accounts.passwords import PasswordHashes
 from storage.identity.accounts.registration import Registrations
-from storage.identity.accounts.throttle import SignInLimits
 from storage.identity.accounts.tokens import LocalAccountTokens
 from storage.identity.administration import UserAdministration
 from storage.identity.audit import AuditLog
@@ -100,10 +100,10 @@ from storage.redis.keys import RedisKeys
 from storage.redis.queue import JobQueue, arq_client
 from storage.secrets.credentials import CredentialCipher
 from storage.stores.stores import Stores
+from storage.streams.event_sender import EventSender
 from storage.streams.hub import Hub
 from storage.streams.log import EventLog
 from storage.streams.outbox import Outbox
-from storage.streams.publisher import Publisher
 from storage.streams.sequencer import Sequencer
 from storage.streams.write_leases import WriteLeases
 
@@ -130,7 +130,7 @@ async def open_stores(
     *,
     is_prepared: bool = False,
 ) -> AsyncIterator[Stores]:
-    """Connects, creates missing collections, and starts the hub, the publisher and the outbox; stops them at the end.
+    """Connects, creates missing collections, starts the hub, the event sender and the outbox; stops them at the end.
 
     Fails if MongoDB does not answer or the data need `noroshi migrate`, but works without Redis. Posts of authors with
     more than `fan_out_max_followers` followers are merged on read. A user's role lasts for `roles_last_days` after the
@@ -172,10 +172,10 @@ async def _started(
     file_limits: FileLimits,
 ) -> AsyncIterator[Stores]:
     """Creates the stores, starts their background tasks, and stops these at the end."""
-    publisher = Publisher(redis, keys)
+    event_sender = EventSender(redis, keys)
     outbox = Outbox(mongo, OUTBOX_RELAYS)
     hot_pages = HotPages(redis, keys, mongo)
-    sequencer = Sequencer(mongo, WriteLeases(redis, keys), publisher.publish, outbox.nudge, hot_pages.extend)
+    sequencer = Sequencer(mongo, WriteLeases(redis, keys), event_sender.send, outbox.nudge, hot_pages.extend)
     clock, call_wake_ups = DatabaseClock(mongo), WakeUpChannel(redis, keys)
     communities, moderation = CommunityStore(mongo, sequencer), ModerationStore(mongo, sequencer, clock)
     topics, messages = TopicStore(mongo, sequencer, clock), MessageStore(mongo, sequencer, hot_pages)
@@ -206,7 +206,7 @@ async def _started(
     users = UserStore(mongo, clock, roles_last_days, has_roles_from_tokens)
     local_accounts, account_tokens = LocalAccounts(mongo, PasswordHashes()), LocalAccountTokens(mongo)
     account_mails, file_deletion = LocalAccountMails(mongo), FileDeletion(mongo, objects)
-    sign_in_limits = SignInLimits(mongo)
+    attempt_limits = AttemptLimits(mongo)
     passkeys = PasskeyStore(mongo, local_accounts, sessions, audit, access_changes)
     invitations = Invitations(mongo, audit, access_changes, account_mails, outbox)
     administration, queue = UserAdministration(mongo, audit, access_changes, sessions), JobQueue(arq, keys)
@@ -226,7 +226,7 @@ async def _started(
         sessions=sessions,
         local_accounts=local_accounts,
         password_sessions=PasswordSessions(
-            mongo, local_accounts, account_tokens, sessions, users, audit, access_changes, sign_in_limits
+            mongo, local_accounts, account_tokens, sessions, users, audit, access_changes, attempt_limits
         ),
         passkeys=passkeys,
         passkey_sessions=PasskeySessions(mongo, passkeys, sessions),
@@ -234,7 +234,7 @@ async def _started(
         invitations=invitations,
         account_tokens=account_tokens,
         account_mails=account_mails,
-        sign_in_limits=sign_in_limits,
+        attempt_limits=attempt_limits,
         provider_logins=ProviderLogins(mongo, clock, audit, access_changes, users, sessions, invitations),
         erasures=ErasureStore(mongo, access_changes, sessions),
         exports=exports,
@@ -321,7 +321,7 @@ async def _started(
         file_deletion=file_deletion,
         avatars=AvatarStore(mongo),
     )
-    publisher.start()
+    event_sender.start()
     outbox.start(sequencer)
     hub.start()
     stores.online.start()
@@ -336,4 +336,4 @@ async def _started(
         await sequencer.close()
         await hot_pages.close()
         await call_wake_ups.close()
-        await publisher.close()
+        await event_sender.close()

@@ -42,12 +42,12 @@ from storage.files.objects import FileObjects
 from storage.files.preview_pictures import PreviewPictures
 from storage.files.uploads import UploadStore
 from storage.identity.access_changes import AccessChanges
+from storage.identity.accounts.attempt_limits import AttemptLimits
 from storage.identity.accounts.invitations import Invitations
 from storage.identity.accounts.local_accounts import LocalAccounts
 from storage.identity.accounts.mails import LocalAccountMails
 from storage.identity.accounts.password_sessions import PasswordSessions
 from storage.identity.accounts.registration import Registrations
-from storage.identity.accounts.throttle import SignInLimits
 from storage.identity.accounts.tokens import LocalAccountTokens
 from storage.identity.administration import UserAdministration
 from storage.identity.audit import AuditLog
@@ -115,7 +115,7 @@ class Stores:
     invitations: Invitations
     account_tokens: LocalAccountTokens
     account_mails: LocalAccountMails
-    sign_in_limits: SignInLimits
+    attempt_limits: AttemptLimits
     provider_logins: ProviderLogins
     erasures: ErasureStore
     eraser: Eraser

@@ -20,8 +20,8 @@ from redis.exceptions import RedisError
 from storage.metrics import EVENTS_RECEIVED, REDIS_DISCONNECTS, SUBSCRIBER_OVERFLOWS, SUBSCRIBERS
 from storage.redis.connections import MAX_RECONNECT_S, MIN_RECONNECT_S, messages
 from storage.redis.keys import RedisKeys
+from storage.streams.event_sender import decode
 from storage.streams.log import Event, EventLog, Stream, StreamHead, StreamPosition
-from storage.streams.publisher import decode
 
 COMPARE_EVERY_S = 10.0
 CONFIRM_TIMEOUT_S = 2.0

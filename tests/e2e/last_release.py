@@ -9,7 +9,7 @@ import pytest
 
 from tests.test_architecture import ROOT
 
-COMMIT = "bc41362d70f9ae42f41f91da62b01cb4820eaa6e"
+COMMIT = "9c82fb55bc998f963b0df7603efe735a09e4bcae"
 """The commit of the last release. Change it with each release: the upgrade test starts from this commit."""
 
 

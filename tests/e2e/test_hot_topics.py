@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 ORG = "hot-topics"
 PAGE = 'query($topic: ID!) { messages(topicId: $topic, latest: "now", limit: 50) { items { text } hasOlder hasNewer } }'
 TRENDING = "{ trendingTopics(limit: 10) { topic { id } messagesPerMinute } }"
-HITS = re.compile(r'^noroshi_pool_reads_total\{outcome="hit"\} (\S+)$', re.MULTILINE)
+HITS = re.compile(r'^noroshi_hot_page_reads_total\{outcome="hit"\} (\S+)$', re.MULTILINE)
 
 
 async def hot_page_hits(reader: Client) -> float:

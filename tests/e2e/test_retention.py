@@ -65,7 +65,7 @@ async def test_collections_and_redis_keys_are_documented(product: DeployedProduc
             await posts
             await ann.run(PAGE, topic=chat.topic)
             check_live_keys()
-            return {".+:pool:.+:.+", ".+:turn:.+"} <= keys_by_pattern.keys()
+            return {".+:hot_page:.+:.+", ".+:write_lease:.+"} <= keys_by_pattern.keys()
 
         assert await poll_until_true(keys_of_hot_page_and_write_lease_were_seen), keys_by_pattern
     with MongoClient(port=product.processes.database_port("mongod"), directConnection=True) as mongo:

@@ -157,7 +157,7 @@ async def test_shorter_ledger_lifetime_empties_events_and_keeps_ids(stores: Stor
     await ledger.record("acme", "mta", [waiting])
     three_days_ago = {"$subtract": ["$$NOW", 3 * 86_400_000]}
     await stores.mongo["mail_ledger"].update_many(
-        {"folded_at": {"$exists": True}}, [{"$set": {"folded_at": three_days_ago}}]
+        {"aggregated_at": {"$exists": True}}, [{"$set": {"aggregated_at": three_days_ago}}]
     )
     counts = await stores.mongo["mail_addresses"].find().sort("_id").to_list(None)
     await stores.retention_rules.set_rule(ADA, LEDGER, 4)
@@ -166,7 +166,7 @@ async def test_shorter_ledger_lifetime_empties_events_and_keeps_ids(stores: Stor
     await stores.retention_rules.set_rule(ADA, LEDGER, 2)
     await apply(stores, workers=2)
     emptied = await stores.mongo["mail_ledger"].find({"address": {"$exists": False}}).to_list(None)
-    assert [set(each) for each in emptied] == [{"_id", "org", "source", "folded_at"}] * 4
+    assert [set(each) for each in emptied] == [{"_id", "org", "source", "aggregated_at"}] * 4
     assert {each["org"] for each in emptied} == {"acme"}
     assert await stores.mongo["mail_ledger"].count_documents({}) == 9
     # An event that is sent again still counts once, and the address book keeps its counts.
@@ -180,7 +180,7 @@ async def aggregate(stores: Stores) -> None:
     for partition in await stores.aggregator.pending_partitions():
         lock = await stores.locks.acquire(f"mail:{partition}")
         assert lock is not None
-        await stores.aggregator.aggregate(lock, partition)
+        await stores.aggregator.aggregate_batch(lock, partition)
         await stores.locks.release(lock)
 
 

@@ -42,11 +42,11 @@ from storage.heartbeats import MailTailDocument, WorkerDocument
 from storage.idempotency import IdempotencyKeyDocument, idempotency_key
 from storage.identity import documents as identity
 from storage.identity.accounts import documents as accounts
+from storage.identity.accounts.attempt_limits import SIGN_INS_BY_CLIENT
 from storage.identity.accounts.invitations import NewInvitation
 from storage.identity.accounts.local_accounts import MailLanguage, NewLocalAccount
 from storage.identity.accounts.mails import AccountMailKind
 from storage.identity.accounts.registration import offer_first_admin
-from storage.identity.accounts.throttle import SIGN_INS_BY_CLIENT
 from storage.identity.accounts.tokens import TokenPurpose, TokenSubject
 from storage.identity.audit import Actor
 from storage.identity.mutes import HiddenSubjects, MuteSubject
@@ -182,8 +182,8 @@ async def query_accounts(scenario: TopicScenario) -> None:
     await stores.passkey_sessions.sign_in(passkey, PasskeyUse(b"another challenge", 0), None, None)
     await stores.passkeys.remove(account.actor, passkey.id, None)
     await stores.account_mails.add(AccountMailKind.RESET, org, address, MailLanguage.EN)
-    await stores.sign_in_limits.count([(SIGN_INS_BY_CLIENT, "a")])
-    await stores.sign_in_limits.forget([(SIGN_INS_BY_CLIENT, "a")])
+    await stores.attempt_limits.count([(SIGN_INS_BY_CLIENT, "a")])
+    await stores.attempt_limits.forget([(SIGN_INS_BY_CLIENT, "a")])
 
 
 async def query_communities(scenario: TopicScenario) -> None:
@@ -412,7 +412,7 @@ async def query_mail(scenario: TopicScenario) -> None:
     for partition in await scenario.stores.aggregator.pending_partitions():
         lock = await scenario.stores.locks.acquire(f"mail:{partition}")
         assert lock is not None
-        await scenario.stores.aggregator.aggregate(lock, partition)
+        await scenario.stores.aggregator.aggregate_batch(lock, partition)
     await book.look_up(org, people)
     await book.unblock(org, Address(people[0], "d0.example"), "op", "why")
     await book.set_domain_blocked(org, "d0.example", True, "op", "why")

@@ -25,6 +25,6 @@ def test_every_redis_key_has_a_documented_lifetime() -> None:
     keys = RedisKeys("<database>")
     names = {*keys.write_lease("<stream>"), *keys.hot_page("<topic>"), keys.queue("<name>")}
     names |= {keys.online("<organization>"), keys.typing("<topic>")}
-    pages = {name for name in names if ":pool:" in name}
+    pages = {name for name in names if ":hot_page:" in name}
     documented = {name for row in redis_retentions() for name in row.names}
-    assert names - pages | {"<database>:pool:<topic>:<part>"} <= documented
+    assert names - pages | {"<database>:hot_page:<topic>:<part>"} <= documented

@@ -21,10 +21,7 @@ from server.http.passkeys import options_answer, without_passkey_cookie
 from server.http.sessions import token_of, with_session_cookie
 from server.http.sign_in_attempts import account_attempts, client_attempt, client_key_of
 from storage.errors import BadUserInput, Forbidden, RateLimited, Unauthenticated
-from storage.identity.accounts.invitations import require_open
-from storage.identity.accounts.local_accounts import LocalAccount, NewLocalAccount, WrongPassword
-from storage.identity.accounts.mails import AccountMailKind
-from storage.identity.accounts.throttle import (
+from storage.identity.accounts.attempt_limits import (
     LINKS_BY_CLIENT,
     MAILS_BY_CLIENT,
     MAILS_OF_ORGANIZATION,
@@ -32,6 +29,9 @@ from storage.identity.accounts.throttle import (
     SIGN_INS_BY_KNOWN_BROWSER,
     LimitedAttempt,
 )
+from storage.identity.accounts.invitations import require_open
+from storage.identity.accounts.local_accounts import LocalAccount, NewLocalAccount, WrongPassword
+from storage.identity.accounts.mails import AccountMailKind
 from storage.identity.accounts.tokens import LinkInvalid, TokenPurpose
 from storage.identity.audit import Actor
 from storage.identity.passkeys.records import NewPasskey
@@ -117,7 +117,7 @@ class _AccountRoutes:
         signed_in = await self.stores.password_sessions.begin(
             account, client.address, client.user_agent, token_of(request)
         )
-        await self.stores.sign_in_limits.forget(attempts)
+        await self.stores.attempt_limits.forget(attempts)
         answer = with_session_cookie(json_answer({"userId": signed_in.user.id}), signed_in.token)
         return self._with_known_browser(request, account, answer)
 
@@ -223,7 +223,7 @@ class _AccountRoutes:
     ) -> LocalAccount:
         # The session's own attempts: those at the account may be used up by strangers.
         attempts = [(SIGN_INS_BY_KNOWN_BROWSER, session_id)]
-        await self.stores.sign_in_limits.count(attempts)
+        await self.stores.attempt_limits.count(attempts)
         client = client_of(request)
         actor = Actor(*user, client.address, client.user_agent)
         try:
@@ -232,7 +232,7 @@ class _AccountRoutes:
             # Not UNAUTHENTICATED, which tells a client that the session has ended.
             expected, message = "the current password", "The current password is wrong."
             raise BadUserInput("currentPassword", expected, message) from error
-        await self.stores.sign_in_limits.forget(attempts)
+        await self.stores.attempt_limits.forget(attempts)
         return changed
 
     async def _new_account(self, request: Request, body: RequestBody, address: str) -> NewLocalAccount:
@@ -265,7 +265,7 @@ class _AccountRoutes:
         self, request: Request, body: RequestBody, kind: AccountMailKind, invitation_id: str | None = None
     ) -> Response:
         address, language = inputs.address(body), inputs.language(body)
-        limits = self.stores.sign_in_limits
+        limits = self.stores.attempt_limits
         subject = f"{self.organization_id}\n{address}"
         await limits.count([(MAILS_BY_CLIENT, client_key_of(request)), (MAILS_TO_ADDRESS, subject)])
         await limits.count([(MAILS_OF_ORGANIZATION, self.organization_id)])
@@ -273,7 +273,7 @@ class _AccountRoutes:
         return json_answer({}, 202)
 
     async def _count_link(self, request: Request) -> None:
-        await self.stores.sign_in_limits.count([(LINKS_BY_CLIENT, client_key_of(request))])
+        await self.stores.attempt_limits.count([(LINKS_BY_CLIENT, client_key_of(request))])
 
     async def _count_sign_in(self, request: Request, address: str) -> tuple[Sequence[LimitedAttempt], bool]:
         """Counts an attempt. Returns what to forget if it succeeds, and whether the browser is known.
@@ -281,7 +281,7 @@ class _AccountRoutes:
         A known browser whose own attempts are used up is treated like others, since its cookie may have been stolen.
         Raises: RateLimited.
         """
-        limits = self.stores.sign_in_limits
+        limits = self.stores.attempt_limits
         if (browser_id := await self._known_browser(request, address)) is not None:
             own_attempts = [(SIGN_INS_BY_KNOWN_BROWSER, browser_id)]
             with suppress(RateLimited):

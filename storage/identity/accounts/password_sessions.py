@@ -5,8 +5,8 @@ the transaction that ends the sessions. The two conflict, so no session of the o
 """
 
 from storage.identity.access_changes import AccessChanges
+from storage.identity.accounts.attempt_limits import PASSWORD_CHOICES_OF_ACCOUNT, AttemptLimits
 from storage.identity.accounts.local_accounts import LocalAccount, LocalAccounts, WrongPassword
-from storage.identity.accounts.throttle import PASSWORD_CHOICES_OF_ACCOUNT, SignInLimits
 from storage.identity.accounts.tokens import LinkInvalid, LocalAccountTokens, TokenPurpose
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.rights import require_access
@@ -29,7 +29,7 @@ class PasswordSessions:
         users: UserStore,
         audit: AuditLog,
         access: AccessChanges,
-        limits: SignInLimits,
+        limits: AttemptLimits,
     ) -> None:
         self._mongo = mongo
         self._accounts = accounts

@@ -65,8 +65,8 @@ class CallCentre:
 
     async def make_calls_overdue(self) -> None:
         """Makes every open call due for polling."""
-        open_calls = {"org": self.org, "ask_at": {"$exists": True}}
-        await self.stores.mongo["call_tasks"].update_many(open_calls, [{"$set": {"ask_at": "$$NOW"}}])
+        open_calls = {"org": self.org, "poll_at": {"$exists": True}}
+        await self.stores.mongo["call_tasks"].update_many(open_calls, [{"$set": {"poll_at": "$$NOW"}}])
 
 
 @asynccontextmanager

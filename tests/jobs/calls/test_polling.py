@@ -126,7 +126,7 @@ async def test_overdue_calls_are_polled_concurrently_and_once(stores: Stores) ->
     async with call_centre(stores, numbers) as centre:
         job = await centre.launch(numbers)
         overdue_fields = {"state": "DIALLING", "call": {"n": 1, "seq": -1, "over": False}, "dials": 1, "attempts": 1}
-        times = {"call.start_at": {"$subtract": ["$$NOW", 60_000]}, "ask_at": {"$subtract": ["$$NOW", 1000]}}
+        times = {"call.start_at": {"$subtract": ["$$NOW", 60_000]}, "poll_at": {"$subtract": ["$$NOW", 1000]}}
         await stores.mongo["call_tasks"].update_many({"_id.j": job.id}, [{"$set": overdue_fields}, {"$set": times}])
         held_telephony = HeldAnswerTelephony(CallActive(), needed_polls=numbers)
         jobs = job_context(centre.stores, telephony=held_telephony)

@@ -34,11 +34,11 @@ class CountingAggregator:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.aggregator, name)
 
-    async def aggregate(self, lock: Lock, partition: int, limit: int) -> int:
+    async def aggregate_batch(self, lock: Lock, partition: int, limit: int) -> int:
         self.running += 1
         self.max_running = max(self.max_running, self.running)
         try:
-            return await self.aggregator.aggregate(lock, partition, limit)
+            return await self.aggregator.aggregate_batch(lock, partition, limit)
         finally:
             self.running -= 1
 
@@ -49,11 +49,11 @@ class SlowAggregator(CountingAggregator):
 
     tried_limits: list[int] = field(default_factory=list)
 
-    async def aggregate(self, lock: Lock, partition: int, limit: int) -> int:
+    async def aggregate_batch(self, lock: Lock, partition: int, limit: int) -> int:
         self.tried_limits.append(limit)
         if limit > 300:
             raise Unavailable("The database is busy.")
-        return await super().aggregate(lock, partition, limit)
+        return await super().aggregate_batch(lock, partition, limit)
 
 
 @asynccontextmanager

@@ -233,7 +233,7 @@ async def test_refused_connection_is_tried_five_times(scenario: PublishingScenar
     first = await run_once(publisher, scenario, post)
     assert (first.state, outcomes(first)) == (S.PUBLISHING, ["NO_EFFECT"])
     document = await scenario.stored_document(first)
-    pause = document["wake_at"] - document["step"]["at"]
+    pause = document["wake_at"] - document["progress"]["at"]
     assert 0.8 * RETRY_S[0] <= pause.total_seconds() <= 1.2 * RETRY_S[0]
     finished = await run_until_finished(publisher, scenario, post)
     assert finished.error is not None

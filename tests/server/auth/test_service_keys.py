@@ -130,7 +130,7 @@ async def test_coalesced_query_answers_no_key_without_the_scope(web: WebProcess)
 def shared_answers(web: WebProcess) -> float:
     """Returns how many requests so far were answered with the result of another request's execution."""
     metrics = httpx2.get(f"{web.url}/metrics", timeout=60).text
-    (line,) = [line for line in metrics.splitlines() if 'noroshi_crowd_answers_total{outcome="shared"}' in line]
+    (line,) = [line for line in metrics.splitlines() if 'noroshi_coalesced_answers_total{outcome="shared"}' in line]
     return float(line.split()[-1])
 
 

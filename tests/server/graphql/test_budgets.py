@@ -141,7 +141,7 @@ async def test_service_writes_without_limit(web: WebProcess) -> None:
 
 async def coalesced_executions(member: Client) -> float:
     metrics = (await member.http.get(f"{member.url}/metrics")).text
-    match = re.search(r'noroshi_crowd_answers_total\{outcome="executed"[^}]*\} (\S+)', metrics)
+    match = re.search(r'noroshi_coalesced_answers_total\{outcome="executed"[^}]*\} (\S+)', metrics)
     return float(match[1]) if match else 0.0
 
 

@@ -97,7 +97,7 @@ async def execute_as(
 
 def outcomes() -> Counter[str]:
     """Returns the number of answers so far by outcome, from the metric."""
-    return Counter({name: int(ANSWERS.labels(name)._value.get()) for name in ("executed", "shared", "apart")})
+    return Counter({name: int(ANSWERS.labels(name)._value.get()) for name in ("executed", "shared", "excluded")})
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ async def test_audience_of_excluded_viewers_is_answered_one_by_one(viewers: Diff
         for name, task in tasks:
             assert await task == separate_answers[name], name
         assert (outcomes() - outcomes_before)["shared"] == 0
-        assert (outcomes() - outcomes_before)["apart"] > 0
+        assert (outcomes() - outcomes_before)["excluded"] > 0
 
 
 async def test_audience_without_members_is_refused_as_a_whole(viewers: DifferingViewers) -> None:
@@ -151,7 +151,7 @@ async def test_audience_without_members_is_refused_as_a_whole(viewers: Differing
         answers = await asyncio.gather(*(execute_with_token(http, token, text) for token in tokens * 3))
         assert [each["errors"][0]["extensions"]["code"] for each in answers] == ["FORBIDDEN"] * 9
         assert answers == separate_answers * 3
-        assert (outcomes() - outcomes_before)["apart"] == 0
+        assert (outcomes() - outcomes_before)["excluded"] == 0
         assert (outcomes() - outcomes_before)["shared"] > 0
 
 

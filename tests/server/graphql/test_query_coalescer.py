@@ -117,12 +117,12 @@ async def test_failure_reaches_other_requests_after_one_is_cancelled() -> None:
 
 async def test_answers_are_counted_by_outcome() -> None:
     def counts() -> dict[str, float]:
-        return {each: ANSWERS.labels(each)._value.get() for each in ("executed", "shared", "apart")}
+        return {each: ANSWERS.labels(each)._value.get() for each in ("executed", "shared", "excluded")}
 
     coalescer, execution, before = QueryCoalescer(), HeldExecution(), counts()
     execution.released.set()
     await asyncio.gather(*await start_requests(coalescer, execution, ANN, BOB))
-    assert {each: counts()[each] - before[each] for each in before} == {"executed": 1, "shared": 1, "apart": 0}
+    assert {each: counts()[each] - before[each] for each in before} == {"executed": 1, "shared": 1, "excluded": 0}
 
 
 async def test_cancelled_requests_cause_no_execution() -> None:

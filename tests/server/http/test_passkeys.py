@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from server.auth.passkeys.ceremonies import PASSKEY_COOKIE
+from storage.identity.accounts.attempt_limits import SIGN_INS_BY_CLIENT, SIGN_INS_OF_ACCOUNT, AttemptLimit, client_key
 from storage.identity.accounts.registration import offer_first_admin
-from storage.identity.accounts.throttle import SIGN_INS_BY_CLIENT, SIGN_INS_OF_ACCOUNT, AttemptLimit, client_key
 from storage.identity.accounts.tokens import TokenPurpose, TokenSubject
 from storage.identity.audit import Actor
 from storage.identity.passkeys.records import passkey_id

@@ -12,7 +12,7 @@ from tests.storage.in_memory_stream import BEGIN, ORG, InMemoryStream, differenc
 
 TASK = TaskKey("job", 2)
 OTHER_CALL = "job-9-1"
-JOB_EMITTED = {"told_at": BEGIN}
+JOB_EMITTED = {"emitted_at": BEGIN}
 """Fields of a job that its event changes."""
 
 BOTH_EMITTED = JOB_EMITTED | {"task_events_at": [BEGIN]}
@@ -50,7 +50,7 @@ def queued_task(**fields: Any) -> Document:
 def called_task(state: str = "DIALLING", **call: Any) -> Document:
     """Returns a stored number whose second call began 9 s ago."""
     latest = {"n": 2, "seq": -1, "over": False, "start_at": in_s(-9)} | call
-    task = queued_task(state=state, attempts=1, dials=2, call=latest, started_at=in_s(-9), ask_at=in_s(21), error="x")
+    task = queued_task(state=state, attempts=1, dials=2, call=latest, started_at=in_s(-9), poll_at=in_s(21), error="x")
     del task["queue"]
     return task
 

@@ -190,7 +190,7 @@ class CallMachine(RuleBasedStateMachine):
             if task["state"] in FINAL_STATES:
                 self.final[task_id] = task["state"]
             # Each task with an active call has a time at which the provider is asked for its status.
-            assert ("ask_at" in task) >= (task["state"] in {CallTaskState.DIALLING.value, CallTaskState.IN_CALL.value})
+            assert ("poll_at" in task) >= (task["state"] in {CallTaskState.DIALLING.value, CallTaskState.IN_CALL.value})
 
 
 CallMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)

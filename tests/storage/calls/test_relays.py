@@ -57,7 +57,7 @@ async def test_last_change_of_each_task_is_emitted(stores: Stores) -> None:
     job_id = await call_all_at_once(stores)
 
     async def is_all_emitted() -> bool:
-        tasks = await stores.mongo["call_tasks"].count_documents({"untold": True})
+        tasks = await stores.mongo["call_tasks"].count_documents({"event_pending": True})
         return not tasks and not await stores.mongo["outbox"].count_documents({})
 
     await until(is_all_emitted, 20)

@@ -65,7 +65,7 @@ def test_start_stores_intent_slot_and_next_start() -> None:
     assert (call.id, call.not_after) == ("job-2-3", in_s(0.15))
     begun: Document = {"state": "DIALLING", "queue": REMOVED, "attempts": 2, "dials": 3, "started_at": in_s(0.05)}
     begun |= latest(n=3, start_at=in_s(0.05)) | {
-        "ask_at": in_s(30.05),
+        "poll_at": in_s(30.05),
         "ended_at": None,
         "outcome": None,
         "error": None,
@@ -132,7 +132,7 @@ def test_answer_is_stored_and_postpones_poll(state: str, outcome: CallOutcome | 
     changed = stream.change(report(ANSWERED, outcome), called_task(state), stored_job(counts=before))
     number = {"counts": counts(QUEUED=1, IN_CALL=2)} if state == "DIALLING" else {}
     new_state = {"state": "IN_CALL"} if state == "DIALLING" else {}
-    assert changed == (latest(seq=7) | {"ask_at": in_s(60)} | new_state, BOTH_EMITTED | number, {})
+    assert changed == (latest(seq=7) | {"poll_at": in_s(60)} | new_state, BOTH_EMITTED | number, {})
     assert stream.result == task_record(stream.get(TASKS, TASK.document_id))  # type: ignore[arg-type]
     assert stream.emitted == EVENTS
 
@@ -151,7 +151,7 @@ def test_end_is_stored_between_start_of_call_and_now(at: datetime | None, ended_
     stream = StoredCalls()
     job = stored_job(counts=counts(QUEUED=1, IN_CALL=1), outcomes={"ANSWERED": 2})
     changed = stream.change(report(ENDED, CallOutcome.ANSWERED, at=at), called_task("IN_CALL"), job)
-    ended = {"state": "COMPLETED", "outcome": "ANSWERED", "ended_at": ended_at, "error": None, "ask_at": REMOVED}
+    ended = {"state": "COMPLETED", "outcome": "ANSWERED", "ended_at": ended_at, "error": None, "poll_at": REMOVED}
     numbers = {"counts": counts(QUEUED=1, COMPLETED=1), "outcomes": {"ANSWERED": 3}}
     assert changed == (ended | latest(seq=7, over=True), BOTH_EMITTED | numbers, FREED)
     assert (stream.emitted, stream.get(DO_NOT_CALL, PHONE)) == (EVENTS, None)
@@ -169,7 +169,7 @@ def test_end_of_call_counts_in_cancelled_job() -> None:
 )
 def test_unanswered_number_is_retried_while_job_is_open(attempts: int, job: Document, is_retried: bool) -> None:
     task = called_task() | {"attempts": attempts}
-    ended = {"outcome": "NO_ANSWER", "ended_at": BEGIN, "error": None, "ask_at": REMOVED} | latest(seq=7, over=True)
+    ended = {"outcome": "NO_ANSWER", "ended_at": BEGIN, "error": None, "poll_at": REMOVED} | latest(seq=7, over=True)
     state = "QUEUED" if is_retried else "FAILED"
     queue = {"queue": int(in_s(30).timestamp() * 1_000_000)} if is_retried else {}
     numbers = counts(UNKNOWN=1, **({"QUEUED": 2} if is_retried else {"QUEUED": 1, "FAILED": 1}))
@@ -232,7 +232,7 @@ def test_report_reads_limiter_only_for_end() -> None:
 def test_requeued_call_does_not_count_as_attempt(state: str, hold_off_s: float, held: Document) -> None:
     stream, job = StoredCalls(), stored_job()
     changed = stream.change(RequeueCall(ORG, TASK, 2, hold_off_s), called_task(state), job)
-    task = {"state": "QUEUED", "queue": 0, "attempts": 0, "started_at": None, "error": None, "ask_at": REMOVED}
+    task = {"state": "QUEUED", "queue": 0, "attempts": 0, "started_at": None, "error": None, "poll_at": REMOVED}
     numbers = {"counts": job["counts"] | {state: 0, "QUEUED": 2}}
     assert changed == (task | latest(over=True), BOTH_EMITTED | numbers, FREED | held)
     assert (stream.result, stream.emitted) == (True, EVENTS)
@@ -247,7 +247,7 @@ def test_requeued_call_of_ended_job_is_not_queued(job_state: str) -> None:
     else:
         task = {"state": "CANCELLED", "started_at": None, "error": None}
     numbers = {"counts": job["counts"] | {"UNKNOWN": 0, task["state"]: 1}}
-    common = {"attempts": 0, "ask_at": REMOVED} | latest(over=True)
+    common = {"attempts": 0, "poll_at": REMOVED} | latest(over=True)
     assert changed == (task | common, BOTH_EMITTED | numbers, FREED)
 
 
@@ -255,7 +255,7 @@ def test_requeued_call_of_ended_job_is_not_queued(job_state: str) -> None:
 def test_failed_call_is_stored_with_its_error(state: str) -> None:
     stream, job = StoredCalls(), stored_job()
     changed = stream.change(FailCall(ORG, TASK, 2, "refused"), called_task(state), job)
-    task = {"state": "FAILED", "error": "refused", "ended_at": BEGIN, "ask_at": REMOVED} | latest(over=True)
+    task = {"state": "FAILED", "error": "refused", "ended_at": BEGIN, "poll_at": REMOVED} | latest(over=True)
     assert changed == (task, BOTH_EMITTED | {"counts": job["counts"] | {state: 0, "FAILED": 1}}, FREED)
     assert (stream.result, stream.emitted) == (True, EVENTS)
 
@@ -279,7 +279,9 @@ def test_unknown_call_keeps_or_loses_both_slot_and_poll(state: str, keeps_slot: 
         assert (changed, stream.result, stream.events) == (({}, {}, {}), False, [])
         return
     is_new = state != "UNKNOWN"
-    task = {"error": "silence"} | ({"state": "UNKNOWN"} if is_new else {}) | ({} if keeps_slot else {"ask_at": REMOVED})
+    task = (
+        {"error": "silence"} | ({"state": "UNKNOWN"} if is_new else {}) | ({} if keeps_slot else {"poll_at": REMOVED})
+    )
     numbers = {"counts": counts(UNKNOWN=1)} if is_new else {}
     assert changed == (task, BOTH_EMITTED | COMPLETED | numbers, {} if keeps_slot else FREED)
     assert (stream.result, stream.emitted) == (True, EVENTS)

@@ -159,7 +159,7 @@ def test_refresh_sets_state_by_start_time_and_window(before: Document, changed: 
 @pytest.mark.parametrize("change", [ActOnJob(ORG, "job", PAUSE), RefreshJobState(ORG, "job")])
 def test_new_state_is_emitted_despite_recent_progress_event(change: Change[Any]) -> None:
     stream = StoredCalls()
-    stream.put(JOBS, stored_job(told_at=in_s(-0.1), window=CLOSED.document))
+    stream.put(JOBS, stored_job(emitted_at=in_s(-0.1), window=CLOSED.document))
     stream.commit(change)
     assert stream.emitted == [("CallJobChanged", "job")]
 
@@ -213,11 +213,11 @@ def empty_batch() -> Batch:
 
 
 @pytest.mark.parametrize(
-    ("told_at", "delay_s"),
+    ("emitted_at", "delay_s"),
     [(None, None), (-0.5, None), (-0.499, 0.001), (0, 0.5), (0.001, None), (60, None)],
 )
-def test_progress_is_emitted_at_most_twice_a_second(told_at: float | None, delay_s: float | None) -> None:
-    before = stored_job() if told_at is None else stored_job(told_at=in_s(told_at))
+def test_progress_is_emitted_at_most_twice_a_second(emitted_at: float | None, delay_s: float | None) -> None:
+    before = stored_job() if emitted_at is None else stored_job(emitted_at=in_s(emitted_at))
     delay = None if delay_s is None else timedelta(seconds=delay_s)
     job: Any = dict(before)
     assert job_event_delay(job, BEGIN) == delay
@@ -225,9 +225,9 @@ def test_progress_is_emitted_at_most_twice_a_second(told_at: float | None, delay
     emit_job_changed(batch, job, at_once=False)
     assert batch.get(JOBS, "job") is job
     if delay is None:
-        assert (job["told_at"], [each.ref for each in batch.events], batch.outbox) == (BEGIN, ["job"], [])
+        assert (job["emitted_at"], [each.ref for each in batch.events], batch.outbox) == (BEGIN, ["job"], [])
         return
-    assert differences(before, job) == {"untold": True}
+    assert differences(before, job) == {"event_pending": True}
     (row,) = batch.outbox
     assert (row["stream"], row["kind"], row["ref"]) == ("jobs:acme", "CallJobChanged", "job")
     batch = empty_batch()
@@ -263,9 +263,9 @@ def test_delayed_task_events_of_a_job_share_one_row() -> None:
     emit_task_changed(batch, job, task)
     (row,) = batch.outbox
     assert (row["stream"], row["kind"], row["ref"]) == ("jobs:acme", "CallTaskChanged", "job")
-    assert (batch.events, task["untold"], job["untold_tasks"]) == ([], True, True)
+    assert (batch.events, task["event_pending"], job["task_events_pending"]) == ([], True, True)
     batch = empty_batch()
     emit_task_changed(batch, job, task)
     assert (batch.events, batch.outbox) == ([], [])
     emit_task_changed(batch, stored_job(), task)  # type: ignore[arg-type]
-    assert ([each.ref for each in batch.events], batch.outbox, "untold" in task) == (["job-2"], [], False)
+    assert ([each.ref for each in batch.events], batch.outbox, "event_pending" in task) == (["job-2"], [], False)

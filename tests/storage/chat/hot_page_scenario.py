@@ -28,7 +28,7 @@ LEASE_MS = 2000
 
 def hit_count() -> float:
     """Returns the number of reads that hot pages answered so far, in all simulated processes."""
-    return REGISTRY.get_sample_value("noroshi_pool_reads_total", {"outcome": "hit"}) or 0.0
+    return REGISTRY.get_sample_value("noroshi_hot_page_reads_total", {"outcome": "hit"}) or 0.0
 
 
 async def newest_page(scenario: TopicScenario, limit: int = 50, blocked: frozenset[str] = frozenset()) -> list[Message]:

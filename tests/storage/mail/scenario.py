@@ -34,7 +34,7 @@ class MailScenario:
         event_count = 0
         for partition in await self.stores.aggregator.pending_partitions():
             lock = await self.acquire_lock(partition)
-            while batch_size := await self.stores.aggregator.aggregate(lock, partition, limit):
+            while batch_size := await self.stores.aggregator.aggregate_batch(lock, partition, limit):
                 event_count += batch_size
             await self.stores.locks.release(lock)
         return event_count

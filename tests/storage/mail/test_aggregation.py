@@ -48,7 +48,7 @@ async def test_hot_domain_is_written_once_per_batch(mail: MailScenario) -> None:
     database = mail.stores.mongo.database
     await database.command("profile", 2)
     try:
-        assert await mail.stores.aggregator.aggregate(lock, partition("hot.example")) == 300
+        assert await mail.stores.aggregator.aggregate_batch(lock, partition("hot.example")) == 300
     finally:
         await database.command("profile", 0)
         await mail.stores.locks.release(lock)
@@ -76,12 +76,12 @@ async def test_event_with_record_time_before_checkpoint_is_aggregated(mail: Mail
     partition_number = partition("example.org")
     lock, aggregator = await mail.acquire_lock(partition_number), mail.stores.aggregator
     await mail.record(*(ok() for _ in range(4)))
-    assert await aggregator.aggregate(lock, partition_number, 2) == 2
+    assert await aggregator.aggregate_batch(lock, partition_number, 2) == 2
     await mail.record(ok(id_="slow"))
     long_ago = {"recorded_at": await mail.stores.mongo.now() - timedelta(minutes=1)}
     id_ = digest(mail.org, "slow", size=16)
     await mail.stores.mongo["mail_ledger"].update_one({"_id": id_}, {"$set": long_ago})
-    assert [await aggregator.aggregate(lock, partition_number, 2) for _ in range(3)] == [2, 1, 0]
+    assert [await aggregator.aggregate_batch(lock, partition_number, 2) for _ in range(3)] == [2, 1, 0]
     await mail.stores.locks.release(lock)
     assert (await mail.standing()).success == 5
 
@@ -92,11 +92,11 @@ async def test_aggregate_with_lost_lock_counts_nothing(mail: MailScenario) -> No
     await mail.stores.locks.release(old_lock)
     new_lock = await mail.acquire_lock(partition_number)
     await mail.record(ok())
-    assert await mail.stores.aggregator.aggregate(new_lock, partition_number) == 1
+    assert await mail.stores.aggregator.aggregate_batch(new_lock, partition_number) == 1
     await mail.record(ok())
     with pytest.raises(LockLost):
-        await mail.stores.aggregator.aggregate(old_lock, partition_number)
-    assert await mail.stores.aggregator.aggregate(new_lock, partition_number) == 1
+        await mail.stores.aggregator.aggregate_batch(old_lock, partition_number)
+    assert await mail.stores.aggregator.aggregate_batch(new_lock, partition_number) == 1
     await mail.stores.locks.release(new_lock)
     assert (await mail.standing()).success == 2
 
@@ -107,8 +107,8 @@ async def test_concurrent_aggregators_count_each_event_once(mail: MailScenario) 
     lock = await mail.acquire_lock(partition_number)
     await mail.record(*(ok() for _ in range(200)))
     aggregator = mail.stores.aggregator
-    await asyncio.gather(*(aggregator.aggregate(lock, partition_number, 40) for _ in range(12)))
-    while await aggregator.aggregate(lock, partition_number):
+    await asyncio.gather(*(aggregator.aggregate_batch(lock, partition_number, 40) for _ in range(12)))
+    while await aggregator.aggregate_batch(lock, partition_number):
         pass
     await mail.stores.locks.release(lock)
     assert (await mail.standing()).success == 200

@@ -48,7 +48,7 @@ async def test_lookup_reads_two_indexes_or_one_if_domains_are_cached(
     await mail.add_events(*(ok(each) for each in addresses[:900]))
     reads = await profile_lookup(mail, addresses)
     assert [each["ns"].partition(".")[2] for each in reads] == ["mail_addresses", "mail_domains"]
-    assert {each["planSummary"] for each in reads} == {"IXSCAN { _id: 1, told: 1 }"}
+    assert {each["planSummary"] for each in reads} == {"IXSCAN { _id: 1, summary: 1 }"}
     # The index alone answers: no document is examined, and no second batch is fetched.
     assert [(each["docsExamined"], each["nreturned"]) for each in reads] == [(0, 900), (0, 50)]
     assert [each["ns"].partition(".")[2] for each in await profile_lookup(mail, addresses)] == ["mail_addresses"]
@@ -88,7 +88,7 @@ async def test_unblock_resets_counters_and_records_person_and_reason(mail: MailS
     assert "op-1" in standing.verdict.detail
     assert "they called us" in standing.verdict.detail
     (row,) = await mail.stores.mongo["mail_audit"].find({"org": mail.org}).to_list(None)
-    assert (row["does"], row["by"], row["reason"]) == ("unblock", "op-1", "they called us")
+    assert (row["action"], row["by"], row["reason"]) == ("unblock", "op-1", "they called us")
     assert row["subject"] == (await mail.stores.mongo["mail_addresses"].find_one({"org": mail.org}))["_id"]
 
 

@@ -63,13 +63,13 @@ class InMemoryBook:
             summarize_domain(domain)
 
     def standing(self, address: str = ADDRESS) -> StandingModel:
-        summary: Any = self.addresses[address]["told"]
-        return _standing(summary, "saw" in summary)
+        summary: Any = self.addresses[address]["summary"]
+        return _standing(summary, "verdict" in summary)
 
     def domain_standing(self, domain: str = DOMAIN) -> StandingModel:
-        summary: Any = self.domains[domain]["told"]
-        latest_failed_day = dead_day(summary.get("failed", ()), self._delivered_days)
-        return _standing(summary, "dead" in summary or latest_failed_day is not None)
+        summary: Any = self.domains[domain]["summary"]
+        latest_failed_day = dead_day(summary.get("failed_days", ()), self._delivered_days)
+        return _standing(summary, "refusal" in summary or latest_failed_day is not None)
 
 
 def _standing(summary: Any, is_blocked: bool) -> StandingModel:
@@ -84,7 +84,7 @@ def book_of(*events: DeliveryEvent) -> InMemoryBook:
 
 
 def verdict_rule(book: InMemoryBook) -> VerdictRule | None:
-    reason = book.addresses[ADDRESS]["told"].get("saw")
+    reason = book.addresses[ADDRESS]["summary"].get("verdict")
     return VerdictRule(reason[0]) if reason else None
 
 

@@ -87,12 +87,12 @@ async def test_event_expires_only_after_aggregation(mail: MailScenario) -> None:
     rows = mail.stores.mongo["mail_ledger"]
     row = await rows.find_one({"org": mail.org})
     assert row is not None
-    assert "folded_at" not in row
+    assert "aggregated_at" not in row
     await mail.aggregate()
     row = await rows.find_one({"org": mail.org})
     assert row is not None
     assert "waiting" not in row
-    assert abs(row["folded_at"] - await mail.stores.mongo.now()) < timedelta(minutes=1)
+    assert abs(row["aggregated_at"] - await mail.stores.mongo.now()) < timedelta(minutes=1)
 
 
 async def test_no_collection_stores_plain_address(mail: MailScenario) -> None:

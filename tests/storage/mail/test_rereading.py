@@ -27,9 +27,9 @@ def test_hard_bounces_are_counted_by_source() -> None:
     [("550 5.1.10", False), ("550 5.1.10 (the domain accepts no mail)", True), ("550 5.1.2", True)],
 )
 def test_domain_blocked_by_answer_about_one_address_is_open(code: str, is_kept: bool) -> None:
-    document: Any = {"by": [{"source": "mta", "gone": [1, code]}, {"source": "other"}]}
+    document: Any = {"by": [{"source": "mta", "refusal": [1, code]}, {"source": "other"}]}
     assert reread_domain(document) == ReadBounces(dropped_domain_blocks=int(not is_kept))
-    assert ("gone" in document["by"][0]) is is_kept
+    assert ("refusal" in document["by"][0]) is is_kept
 
 
 def test_changes_of_chunks_are_added() -> None:

@@ -170,7 +170,7 @@ def test_bounces_beyond_limit_are_summed_up_by_day(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    ("summary", "at"), [({}, 5), ({"told": {}}, 5), ({"told": {"last": 9}}, 9), ({"told": {"last": 4}}, 5)]
+    ("summary", "at"), [({}, 5), ({"summary": {}}, 5), ({"summary": {"last": 9}}, 9), ({"summary": {"last": 4}}, 5)]
 )
 def test_reset_keeps_messages_without_their_bounces(summary: Document, at: int) -> None:
     entry = {"last": 9, "import": {"at": 3}, "messages": [[b"m", DAY, NOON, "x"]]}
@@ -215,7 +215,7 @@ def test_latest_import_wins_and_larger_counts_break_ties() -> None:
 def summary(*entries: Document, **document: Any) -> Document:
     stored: Any = {"by": list(entries)} | document
     summarize(stored)
-    found: Document = stored["told"]
+    found: Document = stored["summary"]
     return found
 
 
@@ -224,7 +224,7 @@ def test_summary_adds_sources_since_last_delivery() -> None:
     one["messages"] = [[b"m", DAY, NOON - 1, "c"], [b"n", DAY, NOON, "d"], [b"o", DAY, 0, ""]]
     other = {"success": 2, "ok": NOON, "last": 12, "old_hards": [[DAY, 4, NOON, "z"], [DAY, 4, NOON - 1, "z"]]}
     other["messages"] = [[b"n", DAY, NOON + 1, "e"], [b"n", DAY - 1, NOON, "f"]]
-    expected = {"success": 3, "soft": 5, "hard": 5, "last": 12, "saw": [VerdictRule.HARD_BOUNCED, NOON, "z", 0]}
+    expected = {"success": 3, "soft": 5, "hard": 5, "last": 12, "verdict": [VerdictRule.HARD_BOUNCED, NOON, "z", 0]}
     assert summary(one, other) == expected
 
 
@@ -243,7 +243,7 @@ def test_imported_bounces_count_until_delivery_or_unblocking(
 ) -> None:
     unblocked: Document = {} if unblocked_at is None else {"unblocked": {"at": unblocked_at}}
     found = summary({"source": "s", "import": row, "ok": ok}, **unblocked)
-    blocked = {"saw": [VerdictRule.HARD_BOUNCED, NOON, "an imported hard bounce", 0]} if "hard" in expected else {}
+    blocked = {"verdict": [VerdictRule.HARD_BOUNCED, NOON, "an imported hard bounce", 0]} if "hard" in expected else {}
     assert found == expected | blocked | unblocked
 
 
@@ -252,13 +252,13 @@ def test_imported_soft_bounces_count_as_one_day_of_bounces(imported_soft: int, i
     soft = {"messages": [[b"m", DAY - 1, NOON - DAY_MS, "c"]], "old_softs": [[DAY - 2, 1, NOON - 2 * DAY_MS, "o"]]}
     found = summary({"source": "s", "import": imported(NOON, soft=imported_soft), **soft})
     reason = [VerdictRule.SOFT_BOUNCED_REPEATEDLY, NOON - DAY_MS, "c", 3]
-    assert found == {"soft": 2 + imported_soft} | ({"saw": reason} if is_blocked else {})
+    assert found == {"soft": 2 + imported_soft} | ({"verdict": reason} if is_blocked else {})
 
 
 def test_verdict_names_complaint_or_else_latest_hard_bounce() -> None:
     hards = {"hards": [[NOON, "a"], [NOON + 1, "b"]], "old_hards": [[DAY, 1, NOON + 2, "c"]]}
-    assert summary(hards)["saw"] == [VerdictRule.HARD_BOUNCED, NOON + 2, "c", 0]
-    assert summary(hards | {"complaint": 7})["saw"] == [VerdictRule.COMPLAINED, 7, "", 0]
+    assert summary(hards)["verdict"] == [VerdictRule.HARD_BOUNCED, NOON + 2, "c", 0]
+    assert summary(hards | {"complaint": 7})["verdict"] == [VerdictRule.COMPLAINED, 7, "", 0]
 
 
 def domain_entry(event: LedgerEvent, **counts: int) -> Any:
@@ -307,8 +307,8 @@ def test_domain_without_mail_service_keeps_latest_instant() -> None:
     for at in (NOON, NOON - 5):
         answer = event(DeliveryOutcome.HARD, at, status="5.1.2", blocks_domain=True)
         add_event_to_domain(stored, answer, OutcomeCounts())
-    assert stored["by"][0]["gone"] == [NOON, "550 5.1.2"]
-    assert "gone" not in domain_entry(event(DeliveryOutcome.HARD, status="5.1.1"))
+    assert stored["by"][0]["refusal"] == [NOON, "550 5.1.2"]
+    assert "refusal" not in domain_entry(event(DeliveryOutcome.HARD, status="5.1.1"))
 
 
 def domain_summary(*entries: Document, **document: Any) -> Any:
@@ -323,11 +323,11 @@ def test_domain_summary_adds_days_and_sums_of_sources() -> None:
         "soft": 10,
         "hard": 20,
         "days": [[DAY, 7, 8, 9, True, []], [DAY - 3, 1, 0, 0, False, []]],
-        "gone": [3, "x"],
+        "refusal": [3, "x"],
     }
-    stored = domain_summary(one, other, {"gone": [2, "y"]}, hand={"blocked": True})
-    sums = {"success": 14, "soft": 25, "hard": 38, "dead": [3, "x", 0, 0], "hand": {"blocked": True}}
-    assert stored["told"] == sums
+    stored = domain_summary(one, other, {"refusal": [2, "y"]}, decision={"blocked": True})
+    sums = {"success": 14, "soft": 25, "hard": 38, "refusal": [3, "x"], "decision": {"blocked": True}}
+    assert stored["summary"] == sums
     days = [(DAY - 3, 1, 0), (DAY - 1, 15, 11), (DAY, 30, 22)]
     assert stored["recent"] == [{"day": day, "sent": sent, "bounced": bounced} for day, sent, bounced in days]
 
@@ -339,7 +339,7 @@ def test_recent_days_of_domain_are_its_latest_three() -> None:
         DAY - 1,
         DAY,
     ]
-    assert domain_summary({}) == {"by": [{}], "told": {}, "recent": []}
+    assert domain_summary({}) == {"by": [{}], "summary": {}, "recent": []}
 
 
 def test_days_beyond_history_become_sums() -> None:
@@ -349,7 +349,7 @@ def test_days_beyond_history_become_sums() -> None:
     assert [each[0] for each in entry["days"]] == list(range(DAY - 399, DAY + 1))
     assert (entry["success"], entry["soft"], entry["hard"]) == (7, 4, 6)
     assert [each[5] for each in entry["days"][-2:]] == [[b"m"], []]
-    assert (stored["told"]["success"], stored["told"]["soft"], stored["told"]["hard"]) == (407, 804, 1206)
+    assert (stored["summary"]["success"], stored["summary"]["soft"], stored["summary"]["hard"]) == (407, 804, 1206)
 
 
 def failed_day(day: int, messages: range, has_answer: bool = False) -> list[Any]:
@@ -360,8 +360,8 @@ def test_summary_of_domain_has_failed_days_since_latest_answer() -> None:
     one = {"source": "one", "days": [failed_day(DAY, range(20)), failed_day(DAY - 4, range(0), has_answer=True)]}
     other = {"source": "other", "days": [failed_day(DAY - number, range(2, 0, -1)) for number in (1, 3, 4)]}
     digests = b"0000000100000002"
-    assert domain_summary(one, other)["told"] == {
-        "failed": [
+    assert domain_summary(one, other)["summary"] == {
+        "failed_days": [
             [DAY - 3, "other", digests],
             [DAY - 1, "other", digests],
             [DAY, "one", b"".join(b"%08d" % number for number in range(20))],
@@ -371,5 +371,5 @@ def test_summary_of_domain_has_failed_days_since_latest_answer() -> None:
 
 def test_domain_without_mail_service_has_no_failed_days() -> None:
     days = [failed_day(DAY - number, range(20)) for number in range(3)]
-    found = domain_summary({"source": "mta", "days": days, "gone": [3, "x"]})["told"]
-    assert found == {"dead": [3, "x", 0, 0]}
+    found = domain_summary({"source": "mta", "days": days, "refusal": [3, "x"]})["summary"]
+    assert found == {"refusal": [3, "x"]}

@@ -123,7 +123,16 @@ class PublishingScenario:
 async def pass_time(stores: Stores, organization_id: str, seconds: float) -> None:
     """Simulates the passing of time: moves the dates of an organization's posts and publications back."""
     publications, posts = stores.mongo["publications"], stores.mongo["scheduled_posts"]
-    fields = ("due", "late_at", "wake_at", "upload_at", "mail_at", "step.at", "step.first_at", "upload.expires_at")
+    fields = (
+        "due",
+        "late_at",
+        "wake_at",
+        "upload_at",
+        "mail_at",
+        "progress.at",
+        "progress.first_at",
+        "upload.expires_at",
+    )
     for field in fields:
         await publications.update_many({"org": organization_id, field: {"$type": "date"}}, _move_back(field, seconds))
     await posts.update_many({"org": organization_id}, _move_back("due", seconds))

@@ -45,10 +45,10 @@ def record(**fields: Any) -> Publication:
 
 
 def test_publication_record_holds_every_field() -> None:
-    step = {"phase": "CALLING", "key": "k", "tries": 2, "at": in_s(-8), "first_at": in_s(-9)}
+    progress = {"phase": "CALLING", "key": "k", "tries": 2, "at": in_s(-8), "first_at": in_s(-9)}
     found = record(
         state="UNKNOWN",
-        step=step,
+        progress=progress,
         upload={"references": ["m"], "expires_at": in_s(9)},
         error={"code": "X", "message": "x"},
         published_at=in_s(-7),

@@ -47,11 +47,11 @@ def progress(phase: str = "CALLING", **fields: Any) -> Document:
 
 
 def publishing(phase: str = "CALLING", **fields: Any) -> Document:
-    return stored_publication(state="PUBLISHING", step=progress(phase, **fields))
+    return stored_publication(state="PUBLISHING", progress=progress(phase, **fields))
 
 
 def unknown(**fields: Any) -> Document:
-    return stored_publication(state="UNKNOWN", step=progress(), error={"code": "UNKNOWN", "message": "x"}, **fields)
+    return stored_publication(state="UNKNOWN", progress=progress(), error={"code": "UNKNOWN", "message": "x"}, **fields)
 
 
 def attempts(outcome: str, detail: str | None) -> Document:
@@ -76,30 +76,32 @@ def change(before: Document, build: BuildChange, notices: list[Any] | None = Non
 
 @pytest.mark.parametrize("due", [-10, 0])
 def test_preparation_stores_intent_and_lease(due: int) -> None:
-    step = {"key": "k", "tries": 0, "phase": "PREPARING", "at": BEGIN}
+    new_progress = {"key": "k", "tries": 0, "phase": "PREPARING", "at": BEGIN}
     changed = change(stored_publication(due=in_s(due)), lambda each: BeginAttempt(each, PREPARING, "k", 2.5))
-    assert changed == {"state": "PUBLISHING", "step": step, "wake_at": in_s(LEASE_S)}
+    assert changed == {"state": "PUBLISHING", "progress": new_progress, "wake_at": in_s(LEASE_S)}
 
 
 def test_first_call_stores_intent_and_the_given_lease() -> None:
-    step = {"key": "k", "tries": 1, "phase": "CALLING", "at": BEGIN, "first_at": BEGIN}
+    new_progress = {"key": "k", "tries": 1, "phase": "CALLING", "at": BEGIN, "first_at": BEGIN}
     changed = change(stored_publication(late_at=BEGIN), lambda each: BeginAttempt(each, CALLING, "k", 2.5))
-    assert changed == {"state": "PUBLISHING", "step": step, "wake_at": in_s(2.5)}
+    assert changed == {"state": "PUBLISHING", "progress": new_progress, "wake_at": in_s(2.5)}
 
 
 @pytest.mark.parametrize("phase", ["PREPARING", "WAITING"])
 def test_later_call_keeps_key_and_time_of_first_call(phase: str) -> None:
     changed = change(publishing(phase), lambda each: BeginAttempt(each, CALLING, "other"))
-    assert changed == {"step": progress("CALLING", tries=3, at=BEGIN), "wake_at": in_s(CALL_LEASE_S)}
+    assert changed == {"progress": progress("CALLING", tries=3, at=BEGIN), "wake_at": in_s(CALL_LEASE_S)}
     changed = change(publishing(phase), lambda each: BeginAttempt(each, PREPARING, "other"))
-    step = progress("PREPARING", at=BEGIN)
-    assert changed == differences({"step": progress(phase)}, {"step": step}) | {"wake_at": in_s(LEASE_S)}
+    new_progress = progress("PREPARING", at=BEGIN)
+    assert changed == differences({"progress": progress(phase)}, {"progress": new_progress}) | {
+        "wake_at": in_s(LEASE_S)
+    }
 
 
 def test_attempt_past_deadline_fails() -> None:
     before = publishing("WAITING") | {"late_at": in_s(-0.001)}
     changed = change(before, lambda each: BeginAttempt(each, CALLING, "k"), FAILURE_NOTICE)
-    assert changed == failed("TOO_LATE", TOO_LATE) | {"step": REMOVED}
+    assert changed == failed("TOO_LATE", TOO_LATE) | {"progress": REMOVED}
 
 
 def test_attempt_before_due_moment_is_refused() -> None:
@@ -113,30 +115,30 @@ def test_attempt_before_due_moment_is_refused() -> None:
 def test_success_is_stored_with_start_of_its_call(before: Document) -> None:
     changed = change(before, lambda each: MarkPublished(each, "id", "https://example.org/1", "found"))
     stored = {"state": "PUBLISHED", "external_id": "id", "url": "https://example.org/1", "published_at": in_s(-8)}
-    removed = {name: REMOVED for name in ("step", "error") if name in before}
+    removed = {name: REMOVED for name in ("progress", "error") if name in before}
     assert changed == NO_WORK | stored | removed | attempts("PUBLISHED", "found")
 
 
 @pytest.mark.parametrize("before", [stored_publication(), publishing(), unknown()])
 def test_failure_is_stored_with_mail(before: Document) -> None:
     changed = change(before, lambda each: MarkFailed(each, "REFUSED", "no"), FAILURE_NOTICE)
-    assert changed == failed("REFUSED", "no") | ({"step": REMOVED} if "step" in before else {})
+    assert changed == failed("REFUSED", "no") | ({"progress": REMOVED} if "progress" in before else {})
 
 
 @pytest.mark.parametrize(("phase", "tries"), [("CALLING", 2), ("CALLING", 4), ("PREPARING", 3)])
 def test_retry_waits_and_counts_failed_uploads(phase: str, tries: int) -> None:
     is_call = phase == "CALLING"
     before = publishing(phase, tries=tries) | {"late_at": in_s(9)}
-    step = progress("WAITING", tries=tries if is_call else tries + 1, at=BEGIN)
+    new_progress = progress("WAITING", tries=tries if is_call else tries + 1, at=BEGIN)
     changed = change(before, lambda each: ScheduleRetry(each, 9, "no connection"))
-    assert changed == {"step": step, "wake_at": in_s(9)} | attempts("NO_EFFECT", "no connection")
+    assert changed == {"progress": new_progress, "wake_at": in_s(9)} | attempts("NO_EFFECT", "no connection")
 
 
 def test_retry_with_lost_upload_drops_it() -> None:
     changed = change(publishing(), lambda each: ScheduleRetry(each, 9, "gone", must_upload_again=True))
     dropped = dict.fromkeys(("upload", "upload_at", "upload_claim"), REMOVED) | {"media_state": "STALE"}
-    step = progress("WAITING", at=BEGIN)
-    assert changed == {"step": step, "wake_at": in_s(9)} | dropped | attempts("NO_EFFECT", "gone")
+    new_progress = progress("WAITING", at=BEGIN)
+    assert changed == {"progress": new_progress, "wake_at": in_s(9)} | dropped | attempts("NO_EFFECT", "gone")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +147,7 @@ def test_retry_with_lost_upload_drops_it() -> None:
 )
 def test_no_retry_follows_fifth_try_or_passes_deadline(before: Document) -> None:
     changed = change(before, lambda each: ScheduleRetry(each, 9, "no connection"), FAILURE_NOTICE)
-    assert changed == failed("UNREACHABLE", "no connection") | {"step": REMOVED}
+    assert changed == failed("UNREACHABLE", "no connection") | {"progress": REMOVED}
 
 
 @pytest.mark.parametrize(
@@ -169,9 +171,9 @@ def mark_unknown(policy: ReconciliationPolicy) -> BuildChange:
 @pytest.mark.parametrize("policy", [MANUAL, ReconciliationPolicy(5, 43)])
 @pytest.mark.parametrize("is_notified", [True, False])
 def test_unknown_that_only_person_resolves_leaves_no_work(policy: ReconciliationPolicy, is_notified: bool) -> None:
-    before = publishing() | ({"told": True} if is_notified else {})
+    before = publishing() | ({"author_notified": True} if is_notified else {})
     changed = change(before, mark_unknown(policy), [] if is_notified else UNKNOWN_NOTICE)
-    assert changed == NO_WORK | UNKNOWN | ({} if is_notified else {"told": True})
+    assert changed == NO_WORK | UNKNOWN | ({} if is_notified else {"author_notified": True})
 
 
 @pytest.mark.parametrize(
@@ -183,17 +185,17 @@ def test_unknown_is_reconciled_at_most_minute_after_deadline(
 ) -> None:
     before = publishing() | {"late_at": in_s(late)}
     changed = change(before, mark_unknown(ReconciliationPolicy(delay_s)), UNKNOWN_NOTICE if is_notified else [])
-    assert changed == UNKNOWN | {"wake_at": in_s(reconcile_s)} | ({"told": True} if is_notified else {})
-    changed = change(before | {"told": True}, mark_unknown(ReconciliationPolicy(delay_s)))
+    assert changed == UNKNOWN | {"wake_at": in_s(reconcile_s)} | ({"author_notified": True} if is_notified else {})
+    changed = change(before | {"author_notified": True}, mark_unknown(ReconciliationPolicy(delay_s)))
     assert changed == UNKNOWN | {"wake_at": in_s(delay_s)}
 
 
 def test_reconciliation_holds_lease_and_emits_nothing() -> None:
-    for repeats_call, step in ((True, {"step": progress(at=BEGIN)}), (False, {})):
+    for repeats_call, new_progress in ((True, {"progress": progress(at=BEGIN)}), (False, {})):
         stream = InMemoryPosts()
         policy = ReconciliationPolicy(5, None)
         changed = stream.change(lambda each: BeginReconciliation(each, policy, repeats_call), unknown())  # noqa: B023
-        assert changed == {"wake_at": in_s(CALL_LEASE_S)} | step
+        assert changed == {"wake_at": in_s(CALL_LEASE_S)} | new_progress
         assert (stream.result, stream.emitted, stream.notified) == (stream.publication(), [], [])
     assert BeginReconciliation(stream.publication(), policy).repeats_call
 
@@ -201,7 +203,7 @@ def test_reconciliation_holds_lease_and_emits_nothing() -> None:
 def test_reconciliation_past_retention_is_left_to_person() -> None:
     stream = InMemoryPosts()
     changed = stream.change(lambda each: BeginReconciliation(each, ReconciliationPolicy(5, 43)), unknown())
-    assert changed == NO_WORK | {"told": True}
+    assert changed == NO_WORK | {"author_notified": True}
     assert (stream.result.progress, stream.emitted, stream.notified) == (None, CHANGED, UNKNOWN_NOTICE)
     assert stream.publication().progress is not None
 
@@ -217,8 +219,8 @@ def test_upload_is_stored_with_its_expiry(expires_in_s: float | None, expires_at
     changed = change(
         publishing("PREPARING"), lambda each: StoreUploadResultAndBegin(each, ("m",), expires_in_s, "k", 2.5)
     )
-    step = progress("CALLING", tries=3, at=BEGIN)
-    assert changed == upload | released | {"step": step, "wake_at": in_s(2.5)}
+    new_progress = progress("CALLING", tries=3, at=BEGIN)
+    assert changed == upload | released | {"progress": new_progress, "wake_at": in_s(2.5)}
 
 
 @pytest.mark.parametrize(("retry_in_s", "upload_at"), [(None, REMOVED), (30, in_s(30))])
@@ -245,7 +247,7 @@ def test_resolution_is_audited_if_actor_is_not_the_author(actor: Actor | None, i
         else {"state": "FAILED", "error": {"code": "NOT_PUBLISHED", "message": message}}
     )
     history = attempts(str(stored["state"]), "resolved by a person")
-    assert changed == NO_WORK | stored | history | {"step": REMOVED, "fence": 8}
+    assert changed == NO_WORK | stored | history | {"progress": REMOVED, "fence": 8}
     assert (stream.result, stream.emitted, stream.notified) == (stream.publication(), CHANGED, [])
     entries = stream.audited
     expected = {"action": "PUBLICATION_RESOLVED", "kind": "PUBLICATION", "target": "pub"}

@@ -98,7 +98,7 @@ async def test_published_at_is_start_of_call(scenario: PublishingScenario) -> No
     finished = await apply(scenario, MarkPublished(begun, "id", "https://example.org/1"))
     assert (finished.state, finished.external_id, finished.url) == (S.PUBLISHED, "id", "https://example.org/1")
     assert finished.published_at == begun.progress.at
-    assert (await scenario.stored_document(finished)).keys().isdisjoint({"wake_at", "step", "claim"})
+    assert (await scenario.stored_document(finished)).keys().isdisjoint({"wake_at", "progress", "claim"})
     with pytest.raises(ClaimLost):
         await apply(scenario, MarkPublished(begun, "other", None))
 

@@ -11,9 +11,9 @@ from redis.asyncio import Redis
 
 from server.embedded import Valkey
 from storage.stores import Stores
+from storage.streams.event_sender import encode
 from storage.streams.hub import MAX_QUEUE, Hub, HydratedEvent, PositionExpired, Subscriber, _StreamState, is_resumable
 from storage.streams.log import REPLAY_LIMIT, Event, EventLog, Stream, StreamHead, StreamPosition
-from storage.streams.publisher import encode
 from tests.storage.event_recorder import EventRecorder, recorded_events
 from tests.storage.faulty_proxy import faulty_proxy
 from tests.storage.topic_scenario import OpenStores, TopicScenario

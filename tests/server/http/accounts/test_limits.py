@@ -6,7 +6,7 @@ from dataclasses import replace
 import httpx2
 import pytest
 
-from storage.identity.accounts.throttle import (
+from storage.identity.accounts.attempt_limits import (
     LINKS_BY_CLIENT,
     MAILS_BY_CLIENT,
     MAILS_OF_ORGANIZATION,
@@ -40,7 +40,7 @@ async def http(web: WebProcess) -> AsyncIterator[httpx2.AsyncClient]:
 
 async def use_up(stores: Stores, limit: AttemptLimit, subject: str) -> None:
     """Uses all attempts of a limit up, as if they had been made at once."""
-    await stores.sign_in_limits.count([(replace(limit, burst=2, every_s=limit.burst * limit.every_s), subject)])
+    await stores.attempt_limits.count([(replace(limit, burst=2, every_s=limit.burst * limit.every_s), subject)])
 
 
 async def assert_limited(browser: SessionBrowser, path: str, **body: object) -> None:

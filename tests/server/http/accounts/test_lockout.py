@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from storage.errors import RateLimited
-from storage.identity.accounts.throttle import (
+from storage.identity.accounts.attempt_limits import (
     PASSWORD_CHOICES_OF_ACCOUNT,
     SIGN_INS_BY_KNOWN_BROWSER,
     SIGN_INS_OF_ACCOUNT,
@@ -70,7 +70,7 @@ async def use_up_sign_ins(stores: Stores, address: str) -> None:
     """Counts as many attempts at the account as strangers have."""
     with suppress(RateLimited):
         while True:
-            await stores.sign_in_limits.count([(SIGN_INS_OF_ACCOUNT, f"{ORG}\n{address}")])
+            await stores.attempt_limits.count([(SIGN_INS_OF_ACCOUNT, f"{ORG}\n{address}")])
 
 
 async def new_reset_token(stores: Stores, address: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from jobs.account_mails import send_account_mails
 from jobs.providers.mailer import Mailer
-from storage.identity.accounts.throttle import MAILS_BY_CLIENT, MAILS_TO_ADDRESS
+from storage.identity.accounts.attempt_limits import MAILS_BY_CLIENT, MAILS_TO_ADDRESS
 from storage.identity.accounts.tokens import TokenPurpose, TokenSubject
 from storage.identity.audit import Actor
 from storage.identity.roles import Role

@@ -1,4 +1,4 @@
-"""Publishes committed events to the hubs of all processes by Redis pub/sub. Hubs read lost messages from the log."""
+"""Sends committed events to the hubs of all processes by Redis pub/sub. Hubs read lost messages from the log."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ MAX_PIPELINE = 100
 log = structlog.get_logger(__name__)
 
 
-class Publisher:
-    """Publishes events in the order of commits, in the background, so that a slow Redis delays no mutation."""
+class EventSender:
+    """Sends events in the order of commits, in the background, so that a slow Redis delays no mutation."""
 
     def __init__(self, redis: Redis, keys: RedisKeys) -> None:
         self._redis = redis
@@ -30,9 +30,9 @@ class Publisher:
 
     def start(self) -> None:
         """Starts sending."""
-        self._task = asyncio.create_task(self._run(), name="publisher")
+        self._task = asyncio.create_task(self._run(), name="event_sender")
 
-    def publish(self, stream: Stream, epoch: str, events: Sequence[Event]) -> None:
+    def send(self, stream: Stream, epoch: str, events: Sequence[Event]) -> None:
         """Queues the events for sending. If the queue is full, drops them; hubs then read them from the log."""
         with suppress(asyncio.QueueFull):
             self._queue.put_nowait((self._keys.channel(stream.name), encode(epoch, events)))
@@ -55,8 +55,8 @@ class Publisher:
             try:
                 await self._send(batch)
             except Exception as error:
-                # Any error, since without this task no later event would be published.
-                log.warning("publish_failed", lost=len(batch), error=repr(error))
+                # Any error, since without this task no later event would be sent.
+                log.warning("events_not_sent", lost=len(batch), error=repr(error))
             finally:
                 for _ in batch:
                     self._queue.task_done()

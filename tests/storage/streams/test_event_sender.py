@@ -1,4 +1,4 @@
-"""The publisher sends events in order and in the background, without delaying commits."""
+"""The event sender sends events in order and in the background, without delaying commits."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,8 +13,8 @@ from redis.asyncio.client import PubSub
 
 from server.embedded import Valkey
 from storage.redis.keys import RedisKeys
+from storage.streams.event_sender import MAX_QUEUED, EventSender, decode, encode
 from storage.streams.log import Event, Stream
-from storage.streams.publisher import MAX_QUEUED, Publisher, decode, encode
 from tests.storage.faults import sigstopped
 
 pytestmark = pytest.mark.anyio
@@ -41,19 +41,19 @@ def new_event(n: int) -> Event:
         min_size=1,
     ),
 )
-def test_published_events_round_trip(epoch: str, events: list[Event]) -> None:
+def test_sent_events_round_trip(epoch: str, events: list[Event]) -> None:
     assert decode(encode(epoch, events)) == (epoch, events)
 
 
 @asynccontextmanager
-async def running_publisher(url: str) -> AsyncIterator[Publisher]:
+async def running_sender(url: str) -> AsyncIterator[EventSender]:
     async with Redis.from_url(url) as redis:
-        publisher = Publisher(redis, KEYS)
-        publisher.start()
+        sender = EventSender(redis, KEYS)
+        sender.start()
         try:
-            yield publisher
+            yield sender
         finally:
-            await publisher.close()
+            await sender.close()
 
 
 @asynccontextmanager
@@ -76,74 +76,74 @@ async def received_numbers(pubsub: PubSub, count: int) -> list[int]:
     return numbers
 
 
-async def test_events_are_published_in_order_of_commits(own_valkey: Valkey) -> None:
-    async with subscription(own_valkey.url) as pubsub, running_publisher(own_valkey.url) as publisher:
+async def test_events_are_sent_in_order_of_commits(own_valkey: Valkey) -> None:
+    async with subscription(own_valkey.url) as pubsub, running_sender(own_valkey.url) as sender:
         for n in range(1, 501):
-            publisher.publish(STREAM, "e", [new_event(n)])
+            sender.send(STREAM, "e", [new_event(n)])
         assert await received_numbers(pubsub, 500) == list(range(1, 501))
 
 
-async def test_closing_publisher_sends_queued_events(own_valkey: Valkey) -> None:
+async def test_closing_sender_sends_queued_events(own_valkey: Valkey) -> None:
     async with subscription(own_valkey.url) as pubsub:
-        async with running_publisher(own_valkey.url) as publisher:
+        async with running_sender(own_valkey.url) as sender:
             for n in range(1, 51):
-                publisher.publish(STREAM, "e", [new_event(n)])
+                sender.send(STREAM, "e", [new_event(n)])
         assert await received_numbers(pubsub, 50) == list(range(1, 51))
 
 
 async def test_hanging_redis_delays_no_caller_and_recovers(own_valkey: Valkey) -> None:
     loop = asyncio.get_running_loop()
-    async with running_publisher(own_valkey.url) as publisher:
+    async with running_sender(own_valkey.url) as sender:
         with sigstopped(own_valkey.pid):
             began_at = loop.time()
             for n in range(2 * MAX_QUEUED):
-                publisher.publish(STREAM, "e", [new_event(n)])
+                sender.send(STREAM, "e", [new_event(n)])
             assert loop.time() - began_at < 15, "Events over the limit must be dropped without waiting."
             await asyncio.sleep(0)
-        await assert_publishes_again(own_valkey, publisher)
+        await assert_sends_again(own_valkey, sender)
 
 
-async def test_restarted_redis_is_published_to_again(own_valkey: Valkey) -> None:
-    async with running_publisher(own_valkey.url) as publisher:
+async def test_restarted_redis_gets_events_again(own_valkey: Valkey) -> None:
+    async with running_sender(own_valkey.url) as sender:
         own_valkey.kill()
         await own_valkey.wait()
-        publisher.publish(STREAM, "e", [new_event(1)])
+        sender.send(STREAM, "e", [new_event(1)])
         await own_valkey.restart()
-        await assert_publishes_again(own_valkey, publisher)
+        await assert_sends_again(own_valkey, sender)
 
 
 async def test_unexpected_error_stops_no_later_event(own_valkey: Valkey, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise ValueError("not an error of Redis or of the network")
 
-    async with running_publisher(own_valkey.url) as publisher:
+    async with running_sender(own_valkey.url) as sender:
         with monkeypatch.context() as patch:
             patch.setattr(Redis, "pipeline", fail)
-            publisher.publish(STREAM, "e", [new_event(1)])
+            sender.send(STREAM, "e", [new_event(1)])
             async with asyncio.timeout(TIMEOUT_S):
-                await publisher._queue.join()
-        await assert_publishes_again(own_valkey, publisher)
+                await sender._queue.join()
+        await assert_sends_again(own_valkey, sender)
 
 
-async def assert_publishes_again(valkey: Valkey, publisher: Publisher) -> None:
-    """Publishes an event and waits for it. Earlier events may arrive first."""
+async def assert_sends_again(valkey: Valkey, sender: EventSender) -> None:
+    """Sends an event and waits for it. Earlier events may arrive first."""
     async with subscription(valkey.url) as pubsub, asyncio.timeout(TIMEOUT_S):
-        publisher.publish(STREAM, "e", [new_event(77)])
+        sender.send(STREAM, "e", [new_event(77)])
         while await received_numbers(pubsub, 1) != [77]:
             pass
 
 
-async def test_closing_publisher_does_not_wait_for_dead_redis(own_valkey: Valkey) -> None:
+async def test_closing_sender_does_not_wait_for_dead_redis(own_valkey: Valkey) -> None:
     loop = asyncio.get_running_loop()
     with sigstopped(own_valkey.pid):
-        async with running_publisher(own_valkey.url) as publisher:
-            publisher.publish(STREAM, "e", [new_event(1)])
+        async with running_sender(own_valkey.url) as sender:
+            sender.send(STREAM, "e", [new_event(1)])
             began_at = loop.time()
         assert loop.time() - began_at < 15
 
 
-async def test_publisher_that_never_started_closes() -> None:
+async def test_sender_that_never_started_closes() -> None:
     async with Redis.from_url("redis://127.0.0.1:1/0") as redis:
-        publisher = Publisher(redis, KEYS)
-        publisher.publish(STREAM, "e", [new_event(1)])
-        await publisher.close()
+        sender = EventSender(redis, KEYS)
+        sender.send(STREAM, "e", [new_event(1)])
+        await sender.close()

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from storage.errors import RateLimited
-from storage.identity.accounts.throttle import AttemptLimit, client_key
+from storage.identity.accounts.attempt_limits import AttemptLimit, client_key
 from storage.ids import new_id
 from storage.stores import Stores
 from tests.storage.topic_scenario import OpenStores
@@ -22,7 +22,7 @@ async def test_concurrent_attempts_of_two_processes_admit_the_burst(
 ) -> None:
     subject = new_id()
     async with open_process() as other:
-        limits = [shared_stores.sign_in_limits, other.sign_in_limits] * 8
+        limits = [shared_stores.attempt_limits, other.attempt_limits] * 8
         counting = (each.count([(LIMIT, subject)]) for each in limits)
         results = await asyncio.gather(*counting, return_exceptions=True)
     assert sum(each is None for each in results) == LIMIT.burst
@@ -33,7 +33,7 @@ async def test_concurrent_attempts_of_two_processes_admit_the_burst(
 
 
 async def test_attempts_become_free_one_by_one(shared_stores: Stores) -> None:
-    subject, limits = new_id(), shared_stores.sign_in_limits
+    subject, limits = new_id(), shared_stores.attempt_limits
     for _ in range(LIMIT.burst):
         await limits.count([(LIMIT, subject)])
     earlier = {"$set": {"free_at": {"$subtract": ["$free_at", 100_000]}}}
@@ -45,7 +45,7 @@ async def test_attempts_become_free_one_by_one(shared_stores: Stores) -> None:
 
 
 async def test_refused_attempts_do_not_prolong_the_wait(shared_stores: Stores) -> None:
-    limit, limits = replace(LIMIT, name=new_id()), shared_stores.sign_in_limits
+    limit, limits = replace(LIMIT, name=new_id()), shared_stores.attempt_limits
     for _ in range(limit.burst):
         await limits.count([(limit, "subject")])
     free_at = await stored_free_at(shared_stores, limit)
@@ -64,7 +64,7 @@ async def stored_free_at(stores: Stores, limit: AttemptLimit) -> datetime:
 
 
 async def test_forgotten_attempts_count_no_more(shared_stores: Stores) -> None:
-    subject, limits = new_id(), shared_stores.sign_in_limits
+    subject, limits = new_id(), shared_stores.attempt_limits
     for _ in range(LIMIT.burst):
         await limits.count([(LIMIT, subject)])
     await limits.forget([(LIMIT, subject)])

@@ -20,7 +20,7 @@ from storage.identity.accounts.documents import SignInLimitDocument
 from storage.ids import new_id
 from storage.mongo import Document, Mongo
 
-SIGN_IN_LIMITS = "sign_in_limits"
+COLLECTION = "sign_in_limits"
 IPV6_PREFIX_BITS = 64
 """A client can choose any address of its /64 network, so all addresses of the network count as one client."""
 
@@ -50,11 +50,11 @@ LimitedAttempt = tuple[AttemptLimit, str]
 """A limit, and the account, the client or the organization that it counts."""
 
 
-class SignInLimits:
+class AttemptLimits:
     """Counts attempts by the database's clock, with one update for each limit."""
 
     def __init__(self, mongo: Mongo) -> None:
-        self._limits: AsyncCollection[SignInLimitDocument] = mongo[SIGN_IN_LIMITS]
+        self._limits: AsyncCollection[SignInLimitDocument] = mongo[COLLECTION]
 
     async def count(self, attempts: Sequence[LimitedAttempt]) -> None:
         """Counts one attempt in each of these limits, in this order. Raises: RateLimited."""
