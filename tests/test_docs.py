@@ -36,7 +36,9 @@ NAME = re.compile(r"[A-Za-z_]\w*")
 NOT_NAMES = re.compile(r"\S*[/<]\S*|\"[^\"]*\"|'[^']*'")
 """Parts of code spans that name no code: paths, placeholders and texts."""
 
-NAME_IN_MODULE = re.compile(r"`(\w+)(?:\(\))?`\s+(?:in|of)\s+`([\w/.-]+\.py)`")
+NAME_IN_MODULE = re.compile(r"`(?P<name>[\w.]+)(?:\(\))?`\s+(?:in|of)\s+`(?P<path>[\w/.-]+\.py)`")
+MODULE_WITH_NAME = re.compile(r"^\| `(?P<path>[\w/.-]+\.py)` \| `(?P<name>[\w.]+)`", re.MULTILINE)
+"""A row of a table about modules, whose second cell begins with a name."""
 HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
 UNITS = {
     "bytes": 1,
@@ -200,8 +202,11 @@ def names_without_code(names: set[str]) -> set[str]:
 
 def misplaced_names(guide: str) -> list[str]:
     """Returns names that, as a guide says, are in a module that does not have them."""
-    placed = [(name, Path(path)) for name, path in NAME_IN_MODULE.findall(guide)]
-    return [f"{name} in {path}" for name, path in placed if name not in names_in_source(path, text_of(path))]
+    found = [match for pattern in (NAME_IN_MODULE, MODULE_WITH_NAME) for match in pattern.finditer(guide)]
+    placed = [(match["name"], Path(match["path"])) for match in found]
+    return [
+        f"{name} in {path}" for name, path in placed if not set(name.split(".")) <= names_in_source(path, text_of(path))
+    ]
 
 
 def test_names_in_guides_exist() -> None:
@@ -216,9 +221,8 @@ def test_names_in_guides_exist() -> None:
 def test_missing_name_in_guide_is_found() -> None:
     guide = "Call `Sequencer.begin_commit(own)`, `own()` or `locks.py`.\n\n   ```python\n   own = 1\n   ```\n"
     assert names_without_code(names_in_guide(guide)) == {"begin_commit"}
-    assert misplaced_names("`Locks` in `storage/locks.py`, `Outbox` of\n`storage/locks.py`") == [
-        "Outbox in storage/locks.py"
-    ]
+    placed = "`Locks.held` in `storage/locks.py`, `Outbox` of\n`storage/locks.py`\n| `storage/ids.py` | `Locks`: text |"
+    assert misplaced_names(placed) == ["Outbox in storage/locks.py", "Locks in storage/ids.py"]
     source = '"""A docstring."""\nCONSTANT = "a text"  # a comment\n'
     assert names_in_source(Path("a.py"), source) == {"CONSTANT", "a", "text"}
     assert names_in_source(Path("a.ts"), "/* one\ntwo */ const three = 3;\n// four\n") == {"const", "three"}
