@@ -19,7 +19,10 @@ MAX_IMAGE_FETCHES = 2
 
 
 class DuePostPublisher(Protocol):
-    """The publisher of due posts in a worker process, implemented by `jobs.publishing.publisher.PostPublisher`."""
+    """The publisher of due posts in a worker process, implemented by `jobs.publishing.publisher.PostPublisher`.
+
+    A protocol, because the modules of `jobs.publishing` import this module and not the other way round.
+    """
 
     async def sweep(self) -> int:
         """Claims publications that are due within 5 s, and starts to publish them. Returns how many it claimed."""

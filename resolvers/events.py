@@ -50,7 +50,7 @@ class ViewerEventSource(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class JobEventKind:
+class JobEventView:
     """Access rule, filter and record of one kind of job event. resolvers/job_events.py lists all kinds.
 
     `record` creates the record from the cursor, the instant, the kind and the subject. `may_see` decides from the

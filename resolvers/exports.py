@@ -6,7 +6,7 @@ from strawberry import Parent
 
 from resolvers.access import require_signed_in
 from resolvers.context import Context, Info
-from resolvers.events import Event, JobEventKind
+from resolvers.events import Event, JobEventView
 from storage.errors import Forbidden
 from storage.identity.records import User
 from storage.privacy.archives import EXPORTED
@@ -21,8 +21,8 @@ class DataExportEvent(Event):
     export: DataExport
 
 
-JOB_EVENTS = {
-    "DataExportChanged": JobEventKind(
+JOB_EVENT_VIEWS = {
+    "DataExportChanged": JobEventView(
         record=DataExportEvent,
         may_see=lambda viewer, _roles, export: export.user_id == viewer.id,
         job_ids=lambda export: [export.id],

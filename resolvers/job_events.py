@@ -15,7 +15,7 @@ from resolvers.access import granted_roles, require_member
 from resolvers.arguments import Since, text_or_none
 from resolvers.calls.events import CallJobEvent, CallLimitsEvent, CallTaskEvent
 from resolvers.context import Context, Info
-from resolvers.events import JobEventKind, StreamReady, ViewerEventSource, viewer_events
+from resolvers.events import JobEventView, StreamReady, ViewerEventSource, viewer_events
 from resolvers.exports import DataExportEvent
 from resolvers.feed.fan_outs import FanOutEvent
 from resolvers.publishing.publications import PublicationEvent
@@ -24,11 +24,11 @@ from storage.identity.records import User
 from storage.streams.hub import HydratedEvent
 from storage.streams.log import Cursor, StreamPosition, jobs_stream, parse_cursor
 
-JOB_EVENT_KINDS: Mapping[str, JobEventKind] = {
-    **resolvers.calls.events.JOB_EVENTS,
-    **resolvers.publishing.publications.JOB_EVENTS,
-    **resolvers.feed.fan_outs.JOB_EVENTS,
-    **resolvers.exports.JOB_EVENTS,
+ALL_JOB_EVENT_VIEWS: Mapping[str, JobEventView] = {
+    **resolvers.calls.events.JOB_EVENT_VIEWS,
+    **resolvers.publishing.publications.JOB_EVENT_VIEWS,
+    **resolvers.feed.fan_outs.JOB_EVENT_VIEWS,
+    **resolvers.exports.JOB_EVENT_VIEWS,
 }
 """Access rules, filters and records by the kind of the event. storage/event_kinds.py lists the kinds."""
 
@@ -68,7 +68,7 @@ class JobEventSource(ViewerEventSource):
 
     async def _visible_record(self, cursor: Cursor, event: HydratedEvent) -> Any:
         """Returns the event's record, or None if it is of another job or the viewer may not see it."""
-        kind, subject = JOB_EVENT_KINDS[event.event.kind], event.subject
+        kind, subject = ALL_JOB_EVENT_VIEWS[event.event.kind], event.subject
         matches_job = self.job_id is None or self.job_id in kind.job_ids(subject)
         if not (matches_job and kind.may_see(self.viewer, granted_roles(self.context), subject)):
             return None

@@ -1,6 +1,6 @@
 """Registry of event kinds: how to read the objects that events refer to, and how outbox rows become events.
 
-To add a kind of job event, add a line to JOB_EVENTS. Other kinds of outbox rows are in OUTBOX_RELAYS, and kinds of
+To add a kind of job event, add a line to JOB_EVENT_KINDS. Other kinds of outbox rows are in OUTBOX_RELAYS, and kinds of
 streams in SUBJECT_READERS.
 """
 
@@ -83,7 +83,7 @@ class JobEventKind:
     relay: type[OutboxRelay] | None = None
 
 
-JOB_EVENTS: Sequence[JobEventKind] = (
+JOB_EVENT_KINDS: Sequence[JobEventKind] = (
     JobEventKind("FanOutChanged", lambda stores: stores.fan_outs.by_timestamp, EventRelay),
     JobEventKind("CallJobChanged", lambda stores: stores.call_jobs.jobs_by_id, CallJobRelay),
     JobEventKind("CallTaskChanged", lambda stores: stores.call_jobs.tasks_by_id, CallTaskRelay),
@@ -111,7 +111,7 @@ OUTBOX_RELAYS: OutboxRelays = {
     "ListedPostRemoved": ListedPostRemovedRelay,
     "MergedPostArrived": MergedPostArrivedRelay,
     "MergedPostRemoved": MergedPostRemovedRelay,
-    **{kind.name: kind.relay for kind in JOB_EVENTS if kind.relay is not None},
+    **{kind.name: kind.relay for kind in JOB_EVENT_KINDS if kind.relay is not None},
 }
 
 
@@ -166,7 +166,7 @@ async def _read_conversations(
 async def _read_jobs(stores: EventSubjectReader, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
     """Reads the subjects with one query for each kind. Events of a kind unknown to this version are left out."""
     subjects: dict[int, Any] = {}
-    for kind in JOB_EVENTS:
+    for kind in JOB_EVENT_KINDS:
         of_kind = [event for event in events if event.kind == kind.name]
         if of_kind:
             refs = list({event.ref for event in of_kind})

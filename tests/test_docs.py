@@ -1,5 +1,6 @@
-"""Documents: every cited file, link and heading exists, and docs/limits.md has the same numbers as the code."""
+"""Documents: the files, links, headings and names that they cite exist, and docs/limits.md has the code's numbers."""
 
+import ast
 import os
 import pkgutil
 import re
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import timedelta
 from functools import cache
+from keyword import kwlist
 from pathlib import Path
 
 import pytest
@@ -28,7 +30,15 @@ PATH_PART = re.compile(r'/ "[\w.-]+"')
 CODE_PATH = re.compile(
     r"(?<![\w./-])((?:server|schema|resolvers|jobs|storage|tests|benchmarks|web-client)/(?:[\w/.-]+\.[a-z]+\b|[\w/-]+/))"
 )
-CODE_BLOCK = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+CODE_BLOCK = re.compile(r"^ *(```|~~~).*?^ *\1", re.MULTILINE | re.DOTALL)
+CODE_SPAN = re.compile(r"`([^`]+)`")
+NAME = re.compile(r"[A-Za-z_]\w*")
+NOT_NAMES = re.compile(r"\S*[/<]\S*|\"[^\"]*\"|'[^']*'")
+"""Parts of code spans that name no code: paths, placeholders and texts."""
+
+NAME_IN_MODULE = re.compile(r"`(?P<name>[\w.]+)(?:\(\))?`\s+(?:in|of)\s+`(?P<path>[\w/.-]+\.py)`")
+MODULE_WITH_NAME = re.compile(r"^\| `(?P<path>[\w/.-]+\.py)` \| `(?P<name>[\w.]+)`", re.MULTILINE)
+"""A row of a table about modules, whose second cell begins with a name."""
 HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
 UNITS = {
     "bytes": 1,
@@ -153,6 +163,69 @@ def test_code_that_documents_name_exists() -> None:
         "tests/none.py",
         "storage/none/",
     ]
+
+
+def guides() -> dict[str, str]:
+    """Returns the texts of the documents that tell how to change the code, by path."""
+    paths = {Path("CONTRIBUTING.md"), *map(Path("docs").joinpath, ("architecture.md", "first-change.md"))}
+    paths |= {path for path in documents() if re.match(r"docs/(adding|writing)-a-", str(path))}
+    return {str(path): text_of(path) for path in sorted(paths)}
+
+
+def names_in_guide(guide: str) -> set[str]:
+    """Returns the words of a guide's code spans that its own examples do not define."""
+    examples = " ".join(match[0] for match in CODE_BLOCK.finditer(guide))
+    spans = " ".join(NOT_NAMES.sub(" ", span) for span in CODE_SPAN.findall(CODE_BLOCK.sub("", guide)))
+    return set(NAME.findall(spans)) - set(NAME.findall(examples)) - set(kwlist)
+
+
+def names_in_source(path: Path, source: str) -> set[str]:
+    """Returns the words of a source file outside comments and docstrings."""
+    if path.suffix != ".py":
+        return set(NAME.findall(re.sub(r"(?m)/\*(?s:.*?)\*/|^\s*(?://|#).*", "", source)))
+    nodes = list(ast.walk(ast.parse(source)))
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    values = (value for node in nodes if id(node) not in docstrings for _, value in ast.iter_fields(node))
+    return {name for value in values if isinstance(value, str) for name in NAME.findall(value)}
+
+
+def names_without_code(names: set[str]) -> set[str]:
+    """Returns the names that no source file has."""
+    missing = set(names)
+    for path in sorted(tracked_paths() - FILES_WITH_INVENTED_NAMES, key=lambda each: (each.parts[0] == "tests", each)):
+        if missing and (path.suffix in {".py", ".graphql", ".ts", ".tsx"} or path.name == "Makefile"):
+            source = text_of(path)
+            if missing.intersection(NAME.findall(source)):
+                missing -= names_in_source(path, source)
+    return missing
+
+
+def misplaced_names(guide: str) -> list[str]:
+    """Returns names that, as a guide says, are in a module that does not have them."""
+    found = [match for pattern in (NAME_IN_MODULE, MODULE_WITH_NAME) for match in pattern.finditer(guide)]
+    placed = [(match["name"], Path(match["path"])) for match in found]
+    return [
+        f"{name} in {path}" for name, path in placed if not set(name.split(".")) <= names_in_source(path, text_of(path))
+    ]
+
+
+def test_names_in_guides_exist() -> None:
+    names = {path: names_in_guide(text) for path, text in guides().items()}
+    missing = names_without_code(set().union(*names.values()))
+    assert {path: sorted(own & missing) for path, own in names.items() if own & missing} == {}
+    assert {path: found for path, text in guides().items() if (found := misplaced_names(text))} == {}
+    assert len(names) > 8
+    assert sum(map(len, names.values())) > 200
+
+
+def test_missing_name_in_guide_is_found() -> None:
+    guide = "Call `Sequencer.begin_commit(own)`, `own()` or `locks.py`.\n\n   ```python\n   own = 1\n   ```\n"
+    assert names_without_code(names_in_guide(guide)) == {"begin_commit"}
+    placed = "`Locks.held` in `storage/locks.py`, `Outbox` of\n`storage/locks.py`\n| `storage/ids.py` | `Locks`: text |"
+    assert misplaced_names(placed) == ["Outbox in storage/locks.py", "Locks in storage/ids.py"]
+    source = '"""A docstring."""\nCONSTANT = "a text"  # a comment\n'
+    assert names_in_source(Path("a.py"), source) == {"CONSTANT", "a", "text"}
+    assert names_in_source(Path("a.ts"), "/* one\ntwo */ const three = 3;\n// four\n") == {"const", "three"}
 
 
 def test_upstream_document_has_the_locked_versions() -> None:

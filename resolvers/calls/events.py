@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from resolvers.access import granted_roles
 from resolvers.context import Context
-from resolvers.events import Event, JobEventKind
+from resolvers.events import Event, JobEventView
 from storage.calls.records import CallJob, CallLimits, CallTask
 from storage.errors import Forbidden
 from storage.identity.records import User
@@ -39,11 +39,11 @@ def _is_operator(_viewer: User, roles: frozenset[Role], _subject: object) -> boo
     return Role.OPERATOR in roles
 
 
-JOB_EVENTS = {
-    "CallJobChanged": JobEventKind(CallJobEvent, _is_operator, lambda job: [job.id]),
-    "CallTaskChanged": JobEventKind(CallTaskEvent, _is_operator, lambda task: [task.job_id]),
+JOB_EVENT_VIEWS = {
+    "CallJobChanged": JobEventView(CallJobEvent, _is_operator, lambda job: [job.id]),
+    "CallTaskChanged": JobEventView(CallTaskEvent, _is_operator, lambda task: [task.job_id]),
     # Limits belong to no job: only subscriptions to all jobs receive them.
-    "CallLimitsChanged": JobEventKind(CallLimitsEvent, _is_operator, lambda _limits: []),
+    "CallLimitsChanged": JobEventView(CallLimitsEvent, _is_operator, lambda _limits: []),
 }
 
 

@@ -84,7 +84,7 @@ async def call_jobs(
 
 async def check_call_list(info: Info, input: CallListArgument) -> CallListCheck:
     """Checks a list without storing it."""
-    new_job = await _validated_job(info, input)
+    new_job = await _validated_job(info, require_operator(info), input)
     checked = await info.context.stores.call_jobs.check(input.csv, checked_region(input.default_region))
     end_at = None if checked.errors else await _estimated_end_of_new(info.context, new_job, checked.tasks)
     return CallListCheck(checked.rows, checked.errors, end_at)
@@ -92,17 +92,18 @@ async def check_call_list(info: Info, input: CallListArgument) -> CallListCheck:
 
 async def launch_call_job(info: Info, input: CallListArgument) -> CallJob:
     """Stores a list as a job. Its numbers are called from the job's start time on."""
-    new_job = await _validated_job(info, input)
+    operator = require_operator(info)
+    new_job = await _validated_job(info, operator, input)
     region = checked_region(input.default_region)
     if not info.context.telephony_lines:
         raise Unavailable(NO_PROVIDER, NO_PROVIDER_RETRY_MS)
-    key = input_key(require_operator(info), "launchCallJob", input)
+    key = input_key(operator, "launchCallJob", input)
     return await info.context.stores.call_jobs.launch(new_job, input.csv, key, info.context.actor, region)
 
 
-async def _validated_job(info: Info, input: LaunchCallJobInput) -> NewCallJob:
-    """Returns the validated job, without its list. Raises: BadUserInput, Unauthenticated, Forbidden."""
-    new_job = new_call_job(require_operator(info), input)
+async def _validated_job(info: Info, operator: User, input: LaunchCallJobInput) -> NewCallJob:
+    """Returns the operator's validated job, without its list. Raises: BadUserInput."""
+    new_job = new_call_job(operator, input)
     if new_job.start_at is not None and new_job.start_at > await info.context.stores.mongo.now() + MAX_START_AHEAD:
         raise BadUserInput("startAt", f"a time at most {MAX_START_AHEAD.days} days ahead")
     return new_job

@@ -6,7 +6,7 @@ from strawberry import Parent
 
 from resolvers.access import require_member
 from resolvers.context import Context, Info
-from resolvers.events import Event, JobEventKind
+from resolvers.events import Event, JobEventView
 from storage.errors import Forbidden, NotFound
 from storage.feed.records import FanOut, Post
 from storage.identity.records import User
@@ -21,8 +21,8 @@ class FanOutEvent(Event):
     fan_out: FanOut
 
 
-JOB_EVENTS = {
-    "FanOutChanged": JobEventKind(
+JOB_EVENT_VIEWS = {
+    "FanOutChanged": JobEventView(
         record=FanOutEvent,
         may_see=lambda viewer, _roles, fan_out: fan_out.author_id == viewer.id,
         job_ids=lambda fan_out: [fan_out.post_id],

@@ -9,7 +9,7 @@ from strawberry import ID, UNSET, Parent
 from resolvers.access import find_visible_topic, granted_roles, require_member
 from resolvers.arguments import checked_text, text_or_none
 from resolvers.context import Context, Info
-from resolvers.events import Event, JobEventKind
+from resolvers.events import Event, JobEventView
 from resolvers.publishing.posts import may_see
 from storage.chat.records import Topic
 from storage.errors import Forbidden
@@ -27,8 +27,8 @@ class PublicationEvent(Event):
     publication: Publication
 
 
-JOB_EVENTS = {
-    "PublicationChanged": JobEventKind(
+JOB_EVENT_VIEWS = {
+    "PublicationChanged": JobEventView(
         record=PublicationEvent,
         may_see=lambda viewer, roles, publication: may_see(viewer, roles, publication.author_id),
         job_ids=lambda publication: [publication.scheduled_post_id],

@@ -1,6 +1,6 @@
 """The registry of event kinds is complete: it lists every kind that is written, and no other."""
 
-from storage.event_kinds import JOB_EVENTS, OUTBOX_RELAYS, SUBJECT_READERS
+from storage.event_kinds import JOB_EVENT_KINDS, OUTBOX_RELAYS, SUBJECT_READERS
 from storage.streams.outbox import EventRelay
 from tests.storage.emitted_kinds import event_kinds, row_kinds, stream_kinds
 
@@ -9,7 +9,7 @@ WHERE = "in storage/event_kinds.py"
 
 def test_every_outbox_row_kind_has_a_relay() -> None:
     missing = row_kinds() - OUTBOX_RELAYS.keys()
-    assert not missing, f"Name the relay of {sorted(missing)} {WHERE}: in JOB_EVENTS, or in OUTBOX_RELAYS."
+    assert not missing, f"Name the relay of {sorted(missing)} {WHERE}: in JOB_EVENT_KINDS, or in OUTBOX_RELAYS."
 
 
 def test_every_relay_has_outbox_rows() -> None:
@@ -19,8 +19,8 @@ def test_every_relay_has_outbox_rows() -> None:
 
 def test_every_job_event_kind_is_emitted() -> None:
     relayed = {kind for kind, relay in OUTBOX_RELAYS.items() if relay is EventRelay}
-    unused = {kind.name for kind in JOB_EVENTS} - event_kinds() - relayed
-    assert not unused, f"No change emits {sorted(unused)}: emit them, or remove them from JOB_EVENTS {WHERE}."
+    unused = {kind.name for kind in JOB_EVENT_KINDS} - event_kinds() - relayed
+    assert not unused, f"No change emits {sorted(unused)}: emit them, or remove them from JOB_EVENT_KINDS {WHERE}."
 
 
 def test_every_stream_kind_has_a_reader() -> None:
@@ -28,5 +28,5 @@ def test_every_stream_kind_has_a_reader() -> None:
 
 
 def test_job_event_kinds_are_unique() -> None:
-    names = [kind.name for kind in JOB_EVENTS]
+    names = [kind.name for kind in JOB_EVENT_KINDS]
     assert len(set(names)) == len(names)
