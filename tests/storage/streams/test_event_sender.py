@@ -133,9 +133,7 @@ async def assert_sends_again(valkey: Valkey, sender: EventSender) -> None:
             pass
 
 
-async def test_closing_sender_does_not_wait_for_dead_redis(
-    own_valkey: Valkey, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_closing_sender_does_not_wait_for_dead_redis(own_valkey: Valkey, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("storage.streams.event_sender.SEND_TIMEOUT_S", 60.0)
     loop = asyncio.get_running_loop()
     with sigstopped(own_valkey.pid):
