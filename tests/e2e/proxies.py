@@ -20,6 +20,7 @@ from websockets.asyncio.client import connect
 from websockets.typing import Origin, Subprotocol
 
 from tests.certificates import create_tls_contexts
+from tests.client import NO_CERTIFICATES
 from tests.product import eventually
 from tests.programs import require_caddy, require_nginx
 
@@ -57,7 +58,7 @@ class Proxy:
 
     def client(self, address: str, **headers: str) -> httpx2.AsyncClient:
         """Returns a client at an address. `headers` are sent with each request; underscores become hyphens."""
-        transport = httpx2.AsyncHTTPTransport(local_address=address, verify=self.tls or True)
+        transport = httpx2.AsyncHTTPTransport(local_address=address, verify=self.tls or NO_CERTIFICATES)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return httpx2.AsyncClient(transport=transport, base_url=self.url, timeout=120, headers=named)
 

@@ -214,7 +214,7 @@ async def run_load(
         else:
             await step_down(mongodb_uri)
     await enqueuing
-    assert await poll_until_true(load_scenario.has_all_outcomes, plan.duration_s + plan.outcome_deadline_s), (
-        await load_scenario.compare_with_ledgers()
-    )
+    deadline_s = plan.duration_s + plan.outcome_deadline_s
+    has_all = await poll_until_true(load_scenario.has_all_outcomes, deadline_s, interval_s=0.2)
+    assert has_all, await load_scenario.compare_with_ledgers()
     return await load_scenario.compare_with_ledgers()

@@ -17,6 +17,8 @@ from tests.jobs.calls.call_centre import CallCentre
 from tests.product import sigstopped
 from tests.waiting import until
 
+POLL_S = 0.25
+
 pytestmark = pytest.mark.anyio
 
 JOB_EVENTS = """subscription ($job: ID) { jobEvents(jobId: $job) {
@@ -52,7 +54,7 @@ async def test_call_limits_hold_through_takeover_and_redis_loss(tmp_path: Path, 
             await deployment.valkey.stop(0)
             await deployment.set_limits(8, 8)
             await deployment.valkey.start()
-            await until(lambda: is_job_completed(deployment, job_id), 120)
+            await until(lambda: is_job_completed(deployment, job_id), 120, POLL_S)
             assert_limits_kept(deployment, 8)
             job = await deployment.job(job_id)
             assert {task["state"] for task in job["tasks"]} == {"COMPLETED"}
@@ -81,7 +83,7 @@ async def test_call_limits_hold_through_combined_faults(tmp_path: Path, mongodb_
         await centre.limit(8, 10)
         await fleet.kill_holder()
         await fleet.valkey.start()
-        await until(lambda: is_completed_in_centre(centre, job), 120)
+        await until(lambda: is_completed_in_centre(centre, job), 120, POLL_S)
         assert centre.twin.faults == []
         assert centre.twin.rolling_faults(10) == []
         assert set(centre.twin.dialled.values()) == {1}

@@ -19,6 +19,7 @@ from storage.identity.records import user_document_id
 from storage.mongo import Document
 from storage.stores import Stores, open_stores
 from tests.canary import EMAIL, CanaryPerson, arguments_with_word, create_canary
+from tests.client import NO_CERTIFICATES
 from tests.databases import CREDENTIAL_KEYS
 from tests.keys import ADDRESS_KEYS
 from tests.resolvers.people import Answer, until_outbox_is_empty
@@ -77,7 +78,9 @@ class RemoteCanary(CanaryPerson):
             email=EMAIL,
         )
         headers = {"authorization": f"Bearer {token}", "user-agent": f"{WORD} browser", "x-forwarded-for": ADDRESS}
-        async with httpx2.AsyncClient(base_url=self.web.url, headers=headers, timeout=60) as http:
+        async with httpx2.AsyncClient(
+            base_url=self.web.url, headers=headers, timeout=60, verify=NO_CERTIFICATES
+        ) as http:
             return await http.request("POST" if "json" in more else "GET", path, **more)
 
 
@@ -120,7 +123,7 @@ class ErasureDeployment:
         async def is_completed() -> bool:
             return await documents.find_one({"_id": PERSON, "completed_at": {"$exists": True}}) is not None
 
-        await until(is_completed)
+        await until(is_completed, interval_s=0.1)
 
     async def make_due(self, collection: str) -> None:
         """Ends the wait or the claim."""
@@ -181,7 +184,7 @@ async def test_nothing_is_left_after_workers_are_killed(deployment: ErasureDeplo
     assert {"users", "messages", "export_chunks"} <= (await documents_with_strings(stores.mongo)).keys()
     # All uploads are the person's. The mails are an invitation and a notice of a failed publication.
     assert len(files_with_strings(deployment.uploads)) == len(list(files_in(deployment.uploads))) > 0
-    await until(lambda: len(files_with_strings(deployment.mails)) == 2)
+    await until(lambda: len(files_with_strings(deployment.mails)) == 2, interval_s=0.2)
 
     await person.run(ERASE, handle=f"{WORD}_q")
     await deployment.make_due("erasures")

@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import orjson
 import pytest
 
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
-from tests.client import Client, client, raw_socket
+from tests.client import NO_CERTIFICATES, Client, client, raw_socket
 from tests.e2e.chat_topic import ChatTopic, all_messages, create_chat_topic, events, post, run_mutation, subscribed
 from tests.e2e.conftest import DeployedProduct
 from tests.serving import WebProcess, web_process
@@ -38,6 +38,19 @@ class KillableDeployment:
     chat: ChatTopic
 
 
+@pytest.fixture(scope="module")
+async def shared_deployment(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[KillableDeployment]:
+    """The deployment of tests that restart each server that they have killed."""
+    async with killable_deployment(tmp_path_factory.mktemp("killable")) as deployment:
+        yield deployment
+
+
+@pytest.fixture
+async def deployment(shared_deployment: KillableDeployment) -> KillableDeployment:
+    """The shared deployment, with a topic of the test's own."""
+    return replace(shared_deployment, chat=await create_chat_topic(shared_deployment.ann))
+
+
 @asynccontextmanager
 async def killable_deployment(folder: Path) -> AsyncIterator[KillableDeployment]:
     mongod, valkey = Mongod(folder / "mongodb", find_mongod()), Valkey(folder / "redis", find_valkey())
@@ -51,18 +64,18 @@ async def killable_deployment(folder: Path) -> AsyncIterator[KillableDeployment]
 
 
 async def post_viewer_query(web: WebProcess, token: str) -> httpx2.Response:
-    async with httpx2.AsyncClient(timeout=60) as http:
+    async with httpx2.AsyncClient(timeout=60, verify=NO_CERTIFICATES) as http:
         return await http.post(f"{web.url}/graphql", json=VIEWER, headers={"authorization": f"Bearer {token}"})
 
 
 async def readiness(web: WebProcess) -> tuple[int, dict[str, str]]:
-    async with httpx2.AsyncClient(timeout=60) as http:
+    async with httpx2.AsyncClient(timeout=60, verify=NO_CERTIFICATES) as http:
         response = await http.get(f"{web.url}/readyz")
         return response.status_code, response.json()
 
 
 async def test_product_serves_pages_and_health(product: DeployedProduct) -> None:
-    async with httpx2.AsyncClient(base_url=product.url, timeout=60) as http:
+    async with httpx2.AsyncClient(base_url=product.url, timeout=60, verify=NO_CERTIFICATES) as http:
         for path in ("/", "/graphiql"):
             page = await http.get(path)
             assert page.status_code in (200, 503)
@@ -83,14 +96,14 @@ async def test_posted_text_of_any_script_round_trips(product: DeployedProduct) -
         assert [message["text"] for message in await all_messages(chat, ann)] == texts
 
 
-async def test_lost_mongodb_answers_unavailable(tmp_path: Path) -> None:
-    async with killable_deployment(tmp_path) as deployment, subscribed(deployment.chat, deployment.ann) as (socket, _):
+async def test_lost_mongodb_answers_unavailable(deployment: KillableDeployment) -> None:
+    async with subscribed(deployment.chat, deployment.ann) as (socket, _):
         deployment.mongod.kill()
         await deployment.mongod.wait()
         await assert_unavailable(deployment)
         assert "Traceback" not in deployment.web.log_text
         await deployment.mongod.restart()
-        assert await poll_until_true(lambda: is_ready(deployment.web), 60)
+        assert await poll_until_true(lambda: is_ready(deployment.web), 60, 0.2)
         posted = await post(deployment.chat, deployment.ann, "back again")
         assert (await events(socket, 1))[0]["message"] == posted
 
@@ -141,12 +154,12 @@ async def test_hanging_mongodb_times_out(tmp_path: Path) -> None:
             assert response.json()["errors"][0]["extensions"]["code"] == "UNAVAILABLE"
         finally:
             os.kill(deployment.mongod.pid, signal.SIGCONT)
-        assert await poll_until_true(lambda: is_ready(deployment.web), 60)
+        assert await poll_until_true(lambda: is_ready(deployment.web), 60, 0.2)
         assert (await post(deployment.chat, deployment.ann, "back again"))["text"] == "back again"
 
 
-async def test_lost_redis_only_delays_events(tmp_path: Path) -> None:
-    async with killable_deployment(tmp_path) as deployment, subscribed(deployment.chat, deployment.ann) as (socket, _):
+async def test_lost_redis_only_delays_events(deployment: KillableDeployment) -> None:
+    async with subscribed(deployment.chat, deployment.ann) as (socket, _):
         deployment.valkey.kill()
         await deployment.valkey.wait()
         status, state = await readiness(deployment.web)
@@ -174,8 +187,8 @@ async def events_arrive_fast(deployment: KillableDeployment, socket: Any) -> boo
     return time.monotonic() - began_s < 3
 
 
-async def test_flushed_redis_loses_no_event(tmp_path: Path) -> None:
-    async with killable_deployment(tmp_path) as deployment, subscribed(deployment.chat, deployment.ann) as (socket, _):
+async def test_flushed_redis_loses_no_event(deployment: KillableDeployment) -> None:
+    async with subscribed(deployment.chat, deployment.ann) as (socket, _):
         texts = []
         for n in range(3):
             texts.append(f"{n}")

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-from collections.abc import Iterator
 from contextlib import suppress
 
 import httpx2
@@ -13,7 +12,6 @@ import pytest
 from tests.client import Client, client
 from tests.e2e.chat_topic import create_chat_topic, join
 from tests.e2e.conftest import DeployedProduct
-from tests.product import running_product
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
@@ -30,14 +28,6 @@ query ($id: ID!) { done: messages(topicId: $id, latest: "now", limit: 999) { ite
 NOTIFICATIONS = """
 { done: notifications(latest: "now", limit: 999) { items { kind message { id } } } }
 """
-
-
-@pytest.fixture(scope="module")
-def killable_product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedProduct]:
-    """A product for this module only. Its processes may be killed."""
-    data_dir = tmp_path_factory.mktemp("killable") / "data"
-    with running_product(data_dir, "--web", "2") as processes:
-        yield DeployedProduct(processes.url, data_dir, processes)
 
 
 async def post(person: Client, key: str, **fields: object) -> None:

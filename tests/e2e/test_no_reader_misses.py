@@ -32,7 +32,6 @@ from tests.waiting import until
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(300)]
 
 ROOT = Path(__file__).parents[2]
-WRITERS = 8
 READERS = 4
 
 
@@ -87,19 +86,19 @@ class ElectionScenario:
     topic_scenario: TopicScenario
     acknowledged: list[int] = field(default_factory=list)
 
-    async def write(self, count: int, writers: int = WRITERS, is_unsafe: bool = False) -> None:
+    async def write(self, count: int, writers: int, is_unsafe: bool = False) -> None:
         """Runs the writer processes until each has posted `count` messages."""
         uri, topic_id = self.members.uri, self.topic_scenario.topic.id
         common = (uri, self.redis_url, self.database, self.driver, topic_id)
         all_arguments = [WriterArguments(*common, f"writer{number}", count, is_unsafe) for number in range(writers)]
         processes = [self.start(arguments) for arguments in all_arguments]
         try:
-            await until(lambda: all("ready" in self.lines(arguments) for arguments in all_arguments), math.inf)
+            await until(lambda: all("ready" in self.lines(arguments) for arguments in all_arguments), math.inf, 0.1)
             for process in processes:
                 assert process.stdin is not None
                 process.stdin.write(b"go\n")
                 process.stdin.close()
-            await until(lambda: all(process.poll() is not None for process in processes), math.inf)
+            await until(lambda: all(process.poll() is not None for process in processes), math.inf, 0.1)
         finally:
             for process in processes:
                 process.kill()
@@ -146,17 +145,17 @@ async def wait_until_written(scenario: ElectionScenario, count: int) -> None:
             written = (await scenario.topic_scenario.stores.events.head(scenario.topic_scenario.stream)).n
 
 
-async def assert_nothing_missed(scenario: ElectionScenario, count: int) -> None:
-    writing = asyncio.ensure_future(scenario.write(count))
+async def assert_nothing_missed(scenario: ElectionScenario, count: int, writers: int) -> None:
+    writing = asyncio.ensure_future(scenario.write(count, writers))
     readers = [PageReader(scenario.topic_scenario) for _ in range(READERS)]
     reading = (reader.read_while(writing) for reader in readers)
-    await asyncio.gather(writing, force_elections(scenario, WRITERS * count), *reading)
+    await asyncio.gather(writing, force_elections(scenario, writers * count), *reading)
     stored = await scenario.stored_timestamps()
     assert [compare(reader.timestamps, stored) for reader in readers] == [
         ReaderComparison(set(), set(), True)
     ] * READERS
     assert sorted(scenario.acknowledged) == stored, "Each acknowledged message must be stored once."
-    assert len(stored) == len(set(stored)) == WRITERS * count
+    assert len(stored) == len(set(stored)) == writers * count
 
 
 @pytest.fixture
@@ -169,13 +168,13 @@ async def election_scenario(tmp_path: Path, redis_url: str, mongo_driver: Driver
 
 
 async def test_reader_during_elections_misses_no_message(election_scenario: ElectionScenario) -> None:
-    await assert_nothing_missed(election_scenario, 120)
+    await assert_nothing_missed(election_scenario, 120, writers=3)
     await assert_unsafe_writers_are_detected(election_scenario)
 
 
 @pytest.mark.soak
 async def test_reader_of_4000_messages_misses_none_in_elections(election_scenario: ElectionScenario) -> None:
-    await assert_nothing_missed(election_scenario, 500)
+    await assert_nothing_missed(election_scenario, 500, writers=8)
 
 
 async def assert_unsafe_writers_are_detected(scenario: ElectionScenario) -> None:
@@ -187,7 +186,7 @@ async def assert_unsafe_writers_are_detected(scenario: ElectionScenario) -> None
     unsafe_scenario = replace(scenario, topic_scenario=topic_scenario, acknowledged=[])
     readers = [PageReader(topic_scenario) for _ in range(READERS)]
     for _ in range(20):
-        writing = asyncio.ensure_future(unsafe_scenario.write(40, writers=4, is_unsafe=True))
+        writing = asyncio.ensure_future(unsafe_scenario.write(60, writers=2, is_unsafe=True))
         await asyncio.gather(writing, *(reader.read_while(writing) for reader in readers))
         stored = await unsafe_scenario.stored_timestamps()
         assert sorted(unsafe_scenario.acknowledged) == stored

@@ -8,7 +8,7 @@ import asyncio
 import itertools
 import json
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from datetime import datetime
 from functools import partial
@@ -21,15 +21,16 @@ from websockets.typing import Origin, Subprotocol
 
 from storage.secrets.random_tokens import token_digest
 from tests.browser_sessions import SESSION_COOKIE, begin_session, session_headers
-from tests.client import Client, GraphQLFailed, SubscriptionSocket, client
+from tests.client import NO_CERTIFICATES, Client, GraphQLFailed, SubscriptionSocket, client
 from tests.e2e.chat_topic import POSTED_EVENTS, ChatTopic, create_chat_topic, join, post, subscribed
-from tests.e2e.conftest import DeployedProduct
-from tests.product import running_product, sigstopped
+from tests.e2e.conftest import WEB_PROCESSES, DeployedProduct
+from tests.product import sigstopped
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
 DEADLINE_S = 60.0
+POLL_S = 0.25
 DEACTIVATE = 'mutation { deactivateUser(userId: "bob", reason: "left") { id } }'
 END_SESSIONS = 'mutation ($id: ID) { endUserSessions(userId: "dan", reason: "lost laptop", sessionId: $id) }'
 REDUCE_ROLES = 'mutation { setUserRoles(userId: "bob", roles: [MEMBER]) { id } }'
@@ -62,17 +63,14 @@ PAGE = 'query ($id: ID!) { messages(topicId: $id, latest: "now", limit: 1) { ite
 LIMIT_S = 10.0
 """The promise: nothing passes later than this after a revocation."""
 OBSERVED_S = 14.0
-WEB_PROCESSES = 2
 SOCKETS = 8
 """Enough sockets for each web process to have at least one."""
 
 
-@pytest.fixture(scope="module")
-def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedProduct]:
-    """A product of this module alone, whose Redis server the tests stop."""
-    data_dir = tmp_path_factory.mktemp("revocation") / "data"
-    with running_product(data_dir, "--web", str(WEB_PROCESSES)) as processes:
-        yield DeployedProduct(processes.url, data_dir, processes)
+@pytest.fixture
+def product(killable_product: DeployedProduct) -> DeployedProduct:
+    """The shared product, whose Redis server the tests stop."""
+    return killable_product
 
 
 async def close_code(person: Client, *, all_open: asyncio.Barrier) -> int | None:
@@ -130,14 +128,13 @@ async def expect_revocation(
         async def is_refused() -> bool:
             return await statuses(http, token) == {401}
 
-        await until(is_refused)
+        await until(is_refused, interval_s=POLL_S)
 
 
 async def test_ended_session_ends_sockets_and_requests(product: DeployedProduct) -> None:
-    port = product.processes.database_port("mongod")
-    begin = partial(begin_session, f"mongodb://127.0.0.1:{port}/?directConnection=true", "noroshi")
+    begin = partial(begin_session, product.mongodb_uri, "noroshi", org=product.organization)
     async with (
-        httpx2.AsyncClient(base_url=product.url, timeout=60) as http,
+        httpx2.AsyncClient(base_url=product.url, timeout=60, verify=NO_CERTIFICATES) as http,
         client(product.url, product.token("ada", roles=["ADMIN"])) as ada,
         client(product.url, product.token("dan")) as dan_with_token,
     ):
@@ -191,11 +188,11 @@ async def test_reduced_access_ends_sockets_and_requests(product: DeployedProduct
                 with sigstopped(product.processes.child("valkey-server")):
                     await ada.run(change)
                     assert await asyncio.gather(*sockets) == [expected_code] * SOCKETS
-                    await until(partial(is_refused_everywhere, bob, LIMITS))
+                    await until(partial(is_refused_everywhere, bob, LIMITS), interval_s=POLL_S)
                 await post(chat, ada, "Others stay connected")
                 assert (await ada_socket.next_event())["__typename"] == "MessagePosted"
 
-        await until(lambda: is_refused_everywhere(bob))
+        await until(lambda: is_refused_everywhere(bob), interval_s=POLL_S)
         assert (await bob.expect_error("{ viewer { id } }"))["code"] == "UNAUTHENTICATED"
 
 
@@ -212,7 +209,7 @@ async def test_rotated_and_revoked_keys_end_everywhere(product: DeployedProduct)
                 with sigstopped(product.processes.child("valkey-server")):
                     changed = await ada.run(change, id=key)
                     assert await asyncio.gather(*sockets) == [expected] * SOCKETS
-                    await until(partial(is_refused_everywhere, service))
+                    await until(partial(is_refused_everywhere, service), interval_s=POLL_S)
                 secret = (changed.get("rotateServiceKey") or {}).get("secret")
 
 
@@ -228,9 +225,9 @@ async def test_deactivated_service_account_ends_its_keys(product: DeployedProduc
             with sigstopped(product.processes.child("valkey-server")):
                 await ada.run(DEACTIVATE_SERVICE, id=account)
                 assert await asyncio.gather(*sockets) == [4401] * SOCKETS
-                await until(partial(is_refused_everywhere, service))
+                await until(partial(is_refused_everywhere, service), interval_s=POLL_S)
             await ada.run(REACTIVATE_SERVICE, id=account)
-            await until(partial(is_answered_everywhere, service))
+            await until(partial(is_answered_everywhere, service), interval_s=POLL_S)
 
 
 async def test_ban_ends_subscriptions_and_requests(product: DeployedProduct) -> None:

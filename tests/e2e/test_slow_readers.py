@@ -41,7 +41,7 @@ class StallPlan:
 
 
 PLANS = [
-    pytest.param(StallPlan(400, 40, messages_per_s=6, before_stall_s=4), id="40 of 400"),
+    pytest.param(StallPlan(100, 10, messages_per_s=12, before_stall_s=2), id="10 of 100"),
     pytest.param(
         StallPlan(2_000, 200, messages_per_s=2, before_stall_s=20),
         id="200 of 2000",

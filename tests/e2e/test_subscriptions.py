@@ -115,10 +115,7 @@ async def test_expired_cursor_reports_not_resumed(product: DeployedProduct) -> N
 
 def prune_events(product: DeployedProduct, chat: ChatTopic, count: int) -> None:
     """Prunes the event log as the sweeper does after a day: raises the floor, then deletes the events."""
-    port = (product.data_dir / "mongodb" / "port").read_text()
-    mongo: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(
-        f"mongodb://127.0.0.1:{port}/?directConnection=true"
-    )
+    mongo: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(product.mongodb_uri)
     with mongo:
         database = mongo["noroshi"]
         database["topics"].update_one({"_id": chat.topic}, {"$set": {"floor": count}})
@@ -165,29 +162,27 @@ async def test_block_withholds_events_from_blocker_only(product: DeployedProduct
             assert texts(await events(resumed_socket, 1)) == ["live"]
 
 
-async def test_viewer_dependent_field_is_executed_per_viewer(tmp_path: Path, mongodb_uri: str, redis_url: str) -> None:
-    """Both viewers use one process, which executes a subscription without such a field once for all viewers."""
+async def test_viewer_dependent_field_is_executed_per_viewer(product: DeployedProduct) -> None:
+    """A process executes a subscription without such a field once for all its viewers.
+
+    The viewers have so many sockets that both use one process.
+    """
     document = """
         subscription ($topic: ID!) { topicEvents(topicId: $topic) {
           __typename ... on ReactionsChanged { message { reactions { count reacted } author { blocked } } }
         } }
     """
-    async with AsyncExitStack() as stack:
-        web = stack.enter_context(web_process(tmp_path, mongodb_uri, redis_url))
-        ann, ben = [await stack.enter_async_context(client(web.url, web.token(user))) for user in ("ann", "ben")]
+    async with people(product, "viewers", "ann", "ben") as (ann, ben), AsyncExitStack() as stack:
         chat = await create_chat_topic(ann)
         await join(chat, ben)
         message = await post(chat, ann, "look")
-        async with (
-            subscribed(chat, ann, document=document) as (anns, _),
-            subscribed(chat, ben, document=document) as (bens, _),
-        ):
-            await run_mutation(
-                ben, "addReaction(messageId: $messageId, emoji: $emoji)", messageId=message["id"], emoji="👍"
-            )
-            (anns_event,), (bens_event,) = await events(anns, 1), await events(bens, 1)
-    assert anns_event["message"]["reactions"] == [{"count": 1, "reacted": False}]
-    assert bens_event["message"]["reactions"] == [{"count": 1, "reacted": True}]
+        viewers = [ann, ben] * 8
+        sockets = [(await stack.enter_async_context(subscribed(chat, each, document=document)))[0] for each in viewers]
+        await run_mutation(
+            ben, "addReaction(messageId: $messageId, emoji: $emoji)", messageId=message["id"], emoji="👍"
+        )
+        reactions = [(await events(each, 1))[0]["message"]["reactions"] for each in sockets]
+    assert reactions == [[{"count": 1, "reacted": reacted}] for reacted in (False, True)] * 8
 
 
 @pytest.mark.parametrize("is_busy", [False, True], ids=["in a quiet topic", "in a busy topic"])

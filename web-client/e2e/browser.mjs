@@ -10,6 +10,9 @@ export const CHROMIUM_FLAGS = [
   "--no-first-run",
   "--disable-background-networking",
 ];
+
+/** Rules of axe whose result depends on the theme and the width. The other rules depend on the elements alone. */
+export const VISUAL_RULES = ["color-contrast", "target-size", "scrollable-region-focusable"];
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** Address of a running browser that several scripts share; undefined if this script starts a browser. */
@@ -144,15 +147,26 @@ export async function loadAxe(page) {
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(AXE);
 }
 
-/** Returns the violations that axe finds on a page in a theme. All rules of axe apply. */
-export async function axeViolations(page, name, theme) {
+/**
+ * Returns the violations that axe finds on a page in both themes. All rules of axe apply; those that do not depend on
+ * the theme run once.
+ */
+export async function axeViolations(page, name) {
+  return [
+    ...(await violationsInTheme(page, name, "dark")),
+    ...(await violationsInTheme(page, name, "light", VISUAL_RULES)),
+  ];
+}
+
+async function violationsInTheme(page, name, theme, runOnly = null) {
   await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
   // Contrast is checked only after the transition between themes has ended.
   await page.evaluate(() =>
     Promise.all(document.getAnimations().map((animation) => animation.finished.catch(() => {}))),
   );
   await loadAxe(page);
-  const results = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+  const axeOptions = { resultTypes: ["violations"], ...(runOnly && { runOnly }) };
+  const results = await page.evaluate((options) => globalThis.axe.run(document, options), axeOptions);
   return results.violations.map(
     ({ id, nodes }) => `${name} ${theme} ${id}: ${nodes[0].html} ${nodes[0].failureSummary}`,
   );

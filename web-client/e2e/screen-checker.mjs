@@ -15,18 +15,19 @@ const EXTREME_SIZES = [
   { width: 360, height: 740 },
 ];
 
-/** Rules of axe whose result depends on the theme and the width. The other rules depend on the elements alone. */
-const VISUAL_RULES = ["color-contrast", "target-size", "scrollable-region-focusable"];
+const WIDE = { width: 1280, height: 800 };
+const NARROW = { width: 360, height: 740 };
 
 /**
- * Pairwise combinations: any two of language, theme and width occur in all their combinations. All rules of axe run
- * once for each language and width; the rules about colours and sizes run for every variant.
+ * Widths are measured in both languages and at both sizes. Axe checks each screen in the variants with a theme: each
+ * language, theme and size occurs. The themes alternate from screen to screen, so that what all screens share, such as
+ * the navigation, is checked in both themes at both sizes.
  */
 const VARIANTS = [
-  { language: "en", theme: "dark", width: 1280, height: 800 },
-  { language: "en", theme: "light", width: 360, height: 740, rules: VISUAL_RULES },
-  { language: "ja", theme: "light", width: 1280, height: 800, rules: VISUAL_RULES },
-  { language: "ja", theme: "dark", width: 360, height: 740 },
+  { language: "en", size: WIDE, themes: ["dark", "light"] },
+  { language: "en", size: NARROW },
+  { language: "ja", size: NARROW, themes: ["light", "dark"] },
+  { language: "ja", size: WIDE },
 ];
 
 /**
@@ -43,11 +44,18 @@ export async function openScreenChecker({ url, chromium, screenshots, allScreens
     overflowingScreens: [],
   };
 
+  let checkedScreens = 0;
+  /**
+   * For each page, the addresses of screens that axe has checked as a whole. After that, it checks only the dialogs over
+   * them, since a modal dialog makes the rest of a page inert.
+   */
+  const checkedAddresses = new WeakMap();
+
   /** Checks a page with axe, records the violations, and takes a screenshot if there are any. */
-  async function runAxe(page, name, theme) {
-    const violations = await axeViolations(page, name, theme);
+  async function runAxe(page, name) {
+    const violations = await axeViolations(page, name);
     findings.violations.push(...violations);
-    if (allScreenshots || violations.length > 0) await takeScreenshot(page, `${name}-${theme}`);
+    if (allScreenshots || violations.length > 0) await takeScreenshot(page, name);
   }
 
   async function measureWidth(page, name) {
@@ -65,7 +73,7 @@ export async function openScreenChecker({ url, chromium, screenshots, allScreens
   async function checkScreen(page, name) {
     // The heading appears only after the screen's script has been loaded.
     await page.locator("h1").first().waitFor({ state: "attached" });
-    for (const theme of ["dark", "light"]) await runAxe(page, name, theme);
+    await runAxe(page, name);
     for (const size of EXTREME_SIZES) {
       await page.setViewportSize(size);
       await waitForAnimations(page);
@@ -78,15 +86,24 @@ export async function openScreenChecker({ url, chromium, screenshots, allScreens
   async function checkVariants(page, name) {
     await loadAxe(page);
     const ownLanguage = await page.evaluate(() => document.documentElement.lang);
-    for (const { language, theme, rules = null, ...size } of VARIANTS) {
-      const variantName = `${name}-${language}-${size.width}-${theme}`;
+    const addresses = checkedAddresses.get(page) ?? new Set();
+    const onlyDialog = addresses.has(page.url());
+    checkedAddresses.set(page, addresses.add(page.url()));
+    for (const { language, size, themes } of VARIANTS) {
+      const theme = themes?.[checkedScreens % 2];
+      const variantName = [name, language, size.width, ...(theme ? [theme] : [])].join("-");
       await page.setViewportSize(size);
-      await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
-      const { violations, overflow } = await page.evaluate(inspect, { language, rules });
+      if (theme) await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
+      const { violations, overflow } = await page.evaluate(inspect, {
+        language,
+        usesAxe: Boolean(theme),
+        onlyDialog,
+      });
       findings.violations.push(...violations.map((text) => `${variantName} ${text}`));
       if (overflow > 0) findings.overflowingScreens.push(`${variantName}: ${overflow} px`);
       if (allScreenshots || violations.length > 0 || overflow > 0) await takeScreenshot(page, variantName);
     }
+    checkedScreens++;
     await chooseLanguage(page, ownLanguage);
     await page.setViewportSize(DEFAULT_SIZE);
   }
@@ -104,10 +121,11 @@ export async function openScreenChecker({ url, chromium, screenshots, allScreens
 }
 
 /**
- * Runs in the page: changes the language, and returns the violations that axe finds and by how many pixels the page is
- * too wide. One function, because each call from outside costs as much time as a check.
+ * Runs in the page: changes the language, and returns the violations that axe finds, if it is used, and by how many
+ * pixels the page is too wide. With `onlyDialog`, axe checks only the open modal dialog, if there is one. One function,
+ * because each call from outside costs as much time as a check.
  */
-async function inspect({ language, rules }) {
+async function inspect({ language, usesAxe, onlyDialog }) {
   localStorage.setItem("noroshi.language", language);
   dispatchEvent(new StorageEvent("storage", { key: "noroshi.language", newValue: language }));
   const frame = () => new Promise(requestAnimationFrame);
@@ -117,8 +135,9 @@ async function inspect({ language, rules }) {
   await frame();
   const finite = document.getAnimations().filter(({ effect }) => effect.getTiming().iterations === 1);
   await Promise.all(finite.map((animation) => animation.finished.catch(() => {})));
-  const options = { resultTypes: ["violations"], ...(rules && { runOnly: rules }) };
-  const { violations } = await globalThis.axe.run(document, options);
+  const checked = (onlyDialog && document.querySelector("dialog:modal")) || document;
+  const options = { resultTypes: ["violations"] };
+  const { violations } = usesAxe ? await globalThis.axe.run(checked, options) : { violations: [] };
   return {
     violations: violations.map(({ id, nodes }) => `${id}: ${nodes[0].html} ${nodes[0].failureSummary}`),
     overflow: document.documentElement.scrollWidth - innerWidth,

@@ -68,13 +68,13 @@ export async function checkSignIn(browser, url, screenshots) {
 }
 
 /**
- * Checks a screen in both themes and in windows of all sizes, and takes screenshots. Adds the results to `findings`.
+ * Checks a screen in both themes and in windows of all sizes. Adds the results to `findings`, and takes a screenshot if
+ * axe has found violations.
  */
 async function checkThemesAndWidths(page, name, screenshots, findings) {
-  for (const theme of ["light", "dark"]) {
-    findings.violations.push(...(await axeViolations(page, name, theme)));
-    await page.screenshot({ path: `${screenshots}/${name}-${theme}.png` });
-  }
+  const violations = await axeViolations(page, name);
+  findings.violations.push(...violations);
+  if (violations.length > 0) await page.screenshot({ path: `${screenshots}/${name}.png` });
   for (const size of WINDOW_SIZES) {
     await page.setViewportSize(size);
     await waitForLayout(page);

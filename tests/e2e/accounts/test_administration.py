@@ -22,10 +22,8 @@ SAFARI = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) Version/18.5 Mo
 async def test_administrator_manages_users_and_reads_the_log(product: DeployedProduct, tmp_path: Path) -> None:
     roles = {"ann": ["ADMIN"], "ben": ["MEMBER"], "dora": ["ADMIN"], "eve": [], "max": ["MEMBER"]}
     tokens = {name: product.token(name, ORGANIZATION, granted, name.title(), name) for name, granted in roles.items()}
-    port = product.processes.database_port("mongod")
     for agent in (FIREFOX, SAFARI):
-        uri = f"mongodb://127.0.0.1:{port}/?directConnection=true"
-        await begin_session(uri, "noroshi", "dora", ORGANIZATION, (Role.ADMIN,), agent)
+        await begin_session(product.mongodb_uri, "noroshi", "dora", ORGANIZATION, (Role.ADMIN,), agent)
 
     report = run_browser_script("accounts/administration.mjs", product.url, tmp_path, tokens=tokens)
 

@@ -38,15 +38,10 @@ try {
   await close();
 }
 
-async function takeScreenshot(page, name) {
-  await page.screenshot({ path: `${options.screenshots}/${name}.png`, fullPage: true });
-}
-
 async function createAccount(page, name, address) {
   if (address) await type(page, page.getByLabel("Mail address"), address);
   await type(page, page.getByLabel("Name", { exact: true }), name);
   await type(page, page.getByLabel("New password", { exact: true }), PASSWORD);
-  await takeScreenshot(page, `invitation-${name}`);
   await press(page, page.getByRole("button", { name: "Create account" }));
   await waitForSignIn(page);
 }
@@ -88,7 +83,6 @@ async function invite(page, address, community) {
   await press(page, page.getByRole("button", { name: "Invite" }));
   await type(page, page.getByLabel("Mail address"), address);
   if (community) await press(page, page.getByRole("dialog").getByLabel("Community"), community[0]);
-  await takeScreenshot(page, "invite");
   await press(page, page.getByRole("button", { name: "Create link" }));
   const link = await page.getByRole("dialog").getByLabel("Link").inputValue();
   await press(page, page.getByRole("button", { name: "Done" }));
@@ -142,6 +136,5 @@ async function readTopic(page) {
   await navigate(page, "/chat");
   await press(page, page.getByRole("link", { name: "Watch" }).first());
   await page.locator("[data-message]").getByText("Wind from the west").waitFor();
-  await takeScreenshot(page, "first-day");
   return await page.locator("[data-message]").allInnerTexts();
 }
