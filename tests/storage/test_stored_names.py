@@ -198,7 +198,7 @@ class ServedData:
     async def standings(self) -> list[Any]:
         domains = ["example.org", "gone.example", "dead.example", "blocked.example"]
         return [
-            *(await self.mail.standings(["bounced@example.org", "ann@example.org", "ann@gone.example"])),
+            *(await self.mail.standings(["bounced@example.org", "ann@example.org", "bob@gone.example"])),
             *[await self.mail.domain_standing(domain) for domain in domains],
         ]
 

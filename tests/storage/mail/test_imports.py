@@ -67,8 +67,8 @@ async def test_rebuild_reads_bounces_of_earlier_versions_again(mail: MailScenari
         {"org": mail.org, "by.messages": {"$ne": []}, "by.hards": {"$exists": False}},
         {"$set": {"by.$[].messages.$[].3": "450 4.1.8"}},
     )
-    gone = [1, "550 5.1.10"]
-    await mail.stores.mongo["mail_domains"].update_one({"org": mail.org}, {"$set": {"by.0.gone": gone}})
+    refusal = [1, "550 5.1.10"]
+    await mail.stores.mongo["mail_domains"].update_one({"org": mail.org}, {"$set": {"by.0.refusal": refusal}})
     rebuilt = await importer.rebuild(mail.org, None, lambda _: None)
     assert (rebuilt.addresses, rebuilt.bounces.dropped_softs, rebuilt.bounces.dropped_domain_blocks) == (2, 3, 1)
     assert list(rebuilt.bounces.unread.values()) == [1]

@@ -78,7 +78,7 @@ async def test_events_are_kept_longer_than_they_are_accepted(mail: MailScenario)
     assert (result.accepted, len(result.rejected)) == (1, 1)
     indexes = await mail.stores.mongo["mail_ledger"].index_information()
     expiry_s = {name: each["expireAfterSeconds"] for name, each in indexes.items() if "expireAfterSeconds" in each}
-    assert expiry_s == {"folded_at_1": LEDGER_KEPT_S}
+    assert expiry_s == {"aggregated_at_1": LEDGER_KEPT_S}
     assert timedelta(seconds=LEDGER_KEPT_S) > MAX_AGE
 
 
