@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,9 @@ from storage.privacy.erasures import ErasureState
 from storage.privacy.registry import PERSONAL_DATA
 from storage.privacy.steps import ERASED_NAME, STEPS
 from storage.stores import Stores
-from tests.canary import TEXTS_WITHOUT_PERSON, create_canary, text_arguments
+from tests.canary import TEXTS_WITHOUT_PERSON, CanaryPerson, create_canary, text_arguments
 from tests.jobs.contexts import job_context
-from tests.resolvers.people import TOPIC_EVENTS, SignIn, until_outbox_is_empty
+from tests.resolvers.people import TOPIC_EVENTS, Person, SignIn, until_outbox_is_empty
 from tests.stored_strings import WORD, documents_with_strings, files_with_strings, found_strings, keys_with_strings
 
 pytestmark = pytest.mark.anyio
@@ -55,6 +56,48 @@ async def run_until_erased(stores: Stores, workers: int = 1, mailer: Mailer | No
     await until_outbox_is_empty(stores)
 
 
+@dataclass(frozen=True)
+class ErasedPerson:
+    """A person who has been erased, and what was stored and shown before and meanwhile."""
+
+    stores: Stores
+    canary: CanaryPerson
+    bob: Person
+    topic: str
+    stored_before: frozenset[str]
+    """The collections that had the person's data."""
+
+    texts_before: list[str]
+    """The texts of others in the topic."""
+
+    mails: Path
+    mails_before: int
+    """The number of stored mails with the person's data."""
+
+    events: list[str]
+    """The types of the first events that Bob received."""
+
+
+@pytest.fixture(scope="module")
+async def erased(module_stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> ErasedPerson:
+    """Erases a person, whose invitation and notice of a failed publication were mailed. Bob got a mail, too."""
+    stores, mails = module_stores, tmp_path_factory.mktemp("mails")
+    mailer = Mailer(None, "noroshi@example.org", mails)
+    canary, bob = await create_canary(stores)
+    stored_before = frozenset(await documents_with_strings(stores.mongo))
+    await mailer.send(Mail("Bob", "bob@example.org", "Unread", "2 things", recipient=UserKey("acme", "bob")), "bobs")
+    jobs = job_context(stores, mailer=mailer)
+    assert (await send_account_mails(jobs), await send_failure_mails(jobs)) == (2, 1)
+    mails_before = len(files_with_strings(mails))
+    (topic,) = [each["_id"] async for each in stores.mongo["topics"].find({"title": "Tides"})]
+    texts = [text for text in await bob.texts(topic) if text and WORD not in text]
+    async with bob.subscribed(TOPIC_EVENTS, topic=topic) as subscription:
+        await request_erasure(stores)
+        await run_until_erased(stores, mailer=mailer)
+        events = [(await subscription.next_event())["type"] for _ in range(2)]
+    return ErasedPerson(stores, canary, bob, topic, stored_before, texts, mails, mails_before, events)
+
+
 @pytest.mark.parametrize("text", [WORD, f"a {WORD.upper()} b"])
 def test_search_finds_strings_in_all_encodings(text: str) -> None:
     import base64
@@ -73,15 +116,13 @@ def test_search_of_files_names_file_and_line(tmp_path: Path) -> None:
     assert f"{WORD}_q" in line
 
 
-async def test_nothing_about_an_erased_person_is_left(stores: Stores) -> None:
-    await create_canary(stores)
+async def test_nothing_about_an_erased_person_is_left(erased: ErasedPerson) -> None:
+    stores = erased.stores
     expected_collections = {
         *("users", "memberships", "messages", "posts", "scheduled_posts", "publications", "sandbox_posts", "accounts"),
         *("audit", "mail_audit", "mail_addresses", "mail_domains", "idempotency", "community_restrictions"),
     }
-    assert expected_collections <= (await documents_with_strings(stores.mongo)).keys()
-    await request_erasure(stores)
-    await run_until_erased(stores)
+    assert expected_collections <= erased.stored_before
     assert await documents_with_strings(stores.mongo) == {}
     assert await keys_with_strings(stores.redis, stores.keys.prefix) == []
     user = await stores.users.get(*CANARY)
@@ -95,36 +136,25 @@ async def test_nothing_about_an_erased_person_is_left(stores: Stores) -> None:
     assert (user.follower_count, user.following_count) == (0, 0)
 
 
-async def test_stored_mails_to_an_erased_person_are_deleted(stores: Stores, tmp_path: Path) -> None:
+async def test_stored_mails_to_an_erased_person_are_deleted(erased: ErasedPerson) -> None:
     """The invitation is for the person's address. The notice of a failed publication is for the person."""
-    mailer = Mailer(None, "noroshi@example.org", tmp_path)
-    jobs = job_context(stores, mailer=mailer)
-    await create_canary(stores)
-    await mailer.send(Mail("Bob", "bob@example.org", "Unread", "2 things", recipient=UserKey("acme", "bob")), "bobs")
-    assert (await send_account_mails(jobs), await send_failure_mails(jobs)) == (2, 1)
-    assert len(files_with_strings(tmp_path)) == 2
-    await request_erasure(stores)
-    await run_until_erased(stores, mailer=mailer)
-    assert [file.name for file in tmp_path.iterdir()] == ["bobs.eml"]
+    assert erased.mails_before == 2
+    assert [file.name for file in erased.mails.iterdir()] == ["bobs.eml"]
 
 
-async def test_person_has_used_every_text_of_mutations(stores: Stores) -> None:
-    canary, _ = await create_canary(stores)
-    unused = set(text_arguments()) - canary.used_arguments - TEXTS_WITHOUT_PERSON.keys()
+async def test_person_has_used_every_text_of_mutations(erased: ErasedPerson) -> None:
+    unused = set(text_arguments()) - erased.canary.used_arguments - TEXTS_WITHOUT_PERSON.keys()
     assert not unused, "Let the person use the argument in tests/canary.py, so that an erasure has to find its text."
     assert set(text_arguments()) >= TEXTS_WITHOUT_PERSON.keys()
 
 
-async def test_registry_finds_nothing_of_an_erased_person(stores: Stores) -> None:
+async def test_registry_finds_nothing_of_an_erased_person(erased: ErasedPerson) -> None:
     """Only tombstones, emptied records and the user's record are left."""
-    await create_canary(stores)
-    await request_erasure(stores)
-    await run_until_erased(stores)
     left = {
         entry.collection
         for entry in PERSONAL_DATA.values()
         for rule in entry.rules
-        async for documents in read_batches(stores.mongo, entry.collection, rule.documents, CANARY)
+        async for documents in read_batches(erased.stores.mongo, entry.collection, rule.documents, CANARY)
         if documents or rule.erasure is not ErasureMethod.CHANGE
     }
     assert left == {"users", "messages", "posts", "scheduled_posts", "accounts"}
@@ -167,25 +197,17 @@ async def test_erasure_waits_and_then_continues_after_a_dead_worker(stores: Stor
     await run_until_erased(stores)
 
 
-async def test_clients_see_deletions_and_texts_of_others_stay(stores: Stores) -> None:
-    _, bob = await create_canary(stores)
-    (topic,) = [each["_id"] async for each in stores.mongo["topics"].find({"title": "Tides"})]
-    before = [text for text in await bob.texts(topic) if text and WORD not in text]
-    async with bob.subscribed(TOPIC_EVENTS, topic=topic) as events:
-        await request_erasure(stores)
-        await run_until_erased(stores)
-        deleted = {(await events.next_event())["type"] for _ in range(2)}
-    assert deleted == {"MessageDeleted"}
-    assert [text for text in await bob.texts(topic) if text] == before
+async def test_clients_see_deletions_and_texts_of_others_stay(erased: ErasedPerson) -> None:
+    bob = erased.bob
+    assert set(erased.events) == {"MessageDeleted"}
+    assert [text for text in await bob.texts(erased.topic) if text] == erased.texts_before
     assert await bob.home() == ["Hello"]
-    page = await bob.page(topic)
+    page = await bob.page(erased.topic)
     assert [item["reactions"] for item in page["items"]] == [[] for _ in page["items"]]
 
 
-async def test_erased_person_is_in_no_conversation(stores: Stores) -> None:
-    _, bob = await create_canary(stores)
-    await request_erasure(stores)
-    await run_until_erased(stores)
+async def test_erased_person_is_in_no_conversation(erased: ErasedPerson) -> None:
+    bob, stores = erased.bob, erased.stores
     topics = [each["direct"] async for each in stores.mongo["topics"].find({"direct": {"$exists": True}})]
     assert all("user-1" not in [*each["joined"], *each["requested"]] for each in topics)
     assert sorted([*each["left"], *each["declined"]] for each in topics) == [["user-1"]] * 2

@@ -19,7 +19,7 @@ from tests.resolvers.people import EDIT, REACT, Answer, Person, SignIn, until_ou
 from tests.waiting import until
 
 MARK = "weasel"
-EMOJIS = "🦡🦨"
+EMOJIS = "🦡🦨🦫"
 HANDLE = "stoat"
 """Bob's handle, which others write in their own texts."""
 

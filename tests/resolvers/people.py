@@ -17,7 +17,7 @@ from storage.identity.roles import Role
 from storage.stores import Stores
 from tests.client import GraphQLFailed
 
-CACHED_DOCUMENTS = 512
+CACHED_DOCUMENTS = 4096
 """Number of parsed and validated documents that are kept."""
 
 schema = build_schema(lambda: ParserCache(CACHED_DOCUMENTS), lambda: ValidationCache(CACHED_DOCUMENTS))

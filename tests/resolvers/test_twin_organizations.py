@@ -46,7 +46,7 @@ async def execute_mutations(organization: OrganizationScenario, *, undo: bool) -
         if undo or not is_undoing(field):
             # A browser belongs to the person who registered it last, in any organization.
             endpoint = f"https://push.example.org/{organization.organization_id}"
-            await execute_field(organization.superuser, field, organization.ids, endpoint=endpoint)
+            await execute_field(organization.superuser, field, organization.ids, depth=1, endpoint=endpoint)
     stores, org = organization.stores, organization.organization_id
     await MailScenario(stores, org).aggregate()
     importer = BookImporter(stores.mongo, ADDRESS_KEYS)
@@ -111,7 +111,6 @@ async def test_twin_organization_changes_nothing(sign_in: SignIn) -> None:
     documents_before, answers_before = await documents(first.stores), await answers(first)
     twin = await create_organization(sign_in, MARK, "second")
     await execute_mutations(twin, undo=True)
-    assert await answers(first) == answers_before
     for person, other in permutations(members(twin), 2):
         await person.follow(other)
     assert await answers(first) == answers_before

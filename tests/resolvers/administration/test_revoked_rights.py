@@ -98,30 +98,31 @@ async def before_first_transaction(
         monkeypatch.setattr(transactions, "transact", transact)
 
 
-@pytest.mark.parametrize("revocation", ["deactivate", "demote"])
 async def test_mutation_whose_right_is_revoked_changes_nothing(
-    sign_in: SignIn, monkeypatch: pytest.MonkeyPatch, revocation: str
+    sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The person loses access, then only the roles. With both given back, the mutation succeeds."""
     organization = await create_organization(sign_in, "acme")
     other = await sign_in("olga", organization.organization_id, list(Role))
     not_refused: dict[str, object] = {}
     for name in (*OF_OTHERS, *AUDITED):
-        if revocation == "demote" and name in OWN:
-            continue
         await prepare(organization, name)
         # Ann created the invitation, which is revoked with her access.
         person = other if name in OF_OTHERS or name == "acceptInvitation" else organization.superuser
         access = Access(organization, person)
         before, documents = await committed_state(organization), await access.read()
-        with capture_logs():
-            async with before_first_transaction(monkeypatch, getattr(access, revocation)) as revoked:
-                answer = await answer_of(organization, person, MUTATIONS[name])
-        await access.restore(documents)
-        after = await committed_state(organization)
-        codes = {error["extensions"]["code"] for error in answer["errors"]}
-        changed = {each for each in after if after[each] != before.get(each)} - STORED_BEFORE.get(name, set()) - HEADS
-        if not revoked or codes not in REFUSALS or changed:
-            not_refused[name] = (codes, sorted(changed), bool(revoked))
+        for revoke in (access.deactivate, access.demote)[: 1 if name in OWN else 2]:
+            with capture_logs():
+                async with before_first_transaction(monkeypatch, revoke) as revoked:
+                    answer = await answer_of(organization, person, MUTATIONS[name])
+            await access.restore(documents)
+            after = await committed_state(organization)
+            codes = {error["extensions"]["code"] for error in answer["errors"]}
+            changed = {each for each in after if after[each] != before.get(each)}
+            changed -= STORED_BEFORE.get(name, set()) | HEADS
+            if not revoked or codes not in REFUSALS or changed:
+                not_refused[f"{name} after {revoke.__name__}"] = (codes, sorted(changed), bool(revoked))
+                break
         else:
             await execute(organization, person, MUTATIONS[name])
     assert not_refused == {}, "\n".join(map(str, not_refused.items()))

@@ -27,7 +27,7 @@ from tests.resolvers.people import (
     SignIn,
     until_outbox_is_empty,
 )
-from tests.resolvers.test_isolation import all_documents, execute_field
+from tests.resolvers.test_isolation import execute_field, stored_data
 
 pytestmark = pytest.mark.anyio
 
@@ -328,7 +328,8 @@ async def test_group_has_at_most_fifty_people(chat: ChatScenario, sign_in: SignI
 
 
 @pytest.mark.parametrize("ids", [[], ["ann"], ["bob", "ann"], ["bob", "nobody"]])
-async def test_start_with_oneself_nobody_or_unknown_people_fails(chat: ChatScenario, ids: list[str]) -> None:
+async def test_start_with_oneself_nobody_or_unknown_people_fails(shared_chat: ChatScenario, ids: list[str]) -> None:
+    chat = shared_chat
     expected = "NOT_FOUND" if "nobody" in ids else "BAD_USER_INPUT"
     assert await chat.ann.code(START, input={"userIds": ids}) == expected
 
@@ -529,33 +530,40 @@ async def create_hidden_conversation(organization: OrganizationScenario) -> dict
     return {**ids, "Message": message["id"], "Subject": message["id"]}
 
 
-@pytest.fixture
-async def canary(sign_in: SignIn) -> OrganizationScenario:
-    return await create_organization(sign_in, "canary")
+@pytest.fixture(scope="module")
+async def canary(shared_sign_in: SignIn) -> OrganizationScenario:
+    """An organization that its tests only read. Ann has every role."""
+    return await create_organization(shared_sign_in, "canary")
 
 
-@pytest.mark.parametrize("name", ["ann", "superuser"])
-async def test_ids_of_a_conversation_look_unknown_to_others(canary: OrganizationScenario, name: str) -> None:
-    hidden, unknown, viewer = await create_hidden_conversation(canary), unknown_ids(), getattr(canary, name)
-    before = await all_documents(canary.stores)
+@pytest.fixture(scope="module")
+async def hidden(canary: OrganizationScenario) -> dict[str, str]:
+    """The ids of a conversation without Ann, by type."""
+    return await create_hidden_conversation(canary)
+
+
+async def test_ids_of_a_conversation_look_unknown_to_others(
+    canary: OrganizationScenario, hidden: dict[str, str]
+) -> None:
+    unknown = unknown_ids()
+    before = await stored_data(canary.stores)
     for field in (each for each in root_fields() if each.id_types):
         for id_type in sorted(HIDDEN_TYPES.intersection(field.id_types)):
             answers = [
-                json.dumps(await execute_field(viewer, field, {**canary.ids, id_type: ids[id_type]})).replace(
+                json.dumps(await execute_field(canary.ann, field, {**canary.ids, id_type: ids[id_type]})).replace(
                     ids[id_type], "?"
                 )
                 for ids in (hidden, unknown)
             ]
             assert answers[0] == answers[1], f"{field} shows whether a conversation ({id_type}) exists."
             assert '"NOT_FOUND"' in answers[0], f"{field}({id_type})"
-    assert await all_documents(canary.stores) == before
+    assert await stored_data(canary.stores) == before
 
 
-async def test_no_field_shows_a_conversation_to_others(canary: OrganizationScenario) -> None:
-    hidden, viewer = await create_hidden_conversation(canary), canary.superuser
-    fields = [each for root in root_fields() for each in (root, root.without_optional_ids())]
-    for field in (each for each in fields if each.root == "Query"):
-        text = json.dumps(await execute_field(viewer, field, canary.ids, query=canary.mark), ensure_ascii=False)
+async def test_no_field_shows_a_conversation_to_others(canary: OrganizationScenario, hidden: dict[str, str]) -> None:
+    fields = {each.text(): each for root in root_fields() for each in (root, root.without_optional_ids())}
+    for field in (each for each in fields.values() if each.root == "Query"):
+        text = json.dumps(await execute_field(canary.ann, field, canary.ids, query=canary.mark), ensure_ascii=False)
         assert [mark for mark in (SECRET, "🦩", *hidden.values()) if mark in text] == [], f"{field}"
 
 
