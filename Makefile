@@ -41,7 +41,7 @@ quick: setup buckets web-quick ## Run the tests that changes of the work tree ca
 	@$(BIN)/python -m tests.affected -q $(subst --no-loadscope-reorder,,$(PARALLEL)) $(ARGS)
 
 record: setup buckets web ## Record which test executes which functions, for `make quick`; runs what is not recorded yet
-	@$(BIN)/python -m tests.affected --record -q $(PARALLEL) $(ARGS)
+	@$(BIN)/python -m tests.affected --record -q $(PARALLEL)
 
 format: setup web-format ## Format all code, and fix what linters can fix
 	$(BIN)/ruff format .

@@ -14,6 +14,9 @@ from testmon import testmon_core
 TESTS_OF_A_WRITE = 25
 """The number of tests whose lines a worker keeps until they are recorded. An interruption loses them."""
 
+UNRECORDED_S = 0.5
+"""How long a test counts that has never run with the record, such as a new one."""
+
 LEFT_OUT = pytest.StashKey[dict[str, int]]()
 """The number of tests that were left out of each file."""
 
@@ -54,7 +57,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     recorded = selection.testmon_data.all_tests
     seconds: defaultdict[str, float] = defaultdict(float)
     for item in items:
-        seconds[file_of(item.nodeid)] += (recorded.get(item.nodeid) or {}).get("duration") or 0.0
+        seconds[file_of(item.nodeid)] += (recorded.get(item.nodeid) or {}).get("duration") or UNRECORDED_S
     chosen = choose(seconds, config.getoption("also"), config.getoption("near"), limit_s)
     left_out = [item for item in items if file_of(item.nodeid) not in chosen]
     items[:] = [item for item in items if file_of(item.nodeid) in chosen]
