@@ -9,6 +9,8 @@ NODE := $(shell node -p 'parseInt(process.versions.node) >= 20 ? "yes" : ""' 2>/
 WEB := web-client
 WEB_SOURCES := $(shell find $(WEB) schema/schema.graphql \( -name node_modules -o -name dist -o -name '*.tsbuildinfo' -o -path '*/src/api/schema.d.ts' \) -prune \
 	-o -type f -print 2>/dev/null)
+# Empty when no file of the web pages differs from the last commit.
+WEB_CHANGES = $(shell git status --porcelain -- $(WEB) schema/schema.graphql 2>/dev/null)
 # Handed on to `noroshi up` or pytest: make run ARGS="--port 9000", make test ARGS="tests/storage -x".
 ARGS ?=
 
@@ -17,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup buckets web web-check web-format web-test run test test-gate format check schema docs access lock wheel soak lab mutants guards screenshots clean
+.PHONY: help setup buckets web web-check web-format web-test web-quick run test test-gate quick record format check schema docs access lock wheel soak lab mutants guards screenshots clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +39,12 @@ test: setup buckets web web-test ## Run every test but the soak tests
 
 test-gate: setup buckets web web-test ## Run every test as CI does: tests that fail run once more, one at a time
 	$(BIN)/python .ci/run_tests.py $(PARALLEL) $(ARGS)
+
+quick: setup buckets web-quick ## Run the tests that changes of the work tree can affect; ARGS="--since main" and the like
+	@$(BIN)/python -m tests.affected -q $(subst --no-loadscope-reorder,,$(PARALLEL)) $(ARGS)
+
+record: setup buckets web ## Record which test executes which functions, for `make quick`; runs what is not recorded yet
+	@$(BIN)/python -m tests.affected --record -q $(PARALLEL)
 
 format: setup web-format ## Format all code, and fix what linters can fix
 	$(BIN)/ruff format .
@@ -94,7 +102,7 @@ screenshots: setup web ## Take the screenshots of docs/ of a product with demo d
 
 clean: ## Remove what was installed and built; data stay
 	rm -rf $(VENV) $(WEB)/node_modules $(WEB)/dist dist *.egg-info
-	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .testmon .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(VENV)/.installed: requirements.lock pyproject.toml
 ifdef UV
@@ -111,12 +119,12 @@ endif
 ifeq (,$(wildcard $(WEB)/package-lock.json))
 web:
 	@echo "There is no $(WEB)/package-lock.json: the product runs without its web pages."
-web-check web-format web-test:
+web-check web-format web-test web-quick:
 	@:
 else ifeq (,$(NODE))
 web:
 	@echo "Node.js 20 or later is not installed: the product runs without its web pages."
-web-check web-format web-test:
+web-check web-format web-test web-quick:
 	@echo "Node.js 20 or later is not installed: the web client is neither checked nor formatted."
 else
 web: $(WEB)/dist/index.html ## Build the web pages when they have changed
@@ -130,6 +138,9 @@ web-format: $(WEB)/node_modules/.installed
 
 web-test: $(WEB)/node_modules/.installed
 	cd $(WEB) && npm run --silent test
+
+web-quick: $(if $(WEB_CHANGES),$(WEB)/node_modules/.installed)
+	$(if $(WEB_CHANGES),cd $(WEB) && npx vitest run --changed --passWithNoTests)
 
 $(WEB)/node_modules/.installed: $(WEB)/package-lock.json
 	cd $(WEB) && npm ci --no-audit --no-fund --loglevel=error
