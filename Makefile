@@ -32,13 +32,14 @@ run: setup web ## Run the whole product with demo data; ARGS="--port 9000" and t
 
 # Tests wait more than they work: three at a time take half the time on two cores. Files go in the order of their
 # names, so that those of e2e, which are few tests and take long, come first and no worker is left with one in the end.
-PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder --durations 20
+PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
+SLOWEST := --durations 20
 
 test: setup buckets web web-test ## Run every test but the soak tests
-	$(BIN)/pytest $(PARALLEL) $(ARGS)
+	$(BIN)/pytest $(PARALLEL) $(SLOWEST) $(ARGS)
 
 test-gate: setup buckets web web-test ## Run every test as CI does: tests that fail run once more, one at a time
-	$(BIN)/python .ci/run_tests.py $(PARALLEL) $(ARGS)
+	$(BIN)/python .ci/run_tests.py $(PARALLEL) $(SLOWEST) $(ARGS)
 
 quick: setup buckets web-quick ## Run the tests that changes of the work tree can affect; ARGS="--since main" and the like
 	@$(BIN)/python -m tests.affected -q $(subst --no-loadscope-reorder,,$(PARALLEL)) $(ARGS)
