@@ -145,7 +145,8 @@ async def test_refusal_names_field_and_expectation(chat: ChatScenario) -> None:
 @pytest.mark.parametrize(
     "blank", ["\\u0000", "\u200b", "\u200d", "\u3164", "\u2800", "\u00ad", "\ufe0f", "\u034f", "\U000e0067"]
 )
-async def test_text_without_visible_character_is_refused(chat: ChatScenario, blank: str) -> None:
+async def test_text_without_visible_character_is_refused(shared_chat: ChatScenario, blank: str) -> None:
+    chat = shared_chat
     queries = [query for query, _ in INVALID_QUERIES if "LONG" in query and "idempotencyKey" not in query]
     queries += [
         'mutation { createPost(input: {text: "LONG"}) { id } }',

@@ -52,8 +52,8 @@ async def test_created_upload_is_found_by_its_uploader(sign_in: SignIn) -> None:
         ("a", 2**31 - 1, "size"),
     ],
 )
-async def test_invalid_upload_is_refused(sign_in: SignIn, name: str, size: int, field: str) -> None:
-    refused = await (await sign_in("ann")).fails(CREATE, input={"fileName": name, "size": size})
+async def test_invalid_upload_is_refused(shared_sign_in: SignIn, name: str, size: int, field: str) -> None:
+    refused = await (await shared_sign_in("ann")).fails(CREATE, input={"fileName": name, "size": size})
     assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", field)
 
 

@@ -89,8 +89,9 @@ async def refusal_of(context: Context, name: str) -> dict[str, Any] | None:
 
 
 @pytest.mark.parametrize("name", mutations())
-async def test_mutation_is_limited_unless_listed(stores: Stores, name: str) -> None:
-    context = Context(stores, str, ANN, ALL_ROLES, write_budgets=WriteBudgets(ONE_A_MINUTE))
+async def test_mutation_is_limited_unless_listed(shared_stores: Stores, name: str) -> None:
+    """The counts of writes belong to the context, so that all mutations share one database."""
+    context = Context(shared_stores, str, ANN, ALL_ROLES, write_budgets=WriteBudgets(ONE_A_MINUTE))
     assert await refusal_of(context, name) is None
     refusal = await refusal_of(context, name)
     assert (refusal is None) == (name in UNLIMITED), "Choose a `limit` where schema/root.py binds the mutation."

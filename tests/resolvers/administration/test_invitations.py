@@ -107,8 +107,10 @@ async def test_repeated_idempotency_key_shows_no_second_link(sign_in: SignIn) ->
         ("idempotencyKey", {"idempotencyKey": ""}),
     ],
 )
-async def test_invalid_invitation_names_the_field(sign_in: SignIn, field: str, values: dict[str, object]) -> None:
-    ada = await sign_in("ada", roles=[Role.ADMIN])
+async def test_invalid_invitation_names_the_field(
+    shared_sign_in: SignIn, field: str, values: dict[str, object]
+) -> None:
+    ada = await shared_sign_in("ada", roles=[Role.ADMIN])
     assert (await ada.fails(CREATE, input=values))["field"] == field
 
 

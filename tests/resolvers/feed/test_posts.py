@@ -107,8 +107,8 @@ async def test_deleted_post_is_gone_from_every_timeline(sign_in: SignIn) -> None
         ({"text": "x", "idempotencyKey": ""}, "idempotencyKey"),
     ],
 )
-async def test_invalid_post_names_field(sign_in: SignIn, input_: dict[str, object], field: str) -> None:
-    extensions = await (await sign_in("ann")).fails(CREATE_POST, input=input_)
+async def test_invalid_post_names_field(shared_sign_in: SignIn, input_: dict[str, object], field: str) -> None:
+    extensions = await (await shared_sign_in("ann")).fails(CREATE_POST, input=input_)
     assert (extensions["code"], extensions["field"]) == ("BAD_USER_INPUT", field)
 
 

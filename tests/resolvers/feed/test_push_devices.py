@@ -66,8 +66,8 @@ async def test_only_the_owner_removes_a_device(chat: ChatScenario) -> None:
         ("authSecret", "ü"),
     ],
 )
-async def test_invalid_subscription_is_refused(chat: ChatScenario, field: str, value: str) -> None:
-    refused = await chat.bob.fails(REGISTER, input=subscription(**{field: value}))
+async def test_invalid_subscription_is_refused(shared_chat: ChatScenario, field: str, value: str) -> None:
+    refused = await shared_chat.bob.fails(REGISTER, input=subscription(**{field: value}))
     assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", field)
 
 

@@ -30,8 +30,8 @@ async def found(person: Person, query: str, **more: Any) -> list[str]:
     return [item["user"]["id"] for item in await person.do(SEARCH, query=query, **more)]
 
 
-@pytest.fixture
-async def searcher(sign_in: SignIn) -> Person:
+@pytest.fixture(scope="module")
+async def searcher(shared_sign_in: SignIn) -> Person:
     """Returns ann, who searches. Signs in the people that searches find."""
     for id_, name in (
         ("mika", "Mika Sato"),
@@ -41,9 +41,9 @@ async def searcher(sign_in: SignIn) -> Person:
         ("mike", "Ｍｉｋｅ"),
         ("emil", "ÉMILE"),
     ):
-        await sign_in(id_, name=name)
-    await sign_in("mikael", "elsewhere", name="Mika Sato")
-    return await sign_in("ann", name="Ann")
+        await shared_sign_in(id_, name=name)
+    await shared_sign_in("mikael", "elsewhere", name="Mika Sato")
+    return await shared_sign_in("ann", name="Ann")
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,10 @@ async def test_matches_are_highlighted(searcher: Person) -> None:
     assert match["handleExcerpt"] == [{"text": "ha", "isMatch": True}, {"text": "na", "isMatch": False}]
 
 
-async def test_pages_of_every_size_have_everybody_once(searcher: Person, sign_in: SignIn) -> None:
+async def test_pages_of_every_size_have_everybody_once(searcher: Person, shared_sign_in: SignIn) -> None:
     community = await searcher.create_community("Rowers")
     for number in range(7):
-        person = await sign_in(f"u{number}", name=f"Zoe {number}", handle=f"zoe_{6 - number}")
+        person = await shared_sign_in(f"u{number}", name=f"Zoe {number}", handle=f"zoe_{6 - number}")
         await person.join(community)
     for query in ("zoe", "zoe in:Rowers"):
         everybody = await found(searcher, query)
@@ -108,9 +108,9 @@ async def test_only_members_of_a_joined_community_are_found(chat: ChatScenario) 
     ("query", "part"), [("from:me bob", "from:me"), ("in:Fishers", None), ("@", None), ("a " * 17, None)]
 )
 async def test_query_without_a_name_or_with_wrong_operator_fails(
-    chat: ChatScenario, query: str, part: str | None
+    shared_chat: ChatScenario, query: str, part: str | None
 ) -> None:
-    error = await chat.ann.fails(SEARCH, query=query)
+    error = await shared_chat.ann.fails(SEARCH, query=query)
     assert (error["code"], error.get("term")) == ("BAD_USER_INPUT", part)
 
 

@@ -194,7 +194,7 @@ async def check_searches(model: SearchRightsModel, viewer: str, query: str) -> N
     assert await test_posts.found(person, query) == model.visible_posts(viewer, query), (viewer, query)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(each, marks=pytest.mark.soak) for each in range(1, 20))])
 async def test_everybody_finds_exactly_what_they_may_see(sign_in: SignIn, seed: int) -> None:
     people = {name: await sign_in(name) for name in ("ann", "bob", "cat", "dog")}
     model = SearchRightsModel(people, random.Random(seed))
