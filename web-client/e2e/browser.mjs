@@ -15,14 +15,17 @@ export const CHROMIUM_FLAGS = [
 export const VISUAL_RULES = ["color-contrast", "target-size", "scrollable-region-focusable"];
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** Address of a running browser that several scripts share; undefined if this script starts a browser. */
-let sharedBrowser;
+/** The browser that several scripts share, and the input of the running one; undefined if a script runs alone. */
+let shared;
 
-/** Returns the script's arguments, which are JSON on standard input. */
+/** Lets the next script use a running browser and this input. */
+export function shareBrowser(browser, input) {
+  shared = { browser, input };
+}
+
+/** Returns the script's arguments, which are JSON on standard input if the script runs alone. */
 export function readInput() {
-  const { sharedBrowser: address, ...input } = JSON.parse(readFileSync(0, "utf8"));
-  sharedBrowser = address;
-  return input;
+  return shared ? shared.input : JSON.parse(readFileSync(0, "utf8"));
 }
 
 /** Runs a GraphQL operation and returns its data. Throws: Error. */
@@ -38,16 +41,24 @@ export async function runOperation(url, token, query, variables = {}) {
 }
 
 /**
- * Connects to the shared browser. Starts a browser if there is no shared browser, or if this script needs its own
- * options. Closing a shared browser closes only the windows of this script. `requests` and `pageErrors` collect the
- * requested URLs and the errors of the script's pages.
+ * Returns the shared browser. Starts a browser if there is no shared one, or if this script needs its own options.
+ * Closing the shared browser closes only the windows of this script. `requests` and `pageErrors` collect the requested
+ * URLs and the errors of the script's pages.
  */
 export async function launch(executablePath, options = null) {
   const browser =
-    sharedBrowser && options === null
-      ? await chromium.connect(sharedBrowser)
+    shared && options === null
+      ? windowsOf(shared.browser)
       : await chromium.launch({ executablePath, headless: true, args: CHROMIUM_FLAGS, ...options });
   return { browser, requests: [], pageErrors: [] };
+}
+
+/** Returns what scripts use of a browser that does not end with them. */
+function windowsOf(browser) {
+  return {
+    newContext: (options) => browser.newContext(options),
+    close: () => Promise.all(browser.contexts().map((context) => context.close())),
+  };
 }
 
 /** Opens a window with separate storage, signs the user in, and goes to a path. Returns the page. */

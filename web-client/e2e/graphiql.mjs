@@ -3,8 +3,8 @@
  *
  * Standard input: {url, chromium, token, profile, screenshot}. The exit code is 1 when a step timed out.
  */
-import { readFileSync } from "node:fs";
 import { chromium } from "playwright-core";
+import { readInput } from "./browser.mjs";
 
 const TIMEOUT_MS = 45_000;
 
@@ -23,7 +23,7 @@ const CHROMIUM_FLAGS = [
   "--disable-sync",
 ];
 
-const { url, chromium: executablePath, token, profile, screenshot } = JSON.parse(readFileSync(0, "utf8"));
+const { url, chromium: executablePath, token, profile, screenshot } = readInput();
 
 const browser = await chromium.launchPersistentContext(profile, {
   executablePath,

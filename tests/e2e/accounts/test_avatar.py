@@ -5,21 +5,17 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.browser_scripts import SCRIPT_TIMEOUT_S, foreign_requests, run_browser_script
+from tests.e2e.conftest import DeployedProduct
 from tests.jobs.pictures.hostile_files import encoded, gradient
-from tests.serving import web_process, worker_process
 
 
 @pytest.mark.browser
 @pytest.mark.timeout(SCRIPT_TIMEOUT_S + 60)
-def test_viewer_chooses_and_removes_avatar_and_bio(mongodb_uri: str, redis_url: str, tmp_path: Path) -> None:
+def test_viewer_chooses_and_removes_avatar_and_bio(product: DeployedProduct, tmp_path: Path) -> None:
     picture = tmp_path / "me.png"
     picture.write_bytes(encoded(gradient(900, 600), "PNG"))
-    with (
-        web_process(tmp_path, mongodb_uri, redis_url) as web,
-        worker_process(tmp_path, mongodb_uri, redis_url, web.database),
-    ):
-        tokens = {"ann": web.token(), "bob": web.token("bob")}
-        report = run_browser_script("accounts/avatar.mjs", web.url, tmp_path, tokens=tokens, picture=str(picture))
+    tokens = {name: product.token(name, "web-avatar") for name in ("ann", "bob")}
+    report = run_browser_script("accounts/avatar.mjs", product.url, tmp_path, tokens=tokens, picture=str(picture))
 
     assert report["refusal"] == "This file is not a picture, or it is damaged."
     assert report["side"] == [192, 192]
@@ -33,4 +29,4 @@ def test_viewer_chooses_and_removes_avatar_and_bio(mongodb_uri: str, redis_url: 
         "left": None,
     }
     assert (report["violations"], report["overflowingScreens"], report["pageErrors"]) == ([], [], [])
-    assert foreign_requests(report["requests"], web.url) == []
+    assert foreign_requests(report["requests"], product.url) == []

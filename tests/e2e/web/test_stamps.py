@@ -5,21 +5,18 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.browser_scripts import SCRIPT_TIMEOUT_S, foreign_requests, run_browser_script
+from tests.e2e.conftest import DeployedProduct
 from tests.jobs.pictures.hostile_files import encoded, gradient
-from tests.serving import web_process, worker_process
 
 
 @pytest.mark.browser
 @pytest.mark.timeout(SCRIPT_TIMEOUT_S + 60)
-def test_organization_uploads_and_uses_a_stamp(mongodb_uri: str, redis_url: str, tmp_path: Path) -> None:
+def test_organization_uploads_and_uses_a_stamp(product: DeployedProduct, tmp_path: Path) -> None:
     picture = tmp_path / "lit.png"
     picture.write_bytes(encoded(gradient(400, 300), "PNG"))
-    with (
-        web_process(tmp_path, mongodb_uri, redis_url) as web,
-        worker_process(tmp_path, mongodb_uri, redis_url, web.database),
-    ):
-        tokens = {"ann": web.token(roles=("MEMBER", "ADMIN")), "bob": web.token("bob")}
-        report = run_browser_script("web/stamps.mjs", web.url, tmp_path, tokens=tokens, picture=str(picture))
+    roles = {"ann": ["MEMBER", "ADMIN"], "bob": []}
+    tokens = {name: product.token(name, "web-stamps", granted) for name, granted in roles.items()}
+    report = run_browser_script("web/stamps.mjs", product.url, tmp_path, tokens=tokens, picture=str(picture))
 
     assert report["refusal"] == "This file is not a picture, or it is damaged."
     newest, first = report["items"]
@@ -30,4 +27,4 @@ def test_organization_uploads_and_uses_a_stamp(mongodb_uri: str, redis_url: str,
         {"name": "Feast", "availability": "GIVEN", "owned": True, "progress": None},
     ]
     assert (report["violations"], report["overflowingScreens"], report["pageErrors"]) == ([], [], [])
-    assert foreign_requests(report["requests"], web.url) == []
+    assert foreign_requests(report["requests"], product.url) == []
