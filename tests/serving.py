@@ -15,7 +15,6 @@ import httpx2
 import pymongo
 
 from server.auth.tokens import mint
-from tests.client import NO_CERTIFICATES
 from tests.keys import ADDRESS_KEYS_SETTING
 from tests.product import NOROSHI, environment, eventually
 
@@ -144,7 +143,7 @@ def noroshi_process(
 
 def _is_ready(url: str) -> bool:
     try:
-        return httpx2.get(f"{url}/readyz", timeout=30, verify=NO_CERTIFICATES).status_code == 200
+        return httpx2.get(f"{url}/readyz", timeout=30).status_code == 200
     except httpx2.HTTPError:
         return False
 

@@ -11,7 +11,6 @@ import pytest
 
 from server.auth.tokens import mint
 from storage.secrets.vapid_keys import new_vapid_key
-from tests.client import NO_CERTIFICATES
 from tests.product import RunningProduct, eventually, running_product
 
 WEB_PROCESSES, WORKERS = 2, 1
@@ -49,7 +48,7 @@ class DeployedProduct:
         if running != [WEB_PROCESSES, WORKERS]:
             return False
         with suppress(httpx2.HTTPError):
-            state = httpx2.get(f"{self.url}/readyz", timeout=30, verify=NO_CERTIFICATES).json()
+            state = httpx2.get(f"{self.url}/readyz", timeout=30).json()
             return bool(state == {"status": "ready", "mongodb": "ok", "redis": "ok"})
         return False
 

@@ -20,7 +20,6 @@ from websockets.asyncio.client import connect
 from websockets.typing import Origin, Subprotocol
 
 from tests.certificates import create_tls_contexts
-from tests.client import NO_CERTIFICATES
 from tests.product import eventually
 from tests.programs import require_caddy, require_nginx
 
@@ -58,7 +57,7 @@ class Proxy:
 
     def client(self, address: str, **headers: str) -> httpx2.AsyncClient:
         """Returns a client at an address. `headers` are sent with each request; underscores become hyphens."""
-        transport = httpx2.AsyncHTTPTransport(local_address=address, verify=self.tls or NO_CERTIFICATES)
+        transport = httpx2.AsyncHTTPTransport(local_address=address, verify=self.tls or True)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return httpx2.AsyncClient(transport=transport, base_url=self.url, timeout=120, headers=named)
 

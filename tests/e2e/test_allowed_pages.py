@@ -16,7 +16,6 @@ import httpx2
 import pytest
 
 from storage.stores import Stores, open_stores
-from tests.client import NO_CERTIFICATES
 from tests.e2e.test_proxies import new_account
 from tests.programs import require_chromium
 from tests.serving import WebProcess, web_process
@@ -135,7 +134,7 @@ def chromium(folder: Path, url: str) -> Iterator[None]:
 async def test_cookie_serves_allowed_pages_of_the_same_site(
     web: WebProcess, stores: Stores, pages: PageServer, tmp_path: Path, host: str, report: dict[str, object]
 ) -> None:
-    async with httpx2.AsyncClient(base_url=web.url, timeout=60, verify=NO_CERTIFICATES) as http:
+    async with httpx2.AsyncClient(base_url=web.url, timeout=60) as http:
         account = {"address": await new_account(stores, http), "password": PASSWORD}
     settings = {"api": web.url.replace("127.0.0.1", "localhost"), "account": account}
     pages.page = PAGE.replace("SETTINGS", json.dumps(settings)).encode()

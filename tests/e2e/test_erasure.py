@@ -19,7 +19,6 @@ from storage.identity.records import user_document_id
 from storage.mongo import Document
 from storage.stores import Stores, open_stores
 from tests.canary import EMAIL, CanaryPerson, arguments_with_word, create_canary
-from tests.client import NO_CERTIFICATES
 from tests.databases import CREDENTIAL_KEYS
 from tests.keys import ADDRESS_KEYS
 from tests.resolvers.people import Answer, until_outbox_is_empty
@@ -78,9 +77,7 @@ class RemoteCanary(CanaryPerson):
             email=EMAIL,
         )
         headers = {"authorization": f"Bearer {token}", "user-agent": f"{WORD} browser", "x-forwarded-for": ADDRESS}
-        async with httpx2.AsyncClient(
-            base_url=self.web.url, headers=headers, timeout=60, verify=NO_CERTIFICATES
-        ) as http:
+        async with httpx2.AsyncClient(base_url=self.web.url, headers=headers, timeout=60) as http:
             return await http.request("POST" if "json" in more else "GET", path, **more)
 
 

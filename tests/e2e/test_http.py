@@ -15,7 +15,7 @@ import orjson
 import pytest
 
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
-from tests.client import NO_CERTIFICATES, Client, client, raw_socket
+from tests.client import Client, client, raw_socket
 from tests.e2e.chat_topic import ChatTopic, all_messages, create_chat_topic, events, post, run_mutation, subscribed
 from tests.e2e.conftest import DeployedProduct
 from tests.serving import WebProcess, web_process
@@ -64,18 +64,18 @@ async def killable_deployment(folder: Path) -> AsyncIterator[KillableDeployment]
 
 
 async def post_viewer_query(web: WebProcess, token: str) -> httpx2.Response:
-    async with httpx2.AsyncClient(timeout=60, verify=NO_CERTIFICATES) as http:
+    async with httpx2.AsyncClient(timeout=60) as http:
         return await http.post(f"{web.url}/graphql", json=VIEWER, headers={"authorization": f"Bearer {token}"})
 
 
 async def readiness(web: WebProcess) -> tuple[int, dict[str, str]]:
-    async with httpx2.AsyncClient(timeout=60, verify=NO_CERTIFICATES) as http:
+    async with httpx2.AsyncClient(timeout=60) as http:
         response = await http.get(f"{web.url}/readyz")
         return response.status_code, response.json()
 
 
 async def test_product_serves_pages_and_health(product: DeployedProduct) -> None:
-    async with httpx2.AsyncClient(base_url=product.url, timeout=60, verify=NO_CERTIFICATES) as http:
+    async with httpx2.AsyncClient(base_url=product.url, timeout=60) as http:
         for path in ("/", "/graphiql"):
             page = await http.get(path)
             assert page.status_code in (200, 503)

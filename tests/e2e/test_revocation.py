@@ -21,7 +21,7 @@ from websockets.typing import Origin, Subprotocol
 
 from storage.secrets.random_tokens import token_digest
 from tests.browser_sessions import SESSION_COOKIE, begin_session, session_headers
-from tests.client import NO_CERTIFICATES, Client, GraphQLFailed, SubscriptionSocket, client
+from tests.client import Client, GraphQLFailed, SubscriptionSocket, client
 from tests.e2e.chat_topic import POSTED_EVENTS, ChatTopic, create_chat_topic, join, post, subscribed
 from tests.e2e.conftest import WEB_PROCESSES, DeployedProduct
 from tests.product import sigstopped
@@ -134,7 +134,7 @@ async def expect_revocation(
 async def test_ended_session_ends_sockets_and_requests(product: DeployedProduct) -> None:
     begin = partial(begin_session, product.mongodb_uri, "noroshi", org=product.organization)
     async with (
-        httpx2.AsyncClient(base_url=product.url, timeout=60, verify=NO_CERTIFICATES) as http,
+        httpx2.AsyncClient(base_url=product.url, timeout=60) as http,
         client(product.url, product.token("ada", roles=["ADMIN"])) as ada,
         client(product.url, product.token("dan")) as dan_with_token,
     ):

@@ -12,7 +12,7 @@ import pytest
 from pymongo import AsyncMongoClient
 
 from server.embedded import Mongod
-from tests.client import NO_CERTIFICATES, Client, GraphQLFailed, client
+from tests.client import Client, GraphQLFailed, client
 from tests.e2e.chat_topic import ChatTopic, create_chat_topic, join, post
 from tests.e2e.process_memory import forget_peak, memory_mib, needs_proc, peak_memory_mib
 from tests.serving import WebProcess, web_process
@@ -104,7 +104,7 @@ async def can_post(person: Client, chat: ChatTopic) -> bool:
 @pytest.mark.timeout(240)
 async def test_requests_without_primary_get_documented_errors(web: WebProcess, own_mongod: Mongod) -> None:
     limits = httpx2.Limits(max_connections=None)
-    async with httpx2.AsyncClient(timeout=60, verify=NO_CERTIFICATES, limits=limits) as http:
+    async with httpx2.AsyncClient(timeout=60, limits=limits) as http:
         people = [Client(web.url, web.token(f"user{n}"), http) for n in range(USERS)]
         chat = await create_chat_topic(people[0])
         await join(chat, *people)
