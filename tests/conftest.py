@@ -46,6 +46,7 @@ def pytest_collection_finish() -> None:
     """Excludes modules and collected tests from garbage collection, which else looks at them again and again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 20, 10)
     gc.enable()
 
 
