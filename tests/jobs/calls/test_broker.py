@@ -100,7 +100,7 @@ async def test_concurrent_cancelled_brokers_keep_limits(stores: Stores) -> None:
             if fence == 8:
                 await centre.limit(8, 20)
         last = asyncio.create_task(run_with_wake_ups(centre, new_broker(centre), 20))
-        await until(lambda: is_completed_after_polling(centre, job))
+        await until(lambda: is_completed_after_polling(centre, job), interval_s=0.2)
         for task in tasks:
             task.cancel()
         results = await asyncio.gather(*tasks, last, return_exceptions=True)
