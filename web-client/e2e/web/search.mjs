@@ -62,7 +62,8 @@ try {
   async function searchPeople(words) {
     await submit(words);
     await page.waitForURL((url) => decodeURIComponent(url.hash).endsWith(words));
-    await results.getByRole("link").waitFor();
+    // The results of the search before may still be there.
+    await results.getByRole("link").locator("mark", { hasText: words }).first().waitFor();
     return await results.locator("mark").allInnerTexts();
   }
 

@@ -157,5 +157,5 @@ async function removeStamp(page) {
   await navigate(page, "/adminStamps");
   await press(page, page.getByRole("button", { name: "Remove stamp lit" }));
   await press(page, page.getByRole("dialog").getByRole("button", { name: "Remove", exact: true }));
-  await page.getByText("This pack has no stamps yet.").waitFor();
+  await page.getByRole("region", { name: "Harbour" }).getByText("This pack has no stamps yet.").waitFor();
 }
