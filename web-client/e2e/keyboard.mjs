@@ -9,8 +9,12 @@ const TABS_MAX = 150;
 /** Presses Tab until the element has the focus, backwards with `{ back: true }`. Throws: Error. */
 export async function tabTo(page, locator, { back = false } = {}) {
   await locator.waitFor();
+  let element = await locator.elementHandle();
   for (let presses = 0; presses <= TABS_MAX; presses++) {
-    if (await hasFocus(locator)) return await requireVisibleFocus(page, locator);
+    if (!(await isElsewhere(element))) {
+      if (await hasFocus(locator)) return await requireVisibleFocus(page, locator);
+      element = await locator.elementHandle();
+    }
     await page.keyboard.press(back ? "Shift+Tab" : "Tab");
   }
   throw new Error(`Tab does not reach ${locator}; the focus is on ${await focusedText(page)}.`);
@@ -72,6 +76,14 @@ export async function expectFocus(page, locator) {
     await page.waitForTimeout(20);
   }
   throw new Error(`The focus is on ${await focusedText(page)}, not on ${locator}.`);
+}
+
+/**
+ * Returns whether the element is in the page and the focus is not on it. This is cheaper than to find the element by
+ * its role and name again after each Tab.
+ */
+function isElsewhere(element) {
+  return element.evaluate((each) => each.isConnected && each !== document.activeElement);
 }
 
 function hasFocus(locator) {
