@@ -12,6 +12,8 @@ from typing import Any, cast
 import httpcore2
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
 from storage.ids import new_id
@@ -48,6 +50,20 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(10_000, 20, 10)
     gc.enable()
+
+
+class SchedulingByFile(LoadFileScheduling):
+    """Gives each file to one process, and all files of a folder whose tests need a product of their own."""
+
+    FOLDER = "tests/e2e/faults"
+
+    def _split_scope(self, nodeid: str) -> str:
+        return self.FOLDER if nodeid.startswith(self.FOLDER) else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SchedulingByFile | None:
+    return SchedulingByFile(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -80,23 +80,15 @@ def sigstopped(pid: int) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
-class RunningProduct:
-    """A running `noroshi up`. Its standard output and standard error go to files beside the data folder."""
+class ObservedProduct:
+    """A running `noroshi up`, perhaps started by another process of the test run.
 
-    def __init__(
-        self, data_dir: Path, *arguments: str, program: Sequence[str | Path] = NOROSHI, **variables: str
-    ) -> None:
-        self.data_dir = data_dir
+    Its standard output and standard error are in files beside the data folder.
+    """
+
+    def __init__(self, data_dir: Path, pid: int) -> None:
+        self.data_dir, self.pid = data_dir, pid
         self._out, self._err = data_dir.with_name("out"), data_dir.with_name("err")
-        with self._out.open("w") as out, self._err.open("w") as err:
-            self.process = subprocess.Popen(
-                [*program, "up", "--port", "0", "--data-dir", str(data_dir), *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                env=environment(**variables),
-                start_new_session=True,
-            )
 
     @property
     def output(self) -> str:
@@ -108,14 +100,13 @@ class RunningProduct:
 
     @property
     def url(self) -> str:
-        """Waits until the product is ready, and returns its address."""
-        eventually(lambda: "  product " in self.output or self.process.poll() is not None, 120)
+        """The product's address, once it is ready."""
         assert "  product " in self.output, f"The product is not ready: {self.output}\n{self.errors}"
         return self.output.partition("  product ")[2].split()[0].rstrip("/")
 
     def children(self) -> dict[int, str]:
         """Returns the command lines of the running child processes by process id."""
-        return {pid: command for pid, (parent, command) in processes().items() if parent == self.process.pid}
+        return {pid: command for pid, (parent, command) in processes().items() if parent == self.pid}
 
     def child(self, *names: str) -> int:
         """Waits for a child process whose command line contains one of the names. Returns the id of the oldest."""
@@ -130,7 +121,31 @@ class RunningProduct:
 
     def interrupt(self) -> None:
         """Sends SIGINT to the whole process group, as Ctrl-C in a terminal does."""
-        os.killpg(self.process.pid, signal.SIGINT)
+        os.killpg(self.pid, signal.SIGINT)
+
+
+class RunningProduct(ObservedProduct):
+    """A running `noroshi up` that this process has started."""
+
+    def __init__(
+        self, data_dir: Path, *arguments: str, program: Sequence[str | Path] = NOROSHI, **variables: str
+    ) -> None:
+        with data_dir.with_name("out").open("w") as out, data_dir.with_name("err").open("w") as err:
+            self.process = subprocess.Popen(
+                [*program, "up", "--port", "0", "--data-dir", str(data_dir), *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env=environment(**variables),
+                start_new_session=True,
+            )
+        super().__init__(data_dir, self.process.pid)
+
+    @property
+    def url(self) -> str:
+        """Waits until the product is ready, and returns its address."""
+        eventually(lambda: "  product " in self.output or self.process.poll() is not None, 120)
+        return super().url
 
     def end(self) -> int:
         """Interrupts the product, and returns its exit code."""
@@ -152,7 +167,7 @@ def running_product(
             product.end()
 
 
-def first_admin_link(product: RunningProduct) -> str:
+def first_admin_link(product: ObservedProduct) -> str:
     """Waits until the product has printed the link that makes the first ADMIN, and returns the link."""
     link = eventually(lambda: re.search(r"http\S+#first-admin=[\w-]{43}", product.output))
     assert link, product.output

@@ -1,6 +1,7 @@
-"""The `noroshi up` that all end-to-end tests share, also those that kill its processes."""
+"""The `noroshi up` that end-to-end tests share."""
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -11,7 +12,8 @@ import pytest
 
 from server.auth.tokens import mint
 from storage.secrets.vapid_keys import new_vapid_key
-from tests.product import RunningProduct, eventually, running_product
+from tests.e2e.shared_product import shared_product
+from tests.product import ObservedProduct, RunningProduct
 
 WEB_PROCESSES, WORKERS = 2, 1
 
@@ -22,7 +24,7 @@ class DeployedProduct:
 
     url: str
     data_dir: Path
-    processes: RunningProduct
+    processes: ObservedProduct
     organization: str = "acme"
 
     @property
@@ -76,25 +78,32 @@ class DeployedProduct:
         )
 
 
-@pytest.fixture(scope="package")
-def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedProduct]:
-    """Two web processes and one worker. They may send requests to loopback addresses; calls run 60 times as fast."""
-    data_dir = tmp_path_factory.mktemp("product") / "data"
+def start_product(data_dir: Path) -> RunningProduct:
+    """Starts two web processes and one worker. They may send requests to loopback; calls run 60 times as fast."""
     settings = {
         "NOROSHI_EGRESS_ALLOW": "127.0.0.0/8",
         "NOROSHI_TELEPHONY": "simulator",
         "NOROSHI_SIMULATOR_SPEED": "60",
         "NOROSHI_VAPID_KEY": new_vapid_key().private_text,
     }
-    with running_product(data_dir, "--web", str(WEB_PROCESSES), **settings) as processes:
-        yield DeployedProduct(processes.url, data_dir, processes)
+    return RunningProduct(data_dir, "--web", str(WEB_PROCESSES), **settings)
 
 
-@pytest.fixture
-def killable_product(product: DeployedProduct, request: pytest.FixtureRequest) -> Iterator[DeployedProduct]:
-    """The shared product, for a test that kills or stops its processes. The next test begins when all run again.
+@pytest.fixture(scope="package")
+def product_of_test_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedProduct]:
+    """The product that all processes of the test run use at the same time."""
+    folder = tmp_path_factory.getbasetemp()
+    is_worker = "PYTEST_XDIST_WORKER" in os.environ
+    with shared_product((folder.parent if is_worker else folder) / "product", start_product) as processes:
+        yield DeployedProduct(processes.url, processes.data_dir, processes)
 
-    The users belong to an organization of the test's module, so that no other test sees what they do.
-    """
-    yield product.in_organization(request.module.__name__.rpartition(".")[2].replace("_", "-"))
-    assert eventually(product.is_whole, 120), product.processes.errors[-5000:]
+
+@pytest.fixture(scope="module")
+def product(product_of_test_run: DeployedProduct, request: pytest.FixtureRequest) -> DeployedProduct:
+    """The shared product. The users belong to an organization of the module, so that no other module sees them."""
+    return product_of_test_run.in_organization(organization_of(request))
+
+
+def organization_of(request: pytest.FixtureRequest) -> str:
+    """Returns the name of the organization of a test module, such as "test-chat"."""
+    return request.module.__name__.rpartition(".")[2].replace("_", "-")

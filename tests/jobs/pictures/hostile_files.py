@@ -3,6 +3,7 @@
 import io
 import struct
 import zlib
+from functools import cache
 from typing import Any
 
 from PIL import Image
@@ -29,6 +30,7 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
     return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
 
+@cache
 def png_bomb(width: int, height: int) -> bytes:
     """Returns a small PNG file whose pixels take `width * height` bytes."""
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)

@@ -147,7 +147,8 @@ def assert_equal_results_when_enriched(text: str, seed: int, fault_percentage: i
     assert_equal_results(document, GeneratedData(GRAPHQL_CORE_SCHEMA, seed, fault_percentage))
 
 
-QUERIES = operations(print_schema(GRAPHQL_CORE_SCHEMA), custom_scalars=CUSTOM_SCALARS)
+# Deferred, because it takes a second, and modules are also imported by processes that don't run their tests.
+QUERIES = st.deferred(lambda: operations(print_schema(GRAPHQL_CORE_SCHEMA), custom_scalars=CUSTOM_SCALARS))
 
 
 @settings(max_examples=100)

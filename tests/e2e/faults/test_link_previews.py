@@ -181,8 +181,8 @@ async def no_preview_is_due(product: DeployedProduct, chat: ChatTopic) -> bool:
 
 
 @pytest.mark.timeout(150)
-async def test_lost_job_redis_or_worker_only_delays_preview(killable_product: DeployedProduct) -> None:
-    async with preview_scenario(killable_product, "lost") as scenario:
+async def test_lost_job_redis_or_worker_only_delays_preview(product: DeployedProduct) -> None:
+    async with preview_scenario(product, "lost") as scenario:
         may_respond = asyncio.Event()
         scenario.site.answers |= {
             "/deleted": respond(page("a")),

@@ -131,8 +131,8 @@ async def assert_fan_out_survives_faults(
     }  # fmt: skip
 
 
-async def test_fan_out_through_faults_delivers_once(killable_product: DeployedProduct, mongo_driver: Driver) -> None:
-    await assert_fan_out_survives_faults(killable_product, mongo_driver, followers=2000, kills=2, deadline_s=150)
+async def test_fan_out_through_faults_delivers_once(product: DeployedProduct, mongo_driver: Driver) -> None:
+    await assert_fan_out_survives_faults(product, mongo_driver, followers=2000, kills=2, deadline_s=150)
 
 
 @pytest.mark.soak

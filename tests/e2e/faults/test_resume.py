@@ -268,16 +268,16 @@ async def run_resume_scenario(product: DeployedProduct, disconnects: int, messag
 
 @pytest.mark.anyio
 @pytest.mark.timeout(180)
-async def test_resume_through_30_disconnects_and_kills_misses_nothing(killable_product: DeployedProduct) -> None:
-    progress = await run_resume_scenario(killable_product, disconnects=30, messages=600)
+async def test_resume_through_30_disconnects_and_kills_misses_nothing(product: DeployedProduct) -> None:
+    progress = await run_resume_scenario(product, disconnects=30, messages=600)
     assert progress.longest_silence_s < TIMEOUT_S
 
 
 @pytest.mark.soak
 @pytest.mark.anyio
 @pytest.mark.timeout(600)
-async def test_resume_through_200_disconnects_and_kills_misses_nothing(killable_product: DeployedProduct) -> None:
-    await run_resume_scenario(killable_product, disconnects=200, messages=5000)
+async def test_resume_through_200_disconnects_and_kills_misses_nothing(product: DeployedProduct) -> None:
+    await run_resume_scenario(product, disconnects=200, messages=5000)
 
 
 @pytest.mark.anyio

@@ -205,9 +205,9 @@ FAULTS: list[InjectFault] = [
     ],
 )
 async def test_readers_through_faults_have_no_gap_or_repetition(
-    killable_product: DeployedProduct, size: int, writers: int, rounds: int
+    product: DeployedProduct, size: int, writers: int, rounds: int
 ) -> None:
-    async with fault_scenario(killable_product, size, writers) as scenario:
+    async with fault_scenario(product, size, writers) as scenario:
         for _ in range(rounds):
             for fault in scenario.rng.sample(FAULTS, len(FAULTS)):
                 await asyncio.sleep(2)
@@ -293,12 +293,12 @@ async def reconnecting_client(**arguments: Any) -> AsyncIterator[ReconnectingNod
         await process.wait()
 
 
-async def test_graphql_ws_client_reconnects_after_retryable_codes(killable_product: DeployedProduct) -> None:
-    async with client(killable_product.url, killable_product.token("ann", org="node")) as ann:
+async def test_graphql_ws_client_reconnects_after_retryable_codes(product: DeployedProduct) -> None:
+    async with client(product.url, product.token("ann", org="node")) as ann:
         chat = await create_chat_topic(ann)
-        tokens = [killable_product.token("ann", org="node", ttl_s=ttl_s) for ttl_s in (12, 3600)]
+        tokens = [product.token("ann", org="node", ttl_s=ttl_s) for ttl_s in (12, 3600)]
         async with reconnecting_client(
-            url=killable_product.url, tokens=tokens, topic=chat.topic, subscriptions=40
+            url=product.url, tokens=tokens, topic=chat.topic, subscriptions=40
         ) as subscriber:
             await subscriber.wait_for_line(event="StreamReady", resumed=False)
             await post(chat, ann, "first")
@@ -309,7 +309,7 @@ async def test_graphql_ws_client_reconnects_after_retryable_codes(killable_produ
             await subscriber.wait_for_line(event="StreamReady", resumed=True)
             await subscriber.wait_for_line(text="after the token expired")
 
-            for pid, command in killable_product.processes.children().items():
+            for pid, command in product.processes.children().items():
                 if "noroshi web" in command:
                     os.kill(pid, signal.SIGTERM)
             await subscriber.wait_for_line(closed=1012)

@@ -68,9 +68,9 @@ SOCKETS = 8
 
 
 @pytest.fixture
-def product(killable_product: DeployedProduct) -> DeployedProduct:
+def product(product: DeployedProduct) -> DeployedProduct:
     """The shared product, whose Redis server the tests stop."""
-    return killable_product
+    return product
 
 
 async def close_code(person: Client, *, all_open: asyncio.Barrier) -> int | None:
