@@ -1,5 +1,6 @@
 """Runs `noroshi web` and `noroshi worker` for a test, on running database servers."""
 
+import os
 import secrets
 import shutil
 import socket
@@ -16,6 +17,7 @@ import pymongo
 
 from server.auth.tokens import mint
 from tests.keys import ADDRESS_KEYS_SETTING
+from tests.preloaded import PreloadedProcess
 from tests.product import NOROSHI, environment, eventually
 
 ORIGIN = "https://app.example.org"
@@ -26,7 +28,7 @@ STOP_DEADLINE_S = 60
 class ServerProcess:
     """A process of the product, and the file with its output."""
 
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | PreloadedProcess
     log_file: Path
 
     @property
@@ -79,8 +81,7 @@ def web_process(
     all_variables = server_variables(mongodb_uri, redis_url, database) | own_variables | variables
     with socket.create_server(("127.0.0.1", port), backlog=1024) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        fd = listener.fileno()
-        with noroshi_process(folder, ["web", f"--fd={fd}"], all_variables, pass_fds=[fd]) as web:
+        with serving_process(folder, "web", all_variables, listener) as web:
             assert eventually(lambda: _is_ready(url) or web.process.poll() is not None), web.log_text
             yield WebProcess(web.process, web.log_file, url, database, secret)
     if shared is None:
@@ -95,7 +96,7 @@ def worker_process(
 ) -> Iterator[ServerProcess]:
     """Starts a worker process that may send requests to loopback addresses."""
     defaults = server_variables(mongodb_uri, redis_url, database) | {"NOROSHI_EGRESS_ALLOW": "127.0.0.0/8"}
-    with noroshi_process(folder, ["worker"], defaults | variables) as worker:
+    with serving_process(folder, "worker", defaults | variables) as worker:
         assert worker.wait_for_log("worker_ready"), worker.log_text
         yield worker
 
@@ -123,8 +124,7 @@ def noroshi_process(
     folder: Path, command: Sequence[str], variables: dict[str, str], pass_fds: Sequence[int] = ()
 ) -> Iterator[ServerProcess]:
     """Runs a `noroshi` command, and terminates it afterwards if it still runs."""
-    folder.mkdir(parents=True, exist_ok=True)
-    log_file = folder / "log"
+    log_file = _log_file(folder)
     with log_file.open("wb") as output:
         process = subprocess.Popen(
             [*NOROSHI, *command],
@@ -134,11 +134,39 @@ def noroshi_process(
             pass_fds=pass_fds,
             env=environment(**variables),
         )
+    with _terminated(ServerProcess(process, log_file)) as running:
+        yield running
+
+
+@contextmanager
+def serving_process(
+    folder: Path, command: str, variables: dict[str, str], listener: socket.socket | None = None
+) -> Iterator[ServerProcess]:
+    """Runs `noroshi web` or `noroshi worker`. In tests it is forked from a process that has imported the product."""
+    fds = [listener.fileno()] if listener else []
+    if "PYTEST_VERSION" in os.environ:
+        log_file = _log_file(folder)
+        process = PreloadedProcess([command], environment(**variables), log_file, listener)
+        running = _terminated(ServerProcess(process, log_file))
+    else:
+        running = noroshi_process(folder, [command, *(f"--fd={fd}" for fd in fds)], variables, fds)
+    with running as serving:
+        yield serving
+
+
+def _log_file(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / "log"
+
+
+@contextmanager
+def _terminated(running: ServerProcess) -> Iterator[ServerProcess]:
+    """Terminates a process afterwards if it still runs."""
     try:
-        yield ServerProcess(process, log_file)
+        yield running
     finally:
-        process.terminate()
-        process.wait(STOP_DEADLINE_S)
+        running.process.terminate()
+        running.process.wait(STOP_DEADLINE_S)
 
 
 def _is_ready(url: str) -> bool:

@@ -22,7 +22,7 @@ from storage.publishing.networks import Network
 from storage.publishing.records import PublicationState, ScheduledPost, Target
 from storage.redis.queue import PUBLISHING
 from storage.stores import Stores
-from tests.serving import ServerProcess, noroshi_process, server_variables
+from tests.serving import ServerProcess, server_variables, serving_process
 from tests.storage.publishing.scenario import PublishingScenario, account_target, create_publishing_scenario
 from tests.twins.mastodon import MastodonTwin
 from tests.twins.twin import NetworkTwin, running_twin
@@ -145,7 +145,7 @@ class WorkerProcesses:
         """Starts one more worker."""
         self.started += 1
         worker = self.stack.enter_context(
-            noroshi_process(self.folder / f"worker{self.started}", ["worker"], self.variables)
+            serving_process(self.folder / f"worker{self.started}", "worker", self.variables)
         )
         self.running.append(worker)
 

@@ -1,0 +1,77 @@
+"""Processes of the product that are forked from one that has imported its modules.
+
+Importing them takes a process more time than most tests keep it busy.
+"""
+
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+MODULES = [
+    "server.commands.cli",
+    "server.app",
+    "server.web",
+    "server.worker",
+    "server.migration",
+    "server.auth.key_check",
+]
+
+_context = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload(MODULES)
+
+
+class PreloadedProcess:
+    """A process that runs a `noroshi` command. It has the methods of `subprocess.Popen` that tests use."""
+
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], output: Path, listener: socket.socket | None
+    ) -> None:
+        output.write_bytes(b"")
+        arguments = (list(command), dict(environment), output, listener)
+        self._process = _context.Process(target=_run, args=arguments, daemon=True)
+        self._process.start()
+
+    @property
+    def pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Returns the exit code. Raises: TimeoutError."""
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise TimeoutError(f"Process {self.pid} still runs after {timeout} s.")
+        return self._process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+def _run(command: list[str], environment: dict[str, str], output: Path, listener: socket.socket | None) -> None:
+    """Runs the command in this process, with its own environment and output."""
+    from server.commands.cli import run
+
+    os.environ.clear()
+    os.environ.update(environment)
+    with output.open("ab") as file:
+        os.dup2(file.fileno(), sys.stdout.fileno())
+        os.dup2(file.fileno(), sys.stderr.fileno())
+    sys.exit(run([*command, *([f"--fd={listener.fileno()}"] if listener else [])]))
