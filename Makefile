@@ -30,9 +30,9 @@ setup: $(VENV)/.installed ## Install the locked Python packages into .venv
 run: setup web ## Run the whole product with demo data; ARGS="--port 9000" and the like are handed on
 	@exec $(BIN)/noroshi up --demo $(ARGS)
 
-# Tests wait more than they work: three at a time take half the time on two cores. Files go in the order of their
-# names, so that those of e2e, which are few tests and take long, come first and no worker is left with one in the end.
-PARALLEL := -n 3 --dist loadfile --no-loadscope-reorder
+# Tests wait as much as they work: four at a time keep two cores busy. Files go in the order of their names, so that
+# those of e2e, which are few tests and take long, come first and no worker is left with one in the end.
+PARALLEL := -n 4 --dist loadfile --no-loadscope-reorder
 SLOWEST := --durations 20
 
 test: setup buckets web web-test ## Run every test but the soak tests
