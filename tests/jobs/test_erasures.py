@@ -37,18 +37,20 @@ async def make_due(stores: Stores) -> None:
     )
 
 
-async def request_erasure(stores: Stores) -> None:
-    """Requests the canary's erasure, as the canary."""
-    await stores.erasures.request(Actor(*CANARY), CANARY.user_id, f"@{WORD}_q")
+async def request_erasure(stores: Stores, person: UserKey = CANARY) -> None:
+    """Requests the person's erasure, as the person."""
+    await stores.erasures.request(Actor(*person), person.user_id, f"@{WORD}_q")
 
 
-async def run_until_erased(stores: Stores, workers: int = 1, mailer: Mailer | None = None) -> None:
+async def run_until_erased(
+    stores: Stores, person: UserKey = CANARY, workers: int = 1, mailer: Mailer | None = None
+) -> None:
     """Runs the sweepers of some workers until the erasure is completed."""
     jobs = job_context(stores, mailer=mailer)
     for _ in range(MAX_SWEEPS):
         await make_due(stores)
         await asyncio.gather(finish_fan_outs(jobs), *(erase_users(jobs) for _ in range(workers)))
-        erasure = await stores.erasures.find(*CANARY)
+        erasure = await stores.erasures.find(*person)
         if erasure is not None and erasure.state is ErasureState.COMPLETED:
             break
     else:
@@ -80,7 +82,10 @@ class ErasedPerson:
 
 @pytest.fixture(scope="module")
 async def erased(module_stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> ErasedPerson:
-    """Erases a person, whose invitation and notice of a failed publication were mailed. Bob got a mail, too."""
+    """Erases a person with three concurrent workers.
+
+    The person's invitation and the notice of a failed publication were mailed. Bob got a mail, too.
+    """
     stores, mails = module_stores, tmp_path_factory.mktemp("mails")
     mailer = Mailer(None, "noroshi@example.org", mails)
     canary, bob = await create_canary(stores)
@@ -93,7 +98,7 @@ async def erased(module_stores: Stores, tmp_path_factory: pytest.TempPathFactory
     texts = [text for text in await bob.texts(topic) if text and WORD not in text]
     async with bob.subscribed(TOPIC_EVENTS, topic=topic) as subscription:
         await request_erasure(stores)
-        await run_until_erased(stores, mailer=mailer)
+        await run_until_erased(stores, workers=3, mailer=mailer)
         events = [(await subscription.next_event())["type"] for _ in range(2)]
     return ErasedPerson(stores, canary, bob, topic, stored_before, texts, mails, mails_before, events)
 
@@ -160,9 +165,8 @@ async def test_registry_finds_nothing_of_an_erased_person(erased: ErasedPerson) 
     assert left == {"users", "messages", "posts", "scheduled_posts", "accounts"}
 
 
-async def test_erasure_killed_at_each_step_is_completed(stores: Stores) -> None:
-    await create_canary(stores)
-    await request_erasure(stores)
+async def kill_at_each_step(stores: Stores) -> None:
+    """Starts each step of the erasure, and kills the worker at the first progress."""
     jobs = job_context(stores)
 
     async def die(_changed: int) -> None:
@@ -173,17 +177,29 @@ async def test_erasure_killed_at_each_step_is_completed(stores: Stores) -> None:
             pass
         with suppress(asyncio.CancelledError):
             await stores.eraser.run(step, CANARY, die)
+
+
+async def test_erasure_killed_at_each_step_erases_one_person(stores: Stores) -> None:
+    """A person with the same id in another organization is untouched, until this person is erased, too."""
+    other = UserKey("other", CANARY.user_id)
+    for organization in ("acme", "other"):
+        await create_canary(stores, organization)
+    await request_erasure(stores)
+    await kill_at_each_step(stores)
     assert (await stores.erasures.find(*CANARY)).state is ErasureState.PENDING  # type: ignore[union-attr]
     await run_until_erased(stores)
+    left = await documents_with_strings(stores.mongo)
+    assert {"users", "messages", "posts", "scheduled_posts", "publications", "accounts", "audit"} <= left.keys()
+    user = await stores.users.get(*other)
+    assert (user.handle, user.is_erased) == (f"{WORD}_q", False)
+    await request_erasure(stores, other)
+    await run_until_erased(stores, other)
     assert await documents_with_strings(stores.mongo) == {}
 
 
-async def test_concurrent_workers_erase_once(stores: Stores) -> None:
-    _, bob = await create_canary(stores)
-    await request_erasure(stores)
-    await run_until_erased(stores, workers=3)
-    assert await documents_with_strings(stores.mongo) == {}
-    followed = await stores.users.get("acme", bob.id)
+async def test_concurrent_workers_erase_once(erased: ErasedPerson) -> None:
+    assert await documents_with_strings(erased.stores.mongo) == {}
+    followed = await erased.stores.users.get("acme", erased.bob.id)
     assert (followed.follower_count, followed.following_count) == (0, 0)
 
 
@@ -217,17 +233,6 @@ async def test_erased_person_is_in_no_conversation(erased: ErasedPerson) -> None
     assert {each["user"]["name"] for each in pair["people"]} == {ERASED_NAME, "bob"}
     post = 'mutation ($id: ID!) { postMessage(input: { topicId: $id, text: "Hello?" }) { id } }'
     assert await bob.code(post, id=pair["id"]) == "FORBIDDEN"
-
-
-async def test_same_user_id_in_another_organization_is_untouched(stores: Stores) -> None:
-    await create_canary(stores)
-    await create_canary(stores, "other")
-    await request_erasure(stores)
-    await run_until_erased(stores)
-    left = await documents_with_strings(stores.mongo)
-    assert {"users", "messages", "posts", "scheduled_posts", "publications", "accounts", "audit"} <= left.keys()
-    other = await stores.users.get("other", CANARY.user_id)
-    assert (other.handle, other.is_erased) == (f"{WORD}_q", False)
 
 
 async def test_token_of_an_erased_person_changes_nothing(stores: Stores) -> None:

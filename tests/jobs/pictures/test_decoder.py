@@ -268,7 +268,9 @@ async def test_decoder_has_no_environment(monkeypatch: pytest.MonkeyPatch) -> No
     (process_id,) = await poll_until_true(decoder_processes)
     environment = Path(f"/proc/{process_id}/environ").read_bytes()
     assert environment.split(b"\0")[:-1] == [b"MALLOC_ARENA_MAX=1"]
-    await task
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 @pytest.mark.parametrize(

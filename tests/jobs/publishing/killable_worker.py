@@ -13,11 +13,16 @@ from collections.abc import Coroutine, Generator
 from ipaddress import ip_network
 from typing import Any
 
+import httpcore2
+
 from jobs.providers.egress import Egress
 from jobs.publishing.publisher import PostPublisher
 from storage.stores import open_stores
 from tests.databases import CREDENTIAL_KEYS
 from tests.jobs.publishing.runs import quick_networks
+
+TRUST = httpcore2.default_ssl_context()
+"""The system's certificates. Reading them takes longer than a child's work, so the parent reads them once."""
 
 
 class StepCounter:
@@ -52,8 +57,8 @@ class StepCounter:
 async def work(uri: str, redis_url: str, database: str, kill_at: int) -> int:
     """Publishes due publications as a worker's sweep does, and returns the number of steps."""
     steps = StepCounter(kill_at)
-    async with open_stores(uri, redis_url, database, credential_keys=CREDENTIAL_KEYS) as stores:
-        egress = Egress((ip_network("127.0.0.0/8"),))
+    async with open_stores(uri, redis_url, database, credential_keys=CREDENTIAL_KEYS, is_prepared=True) as stores:
+        egress = Egress((ip_network("127.0.0.0/8"),), ssl_context=TRUST)
         publisher = PostPublisher(stores, quick_networks(stores, egress))
 
         async def run_counted(coroutine: Coroutine[Any, Any, Any]) -> Any:

@@ -32,7 +32,7 @@ from tests.twins.twin import NetworkTwin
 
 pytestmark = pytest.mark.anyio
 
-SAMPLED_STEPS = 24
+SAMPLED_STEPS = 12
 
 
 class KillableWorker:
