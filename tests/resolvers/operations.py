@@ -7,6 +7,7 @@ argument.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from graphql import (
@@ -242,6 +243,7 @@ def root_fields() -> list[RootField]:
     return [replace(each, omitted_types=omitted_types.get(each.name, frozenset())) for each in fields]
 
 
+@cache
 def selection(type_: object, depth: int) -> str:
     """Returns a selection of every field, nested to `depth` levels. Scalars and enums have no selection."""
     if isinstance(type_, GraphQLUnionType):
