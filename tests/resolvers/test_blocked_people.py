@@ -1,12 +1,13 @@
 """No field of the schema shows a blocked person, except the fields that docs/blocks.md lists.
 
 The operations are generated from the schema, so that no new field is forgotten: a root field is called without being
-listed, and the scenario must leave a mark in each field that can show what a person wrote or is.
+listed, and the scenario must leave a mark in each field that can show what a person wrote or is. The test of
+mutations also looks for data of another organization and of a private community.
 """
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack
 from itertools import product
 from pathlib import Path
@@ -24,8 +25,10 @@ from tests.resolvers.blocked_author import (
     marked_paths,
 )
 from tests.resolvers.operations import RootField, root_fields
+from tests.resolvers.organization_scenario import create_organization
 from tests.resolvers.people import Answer, Person, RunningSubscription, SignIn
-from tests.resolvers.test_isolation import execute_field
+from tests.resolvers.private_community import HIDDEN, HIDDEN_EMOJI, create_hidden_community
+from tests.resolvers.test_isolation import FIELDS_WITH_IDS, assert_success, execute_field, marks_in
 
 pytestmark = pytest.mark.anyio
 
@@ -234,24 +237,6 @@ def without_volatile(value: Any) -> Any:
     }
 
 
-async def test_no_mutation_shows_a_blocked_person(sign_in: SignIn) -> None:
-    scenario = await create_blocked_author(sign_in)
-    await block_bob(scenario)
-    shown: set[FieldPath] = set()
-    for field in MUTATIONS:
-        answer = await execute_field(scenario.ann, field, await scenario.renew(field.id_types))
-        shown |= paths_in([answer], scenario, "Mutation")
-    await block_bob(scenario)
-    of_bobs = [field for field in MUTATIONS if scenario.bobs_ids.keys() & set(field.id_types)]
-    for field in sorted(of_bobs, key=lambda field: field.name.startswith(("delete", "leave", "archive"))):
-        answer = await execute_field(scenario.ann, field, {**scenario.ids, **scenario.bobs_ids})
-        shown |= paths_in([answer], scenario, "Mutation")
-        await block_bob(scenario)
-    assert leaks(shown) == [], "These fields show a blocked person. Hide the person, or list them in docs/blocks.md."
-    unused = {each for each in EXCEPTIONS if each.startswith("Mutation.")} - used_exceptions(shown)
-    assert not unused, f"docs/blocks.md lists mutations that show no blocked person: {sorted(unused)}."
-
-
 async def events_until_last(subscription: RunningSubscription, last: str) -> list[Answer]:
     """Returns the answers up to one that contains the text `last`."""
     answers = [await subscription.next_answer()]
@@ -281,3 +266,58 @@ async def test_no_event_shows_a_blocked_person(scenario: BlockedAuthorScenario) 
                 assert leaks(shown) == [], f"{field} shows a blocked person."
             else:
                 assert bool(shown) == (field.name not in SILENT), f"{field} shows {shown} to a viewer without a block."
+
+
+# This test comes last, because mutations change what the others read.
+
+
+async def test_mutations_show_own_and_unblocked_data_only(
+    scenario: BlockedAuthorScenario, shared_sign_in: SignIn
+) -> None:
+    """Ann, Cat and Dog execute all mutations. Ann, who has every role, succeeds.
+
+    Nobody sees another organization, although its Ann and Cat have the same ids. Ann sees neither Bob, whom she
+    blocked, nor a private community.
+    """
+    foreign = await create_organization(shared_sign_in, "sparrow")
+    hidden = await create_hidden_community(scenario.organization)
+    invisible_to_ann = [HIDDEN, HIDDEN_EMOJI, *hidden.values()]
+    shown: set[FieldPath] = set()
+    for viewer in (scenario.ann, scenario.organization.cat, scenario.organization.dog):
+        async for field, answer in answers_to_mutations(viewer, scenario):
+            assert marks_in(answer, foreign.mark, *foreign.ids.values()) == [], f"{field} shows another organization."
+            if viewer.id == scenario.ann.id:
+                assert marks_in(answer, *invisible_to_ann) == [], f"{field} shows a private community."
+                shown |= paths_in([answer], scenario, "Mutation")
+                if field in FIELDS_WITH_IDS:
+                    assert_success(field, answer)
+    shown |= await paths_in_mutations_of_bobs(scenario)
+    assert leaks(shown) == [], "These fields show a blocked person. Hide the person, or list them in docs/blocks.md."
+    unused = {each for each in EXCEPTIONS if each.startswith("Mutation.")} - used_exceptions(shown)
+    assert not unused, f"docs/blocks.md lists mutations that show no blocked person: {sorted(unused)}."
+
+
+async def answers_to_mutations(
+    viewer: Person, scenario: BlockedAuthorScenario
+) -> AsyncIterator[tuple[RootField, Answer]]:
+    """Executes each mutation on new objects, in which Bob has left marks if the viewer is Ann. Yields the answers."""
+    renew = scenario.renew if viewer.id == scenario.ann.id else scenario.organization.renew
+    unused: set[str] = set()
+    for field in MUTATIONS:
+        ids = await renew(set(field.id_types) - unused)
+        answer = await execute_field(viewer, field, ids)
+        # Only a mutation that succeeds uses objects up, also those of other types.
+        unused = unused | set(field.id_types) if answer["errors"] else set()
+        yield field, answer
+
+
+async def paths_in_mutations_of_bobs(scenario: BlockedAuthorScenario) -> set[FieldPath]:
+    """Executes each mutation as Ann on what Bob wrote. Returns the paths of the answers that contain his marks."""
+    await block_bob(scenario)
+    shown: set[FieldPath] = set()
+    of_bobs = [field for field in MUTATIONS if scenario.bobs_ids.keys() & set(field.id_types)]
+    for field in sorted(of_bobs, key=lambda field: field.name.startswith(("delete", "leave", "archive"))):
+        answer = await execute_field(scenario.ann, field, {**scenario.ids, **scenario.bobs_ids})
+        shown |= paths_in([answer], scenario, "Mutation")
+        await block_bob(scenario)
+    return shown
