@@ -208,11 +208,12 @@ class TestFill:
         tmp_path: Path,
         mongodb_uri: str,
         redis_url: str,
+        database: str,
         small_demo: list[tuple[DemoCommunity, DemoTopic]],
     ) -> None:
         one_write_a_minute = dict.fromkeys(NO_WRITE_LIMITS, "1")
         settings: dict[str, Any] = {"NOROSHI_TELEPHONY": ""} | one_write_a_minute
-        with web_process(tmp_path, mongodb_uri, redis_url, **settings) as web:
+        with web_process(tmp_path, mongodb_uri, redis_url, database=database, **settings) as web:
             asyncio.run(fill(web.url, self.token_for(web)))
             assert content(web, self.token_for(web), "ken", CALLS)["callJobs"]["items"] == []
             assert content(web, self.token_for(web), "emma")["blockedUsers"] == [{"handle": "sora"}]

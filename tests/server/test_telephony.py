@@ -84,8 +84,10 @@ async def test_provider_without_branch_is_not_simulated(stores: Stores, monkeypa
         make_telephony(Settings(**TWILIO), stores)
 
 
-async def test_launch_without_provider_is_unavailable(tmp_path: Path, mongodb_uri: str, redis_url: str) -> None:
-    with web_process(tmp_path, mongodb_uri, redis_url, **NO_PROVIDER) as web:  # type: ignore[arg-type]
+async def test_launch_without_provider_is_unavailable(
+    tmp_path: Path, mongodb_uri: str, redis_url: str, database: str
+) -> None:
+    with web_process(tmp_path, mongodb_uri, redis_url, database=database, **NO_PROVIDER) as web:  # type: ignore[arg-type]
         async with client(web.url, web.token("ann", roles=("OPERATOR",))) as ann:
             (error,) = (await ann.execute(LAUNCH, input=LIST))["errors"]
             assert error["extensions"] == {"code": "UNAVAILABLE", "retryAfterMs": 60_000}

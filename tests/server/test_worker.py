@@ -1,7 +1,6 @@
 """The worker process runs jobs, drains on SIGTERM, and survives restarts of its servers."""
 
 import asyncio
-import secrets
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import ExitStack, asynccontextmanager
@@ -18,7 +17,7 @@ from storage.publishing.records import PublicationState
 from storage.redis.queue import PREVIEWS, QUEUES
 from storage.stores import Stores, open_stores
 from tests.jobs.providers.stub_server import StubResponse, StubServer, respond, stub_server
-from tests.serving import ServerProcess, drop_database, worker_process
+from tests.serving import ServerProcess, worker_process
 from tests.storage.faulty_proxy import faulty_proxy
 from tests.storage.publishing.scenario import create_publishing_scenario
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
@@ -38,18 +37,18 @@ class SharedWorker:
 
 
 @pytest.fixture(scope="module")
-def shared_worker(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[SharedWorker]:
-    name = f"t_{secrets.token_hex(6)}"
-    with worker_process(tmp_path_factory.mktemp("worker"), mongodb_uri, redis_url, name) as worker:
-        yield SharedWorker(worker, name)
-    drop_database(mongodb_uri, name)
+def shared_worker(
+    tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str, shared_database: str
+) -> Iterator[SharedWorker]:
+    with worker_process(tmp_path_factory.mktemp("worker"), mongodb_uri, redis_url, shared_database) as worker:
+        yield SharedWorker(worker, shared_database)
 
 
 @pytest.fixture
-async def scenario(shared_worker: SharedWorker, mongodb_uri: str, redis_url: str) -> AsyncIterator[TopicScenario]:
-    """Yields a topic in the shared worker's database."""
-    async with open_stores(mongodb_uri, redis_url, shared_worker.database) as stores:
-        yield await create_topic_scenario(stores)
+async def scenario(shared_worker: SharedWorker, shared_stores: Stores) -> TopicScenario:
+    """Returns a topic in the shared worker's database."""
+    assert shared_worker.worker.process.poll() is None
+    return await create_topic_scenario(shared_stores)
 
 
 @asynccontextmanager
@@ -114,29 +113,7 @@ async def test_enqueued_job_runs(scenario: TopicScenario) -> None:
         assert stub.paths() == ["/page"]
 
 
-async def test_sigterm_lets_running_jobs_finish(
-    tmp_path: Path, mongodb_uri: str, redis_url: str, database: str
-) -> None:
-    release = asyncio.Event()
-    async with (
-        stub_server() as stub,
-        scenario_with_worker(tmp_path, mongodb_uri, redis_url, database) as (scenario, worker),
-    ):
-        stub.answers["/slow"] = respond_after(release)
-        message = await post(scenario, stub.url("/slow"))
-        assert await poll_until_true(lambda: is_requested(stub, "/slow"))
-        worker.process.send_signal(signal.SIGTERM)
-        # A worker that does not wait for its jobs would end within this time.
-        await asyncio.sleep(0.5)
-        assert worker.process.poll() is None, "The worker did not wait for its job."
-        release.set()
-        assert await poll_until_true(lambda: has_ended(worker))
-        assert worker.process.returncode == 0
-        assert await has_preview(scenario, message)()
-        assert "Traceback" not in worker.log_text
-
-
-async def test_sigterm_releases_claimed_publications_at_once(
+async def test_sigterm_releases_claims_and_lets_jobs_finish(
     tmp_path: Path, mongodb_uri: str, redis_url: str, database: str
 ) -> None:
     """A worker that kept its claims would publish posts that become due while it waits for a job."""
@@ -161,8 +138,13 @@ async def test_sigterm_releases_claimed_publications_at_once(
         assert await poll_until_true(lambda: is_requested(stub, "/slow"))
         worker.process.send_signal(signal.SIGTERM)
         assert await poll_until_true(is_released_or_published)
+        # A worker that does not wait for its jobs would end within this time.
+        await asyncio.sleep(0.5)
+        assert worker.process.poll() is None, "The worker did not wait for its job."
         release.set()
         assert await poll_until_true(lambda: has_ended(worker))
+        assert worker.process.returncode == 0
+        assert "Traceback" not in worker.log_text
         assert (await publishing.stored_document(publication))["state"] == PublicationState.SCHEDULED.value
         assert await has_preview(scenario, message)(), "The publication was released only after the job had ended."
 

@@ -4,16 +4,19 @@ import asyncio
 import base64
 import json
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from server import embedded
 from server.auth.key_check import check_keys
+from server.commands.cli import run
 from server.processes import StartupError
 from server.settings import Settings
+from server.supervisor import run_up
 from tests.keys import ADDRESS_KEYS_SETTING
-from tests.product import NOROSHI, environment, running_product
+from tests.product import NOROSHI, RunningProduct, environment
 
 SECRET = "a secret of the tests, longer than 32 bytes"
 
@@ -28,6 +31,17 @@ def servers(mongodb_uri: str, redis_url: str, database: str) -> dict[str, str]:
     return {"MONGODB_URI": mongodb_uri, "REDIS_URL": redis_url, "NOROSHI_DATABASE": database}
 
 
+@pytest.fixture
+def first_data_dir(servers: dict[str, str], tmp_path: Path) -> Path:
+    """Returns the data folder of a product that used the database until its first process started."""
+    product = RunningProduct(tmp_path / "first", **servers)
+    try:
+        product.child("cli web", "noroshi web")
+    finally:
+        product.end()
+    return product.data_dir
+
+
 def refusal(servers: dict[str, str], *command: str, **variables: str) -> str:
     """Runs a command that must not start, and returns its error."""
     result = subprocess.run(
@@ -38,14 +52,28 @@ def refusal(servers: dict[str, str], *command: str, **variables: str) -> str:
     return result.stderr
 
 
-def test_up_of_other_host_with_generated_keys_is_refused(servers: dict[str, str], tmp_path: Path) -> None:
-    with running_product(tmp_path / "first", **servers):
-        credentials = {"NOROSHI_CREDENTIAL_KEYS": f"1:{stored_secret(tmp_path / 'first', 'credential_key')}"}
-        keys = credentials | {"NOROSHI_ADDRESS_KEYS": f"1:{stored_secret(tmp_path / 'first', 'address_key')}"}
-    other = "up", "--port", "0", "--data-dir", str(tmp_path / "other")
-    assert refusal(servers, *other).startswith("noroshi: NOROSHI_CREDENTIAL_KEYS differs from the keys in use")
-    assert "NOROSHI_ADDRESS_KEYS differs" in refusal(servers, *other, **credentials)
-    assert "NOROSHI_AUTH_SECRET differs" in refusal(servers, *other, **keys)
+def refusal_of_up(data_dir: Path, servers: dict[str, str], **variables: str) -> str:
+    """Runs a product that must not start, and returns its error."""
+    settings = settings_of(servers, **variables).with_values(port=0, data_dir=data_dir)
+    with pytest.raises(StartupError) as refused:
+        run_up(settings, web=1, workers=1, say=fail_when_ready, started_at=time.monotonic())
+    return str(refused.value)
+
+
+def fail_when_ready(line: str) -> None:
+    """Fails the test as soon as the product prints that it is ready."""
+    raise AssertionError(f"The product must not start: {line}")
+
+
+def test_up_of_other_host_with_generated_keys_is_refused(
+    servers: dict[str, str], tmp_path: Path, first_data_dir: Path
+) -> None:
+    credentials = {"NOROSHI_CREDENTIAL_KEYS": f"1:{stored_secret(first_data_dir, 'credential_key')}"}
+    keys = credentials | {"NOROSHI_ADDRESS_KEYS": f"1:{stored_secret(first_data_dir, 'address_key')}"}
+    other = tmp_path / "other"
+    assert refusal_of_up(other, servers).startswith("NOROSHI_CREDENTIAL_KEYS differs from the keys in use")
+    assert "NOROSHI_ADDRESS_KEYS differs" in refusal_of_up(other, servers, **credentials)
+    assert "NOROSHI_AUTH_SECRET differs" in refusal_of_up(other, servers, **keys)
     asyncio.run(check(servers, **keys, NOROSHI_AUTH_SECRET=SECRET))
 
 
@@ -58,15 +86,21 @@ def test_process_with_other_keys_is_refused(servers: dict[str, str], command: st
     assert key("b") not in error
 
 
-def test_mail_command_with_generated_key_is_refused(servers: dict[str, str], tmp_path: Path) -> None:
+def test_mail_command_with_generated_key_is_refused(
+    servers: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in servers.items():
+        monkeypatch.setenv(name, value)
     asyncio.run(check(servers, NOROSHI_ADDRESS_KEYS=ADDRESS_KEYS_SETTING))
     rows = tmp_path / "rows.csv"
     rows.write_text("address,success,soft_bounce,hard_bounce\n")
     folder = tmp_path / "data"
-    arguments = "mail", "import", str(rows), "--org", "acme", "--source", "old", "--data-dir", str(folder)
-    assert "NOROSHI_ADDRESS_KEYS is not set" in refusal(servers, *arguments)
+    arguments = ["mail", "import", str(rows), "--org", "acme", "--source", "old", "--data-dir", str(folder)]
+    assert run(arguments) == 1
+    assert "NOROSHI_ADDRESS_KEYS is not set" in capsys.readouterr().err
     embedded.stored_secret(embedded.prepare_data_dir(folder), "address_key")
-    assert "NOROSHI_ADDRESS_KEYS differs" in refusal(servers, *arguments)
+    assert run(arguments) == 1
+    assert "NOROSHI_ADDRESS_KEYS differs" in capsys.readouterr().err
 
 
 @pytest.mark.anyio
@@ -79,8 +113,13 @@ async def test_keys_are_rotated_as_documented(servers: dict[str, str]) -> None:
 
 async def check(servers: dict[str, str], **variables: str) -> None:
     """Checks the keys as the start of a process with these variables does."""
+    await check_keys(settings_of(servers, **variables))
+
+
+def settings_of(servers: dict[str, str], **variables: str) -> Settings:
+    """Returns the settings of a process with these variables."""
     names = {name.lower().removeprefix("noroshi_"): value for name, value in (servers | variables).items()}
-    await check_keys(Settings(**names))  # type: ignore[arg-type]
+    return Settings(**names)  # type: ignore[arg-type]
 
 
 def stored_secret(data_dir: Path, name: str) -> str:

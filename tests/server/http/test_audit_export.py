@@ -27,9 +27,11 @@ mutation { createServiceKey(input: {name: "Bot", scopes: ["chat:read"]}) { secre
 
 
 @pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
+def web(
+    tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str, shared_database: str
+) -> Iterator[WebProcess]:
     """A web process whose organization acme has many entries, two at each time."""
-    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
+    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url, database=shared_database) as web:
         at = datetime.now(UTC).replace(microsecond=0) - timedelta(days=1)
         with pymongo.MongoClient[dict[str, Any]](mongodb_uri) as client:
             client[web.database]["audit"].insert_many(entry(n, at) for n in range(ENTRIES))

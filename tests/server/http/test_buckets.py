@@ -12,6 +12,7 @@ import pytest
 
 from storage.files.uploads import PART_BYTES
 from tests.buckets import BucketServer, azure_server, s3_server
+from tests.databases import ReusedDatabase
 from tests.jobs.pictures.hostile_files import encoded, gradient
 from tests.product import eventually
 from tests.serving import WebProcess, web_process, worker_process
@@ -73,16 +74,22 @@ class BucketProduct:
 
 @pytest.fixture(scope="module", params=[s3_server, azure_server], ids=["s3", "azure"])
 def product(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    mongodb_uri: str,
+    redis_url: str,
+    reusable_shared_database: ReusedDatabase,
 ) -> Iterator[BucketProduct]:
     serve: Callable[[], AbstractContextManager[BucketServer]] = request.param
     folder: Path = tmp_path_factory.mktemp("buckets")
     with ExitStack() as stack:
         bucket = stack.enter_context(serve())
         bucket.create()
-        variables = {"NOROSHI_FILES": bucket.address, **bucket.variables}
-        web = stack.enter_context(web_process(folder / "web", mongodb_uri, redis_url, **variables))
-        stack.enter_context(worker_process(folder / "worker", mongodb_uri, redis_url, web.database, **variables))
+        variables: dict[str, Any] = {"NOROSHI_FILES": bucket.address, **bucket.variables}
+        database = reusable_shared_database.name
+        stack.callback(reusable_shared_database.empty)
+        web = stack.enter_context(web_process(folder / "web", mongodb_uri, redis_url, database=database, **variables))
+        stack.enter_context(worker_process(folder / "worker", mongodb_uri, redis_url, database, **variables))
         yield BucketProduct(web, bucket)
 
 

@@ -31,9 +31,11 @@ ACCOUNT_PATHS = [
 
 
 @pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
-    folder = tmp_path_factory.mktemp("web")
-    with oidc_web_process(folder, mongodb_uri, redis_url, NOROSHI_LOCAL_ACCOUNTS="true") as web:
+def web(
+    tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str, shared_database: str
+) -> Iterator[WebProcess]:
+    variables = {"database": shared_database, "NOROSHI_LOCAL_ACCOUNTS": "true"}
+    with oidc_web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url, **variables) as web:
         yield web
 
 
@@ -133,15 +135,20 @@ async def test_provider_signs_nobody_in_as_a_local_account(web: WebProcess, web_
     assert failure(SignInBrowser(web.url).sign_in("ada")) == "LOCAL_ACCOUNT"
 
 
-async def test_account_routes_are_absent_without_local_accounts(
-    tmp_path: Path, mongodb_uri: str, redis_url: str
+async def test_product_starts_without_accounts_and_provider(
+    tmp_path: Path, mongodb_uri: str, redis_url: str, database: str
 ) -> None:
-    """Invitations are shown, since people accept them by signing in at the provider. The provider need not answer."""
+    """Routes of local accounts are absent, and sign-ins fail while the provider is unreachable.
+
+    Invitations are shown, since people accept them by signing in at the provider.
+    """
     variables: dict[str, Any] = {"NOROSHI_OIDC_ISSUER": issuer_at(free_port()), "NOROSHI_OIDC_CLIENT_ID": "noroshi"}
     variables |= {"NOROSHI_PUBLIC_URL": "https://chat.example.org", "NOROSHI_OPEN_REGISTRATION": "true"}
-    with web_process(tmp_path, mongodb_uri, redis_url, **variables) as web:
+    with web_process(tmp_path, mongodb_uri, redis_url, database=database, **variables) as web:
         assert post(web, "/accounts/invitation", invitation="x").json()["code"] == "NOT_FOUND"
         for path in ACCOUNT_PATHS:
             assert post(web, path).status_code in (404, 405), path
         methods = [each["method"] for each in httpx2.get(f"{web.url}/sign-in/options").json()["methods"]]
         assert methods == ["OIDC"]
+        assert failure(SignInBrowser(web.url).get("/sign-in/oidc")) == "UNAVAILABLE"
+        assert "Traceback" not in web.log_text
