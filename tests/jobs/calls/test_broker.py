@@ -133,7 +133,7 @@ async def poll_repeatedly(centre: CallCentre) -> None:
 async def test_older_broker_stops_after_takeover(stores: Stores) -> None:
     async with call_centre(stores, 2) as centre:
         await centre.limit(2, 100)
-        await centre.launch(30)
+        await centre.launch(12)
         old_run = asyncio.create_task(run_with_wake_ups(centre, new_broker(centre), 1))
         await until(lambda: has_calls(centre))
         new_run = asyncio.create_task(run_with_wake_ups(centre, new_broker(centre), 2))
