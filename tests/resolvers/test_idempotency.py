@@ -25,7 +25,7 @@ from tests.resolvers.people import DELETE, EDIT, REACT, ChatScenario, Person
 pytestmark = pytest.mark.anyio
 
 MutationInput = dict[str, Any]
-ROUNDS = 20
+ROUNDS = 6
 
 
 @dataclass(frozen=True)
