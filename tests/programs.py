@@ -8,13 +8,15 @@ import pytest
 
 WEB_CLIENT = Path(__file__).resolve().parents[1] / "web-client"
 POSTFIX_DAEMONS = "/usr/lib/postfix/sbin"
-# The headless shell is Chromium without the windows around its pages. It takes a quarter less processor time.
-CHROMIUM_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+# Chromium without windows and notifications. It takes a quarter less processor time.
+HEADLESS_SHELL = "chromium-headless-shell"
 
 
-def require_chromium() -> str:
-    """Returns the path of Chromium. Skips the test when Chromium is not installed."""
-    return _find_or_skip(CHROMIUM_NAMES, "Chromium is not installed: `apt-get install chromium`.")
+def require_chromium(*, shows_notifications: bool = False) -> str:
+    """Returns the path of Chromium, or of its headless shell. Skips the test when Chromium is not installed."""
+    names = CHROMIUM_NAMES if shows_notifications else (HEADLESS_SHELL, *CHROMIUM_NAMES)
+    return _find_or_skip(names, "Chromium is not installed: `apt-get install chromium`.")
 
 
 def require_node_and_web_client() -> str:

@@ -16,9 +16,12 @@ from tests.programs import WEB_CLIENT, require_chromium, require_node_and_web_cl
 SCRIPT_TIMEOUT_S = 230
 
 
-def run_browser_script(script: str, url: str, screenshots: Path, **arguments: object) -> dict[str, Any]:
+def run_browser_script(
+    script: str, url: str, screenshots: Path, *, shows_notifications: bool = False, **arguments: object
+) -> dict[str, Any]:
     """Runs a script with these arguments, and returns its report. Raises: AssertionError with its error."""
-    chromium, node = require_chromium(), require_node_and_web_client()
+    chromium = require_chromium(shows_notifications=shows_notifications)
+    node = require_node_and_web_client()
     script_input = {"script": script, "url": url, "chromium": chromium, "screenshots": str(screenshots)}
     return _script_runner(node, chromium).run(script_input | arguments)
 

@@ -12,7 +12,7 @@ export async function tabTo(page, locator, { back = false } = {}) {
   let element = await locator.elementHandle();
   for (let presses = 0; presses <= TABS_MAX; presses++) {
     if (!(await isElsewhere(element))) {
-      if (await hasFocus(locator)) return await requireVisibleFocus(page, locator);
+      if (await hasVisibleFocus(page, locator)) return;
       element = await locator.elementHandle();
     }
     await page.keyboard.press(back ? "Shift+Tab" : "Tab");
@@ -72,7 +72,7 @@ async function focusPreviousMessage(page) {
 /** Waits until the focus is on the element, such as on the opener of a dialog that was closed. Throws: Error. */
 export async function expectFocus(page, locator) {
   for (let attempt = 0; attempt < 50; attempt++) {
-    if (await hasFocus(locator)) return await requireVisibleFocus(page, locator);
+    if (await hasVisibleFocus(page, locator)) return;
     await page.waitForTimeout(20);
   }
   throw new Error(`The focus is on ${await focusedText(page)}, not on ${locator}.`);
@@ -90,18 +90,24 @@ function hasFocus(locator) {
   return locator.evaluate((element) => element === document.activeElement);
 }
 
-/** Throws an Error unless a ring, or the colour of the border of its field, shows that the element has the focus. */
-async function requireVisibleFocus(page, locator) {
-  const isVisible = await locator.evaluate((element) => {
+/**
+ * Returns whether the element has the focus. Throws an Error if it has, and neither a ring nor the colour of the border of
+ * its field shows it.
+ */
+async function hasVisibleFocus(page, locator) {
+  const focus = await locator.evaluate((element) => {
+    if (element !== document.activeElement) return "elsewhere";
     const ring = (each) => {
       const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(each);
       return (outlineStyle !== "none" && outlineWidth !== "0px") || boxShadow !== "none";
     };
-    return (
-      element.matches(":focus-visible") && (ring(element) || element.closest(".focus-within\\:border-accent"))
-    );
+    const isVisible =
+      element.matches(":focus-visible") &&
+      (ring(element) || element.closest(".focus-within\\:border-accent"));
+    return isVisible ? "visible" : "invisible";
   });
-  if (!isVisible) throw new Error(`The focus on ${await focusedText(page)} is not visible.`);
+  if (focus === "invisible") throw new Error(`The focus on ${await focusedText(page)} is not visible.`);
+  return focus === "visible";
 }
 
 function focusedText(page) {

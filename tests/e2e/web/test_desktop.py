@@ -13,7 +13,7 @@ from tests.e2e.conftest import DeployedProduct
 def test_hidden_tabs_show_each_notification_once(product: DeployedProduct, tmp_path: Path) -> None:
     tokens = {name: product.token(name, org="web-desktop", name=name.title(), handle=name) for name in ("ann", "ben")}
 
-    report = run_browser_script("web/desktop.mjs", product.url, tmp_path, tokens=tokens)
+    report = run_browser_script("web/desktop.mjs", product.url, tmp_path, shows_notifications=True, tokens=tokens)
 
     mention, direct, later = report["mention"], report["direct"], report["later"]
     assert [(each["title"], each["body"], each["keys"]) for each in report["shown"]] == [

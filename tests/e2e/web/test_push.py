@@ -33,7 +33,9 @@ def test_service_worker_shows_pushes_and_opens_them(product: DeployedProduct, tm
     with_address = product.token("ann", ORGANIZATION, email="ann@example.org")
     tokens = {"ann": product.token("ann", ORGANIZATION), "annWithAddress": with_address}
     inputs = {"subscription": subscription, "unsubscribe": unsubscribe_link(product)}
-    report = run_browser_script("web/push.mjs", product.url, tmp_path, tokens=tokens, **inputs)
+    report = run_browser_script(
+        "web/push.mjs", product.url, tmp_path, shows_notifications=True, tokens=tokens, **inputs
+    )
 
     stored = report["stored"]
     settings = stored["notificationSettings"]

@@ -6,7 +6,7 @@
  * community with Ben.
  */
 import { navigate, readInput } from "../browser.mjs";
-import { press } from "../keyboard.mjs";
+import { expectFocus, press } from "../keyboard.mjs";
 import { openScreenChecker } from "../screen-checker.mjs";
 
 const BATCH_SIZE = 15;
@@ -182,8 +182,9 @@ async function countConversations(page, conversation) {
   return titles;
 }
 
-/** Mutes the open conversation, or ends that. Waits until the bell has the name. */
+/** Mutes the conversation that is being opened, or ends that. Waits until the bell has the name. */
 async function toggleMute(page, name) {
+  await expectFocus(page, page.getByRole("textbox", { name: /^Message to/ }));
   await press(page, page.getByRole("button", { name: /^Notifications from Ann/ }));
   await press(page, page.getByRole("checkbox", { name: "Mute" }), "Space");
   await page.getByRole("button", { name, exact: true }).waitFor();
