@@ -119,7 +119,10 @@ class WrittenCollections:
         operations = [operation for entry in entries for operation in [entry, *entry.get("o", {}).get("applyOps", [])]]
         inserts = {each["ns"] for each in operations if each["op"] == "i" and each["ns"].startswith(self._prefix)}
         names = {namespace.removeprefix(self._prefix) for namespace in inserts}
-        return names, any(each["ns"] == f"{self._prefix}$cmd" for each in operations)
+        # Views are inserts into a collection of the system.
+        return {name for name in names if not name.startswith("system.")}, any(
+            each["ns"] == f"{self._prefix}$cmd" for each in operations
+        )
 
 
 @contextmanager

@@ -60,3 +60,12 @@ def test_overwritten_oplog_empties_all(
     monkeypatch.setattr(reused, "_writes", WrittenCollections(mongo, reused.name, Timestamp(1, 1)))
     reused.empty()
     assert documents(mongo, reused) == 0
+
+
+def test_views_are_left(mongo: "pymongo.MongoClient[dict[str, Any]]", reused: ReusedDatabase) -> None:
+    database = mongo[reused.name]
+    database.create_collection("a_view", viewOn="posts")
+    database["posts"].insert_one({"text": "a"})
+    reused.empty()
+    assert documents(mongo, reused) == 0
+    database.drop_collection("a_view")

@@ -31,7 +31,7 @@ from tests.e2e.readers import SHARED_DOCUMENT, VIEWER_DOCUMENT, TopicReader
 from tests.product import sigstopped
 from tests.programs import WEB_CLIENT, require_node_and_web_client
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DATABASE = "noroshi"
 WRITER_MESSAGES_PER_S = 8
 # The hub compares stream heads every 10 s, and then delivers missing events at once.

@@ -63,7 +63,9 @@ try {
   await press(annPage, article(annPage, "The harbour is open").getByRole("link", { name: /^Reply/ }));
   await annPage.getByRole("button", { name: "Repost, 1 repost", pressed: false }).waitFor();
   await annPage.getByRole("button", { name: "👍 1", pressed: false }).waitFor();
-  const replies = await annPage.getByRole("link", { name: "Reply, 1 reply" }).count();
+  const replyLink = annPage.getByRole("link", { name: "Reply, 1 reply" });
+  await replyLink.first().waitFor();
+  const replies = await replyLink.count();
   await press(annPage, article(annPage, "The harbour is open").getByRole("button", { name: "Edit post" }));
   await replaceText(
     annPage,

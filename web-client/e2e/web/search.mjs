@@ -54,8 +54,11 @@ try {
   console.log(JSON.stringify({ found, texts, refusal, ...findings }));
 
   async function openTab(name) {
-    await page.getByRole("link", { name, exact: true }).focus();
+    const tab = page.getByRole("link", { name, exact: true });
+    await tab.focus();
     await page.keyboard.press("Enter");
+    // A search that is typed earlier is one of the tab before.
+    await tab.and(page.locator("[aria-current=page]")).waitFor();
   }
 
   /** Types a search for people, and returns the highlighted words of the one result. */
