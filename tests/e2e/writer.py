@@ -1,8 +1,7 @@
 """A process that posts messages to one topic, and repeats each message until it is acknowledged.
 
 test_no_reader_misses.py starts it. The process prints "ready", and posts after it has read a line. At random it sleeps
-between the allocation of a timestamp and the commit. With `is_unsafe`, it inserts the message outside the transaction
-that allocates the timestamp, so readers may miss messages.
+between the allocation of a timestamp and the commit.
 """
 
 import asyncio
@@ -48,7 +47,6 @@ class WriterArguments:
     topic_id: str
     writer: str
     count: int
-    is_unsafe: bool
 
 
 class DelayedMongo(Mongo):
@@ -136,7 +134,7 @@ async def main(arguments: WriterArguments) -> None:
     async with open_stores(arguments.mongodb_uri, arguments.redis_url, arguments.database, arguments.driver) as stores:
         print("ready", flush=True)
         await asyncio.to_thread(sys.stdin.readline)
-        await post_all(UnsafeWriter(arguments, stores) if arguments.is_unsafe else MessageWriter(arguments, stores))
+        await post_all(MessageWriter(arguments, stores))
 
 
 if __name__ == "__main__":
