@@ -18,7 +18,7 @@ from tests.e2e.publishing_load import (
 
 pytestmark = pytest.mark.anyio
 
-SMALL = PublishingLoadPlan(publications=120, duration_s=5, workers=2, kills=2)
+SMALL = PublishingLoadPlan(publications=80, duration_s=4, workers=2, kills=2)
 FULL = PublishingLoadPlan(
     publications=10_000, duration_s=120, workers=4, kills=50, redis_kills=3, stepdowns=2, outcome_deadline_s=400
 )

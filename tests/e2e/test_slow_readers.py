@@ -41,7 +41,7 @@ class StallPlan:
 
 
 PLANS = [
-    pytest.param(StallPlan(100, 10, messages_per_s=12, before_stall_s=2), id="10 of 100"),
+    pytest.param(StallPlan(30, 5, messages_per_s=40, before_stall_s=1), id="5 of 30"),
     pytest.param(
         StallPlan(2_000, 200, messages_per_s=2, before_stall_s=20),
         id="200 of 2000",

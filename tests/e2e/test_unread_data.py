@@ -124,7 +124,7 @@ async def test_unread_responses_of_all_clients_are_bounded(web: WebProcess) -> N
     await warm_up(web, chat)
     before_mib = memory_mib(web)
     with ExitStack() as stack:
-        for n in range(120):
+        for n in range(80):
             sock = stack.enter_context(send_query_without_reading(web, PAGE % f"page{n}", chat.topic))
             sock.recv(1, socket.MSG_PEEK)
         assert_others_are_served(web)
