@@ -5,11 +5,18 @@ from typing import Any
 
 import pytest
 
+from storage.chat import relays
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from tests.databases import CREDENTIAL_KEYS
 from tests.keys import ADDRESS_KEYS
 from tests.resolvers.people import ChatScenario, SignIn
+
+
+@pytest.fixture(autouse=True)
+def frequent_activity(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Announces a topic's activity often, because tests wait until all announcements are relayed."""
+    monkeypatch.setattr(relays, "ACTIVITY_EVERY_S", 0.02)
 
 
 @pytest.fixture
