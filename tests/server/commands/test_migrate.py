@@ -11,7 +11,7 @@ import pytest
 from server.commands.cli import run
 from server.commands.migrate import ProgressPrinter
 from server.embedded import Mongod
-from storage.migrations.migrator import MigrationProgress
+from storage.migrations.migrator import LOCK, MigrationProgress
 from storage.migrations.steps import DATA_VERSION, STEPS
 from tests.databases import fresh_database
 from tests.product import eventually
@@ -54,6 +54,13 @@ def hanging_index_builds(uri: str) -> Iterator[None]:
             client.admin.command("configureFailPoint", "hangAfterStartingIndexBuild", mode="off")
 
 
+def end_lease(settings: dict[str, str]) -> None:
+    """Ends the lease of the running migration, as its time does. The lease lasts longer than a test should."""
+    with Client(settings["MONGODB_URI"]) as client:
+        locks = client[settings["NOROSHI_DATABASE"]]["process_locks"]
+        assert locks.update_one({"_id": LOCK}, [{"$set": {"expires_at": "$$NOW"}}]).modified_count == 1
+
+
 def test_migration_is_continued_after_kill_while_it_builds(
     own_mongod: Mongod, old_database: dict[str, str], tmp_path: Path
 ) -> None:
@@ -67,6 +74,9 @@ def test_migration_is_continued_after_kill_while_it_builds(
             killed, waiting = (first, second) if BUILDING in first.log_text else (second, first)
             assert waiting.wait_for_log("wait for another migration, or for its lease to end")
             killed.process.kill()
+            killed.process.wait(60)
+            assert BUILDING not in waiting.log_text
+            end_lease(old_database)
             assert waiting.wait_for_log(BUILDING)
         assert waiting.process.wait(60) == 0, waiting.log_text
         assert waiting.log_text.endswith(f"{STEP_LINES}The data fit this release.\n")
