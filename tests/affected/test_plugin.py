@@ -45,7 +45,7 @@ def test_limit():
     assert LIMIT == 3
 """
 PLUGINS = ("xdist", "testmon.pytest_testmon", "tests.affected.recording", "tests.affected.plugin")
-OPTIONS = ("-n1", "--dist=loadfile", "--testmon", "-v")
+OPTIONS = ("--dist=loadfile", "--testmon", "-v")
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "product.py").write_text(PRODUCT)
     for name, source in (("conftest", CONFTEST), ("test_pins", TEST_PINS), ("test_limit", TEST_LIMIT)):
         (folder / "tests" / f"{name}.py").write_text(source)
-    assert run(folder) == {"PASSED": 3, "left out": 0}
+    assert run(folder, workers=1) == {"PASSED": 3, "left out": 0}
     return folder
 
 
@@ -67,17 +67,15 @@ def project(recorded: Path, tmp_path: Path) -> Path:
     return shutil.copytree(recorded, tmp_path / "project")
 
 
-def run(project: Path, *options: str) -> Counter[str]:
+def run(project: Path, *options: str, workers: int = 0) -> Counter[str]:
     """Runs pytest. Returns the number of tests by outcome, and of the tests that were left out."""
-    command = [sys.executable, "-m", "pytest", *(f"-p{name}" for name in PLUGINS), *OPTIONS, *options]
+    command = [sys.executable, "-m", "pytest", *(f"-p{name}" for name in PLUGINS), *OPTIONS, f"-n{workers}", *options]
     only_these = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COVERAGE_CORE": "ctrace"}
     only_these.pop("TESTMON_DATAFILE", None)
     done = subprocess.run(command, cwd=project, env=only_these, capture_output=True, text=True)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     lines = done.stdout.splitlines()
-    outcomes = Counter(
-        word for line in lines for word in line.split() if word in ("PASSED", "FAILED") and "[gw" in line
-    )
+    outcomes = Counter(word for line in lines for word in line.split() if word in ("PASSED", "FAILED") and "%]" in line)
     outcomes["left out"] = next((int(line.split()[0]) for line in lines if "would take longer" in line), 0)
     return outcomes
 
@@ -95,7 +93,8 @@ def test_file_named_by_option_runs_beside_the_record(project: Path) -> None:
 
 def test_files_beyond_the_limit_stay_affected(project: Path) -> None:
     (project / "product.py").write_text(PRODUCT.replace("return", "return 0 +"))
-    assert run(project, "--limit-s=0", "--also=tests/test_limit.py") == {"PASSED": 1, "left out": 2}
+    only_limit = ("--limit-s=0", "--also=tests/test_limit.py")
+    assert run(project, *only_limit, workers=1) == {"PASSED": 1, "left out": 2}
     assert run(project) == {"PASSED": 2, "left out": 0}
 
 

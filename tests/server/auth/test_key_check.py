@@ -3,7 +3,6 @@
 import asyncio
 import base64
 import json
-import subprocess
 import time
 from pathlib import Path
 
@@ -16,7 +15,9 @@ from server.processes import StartupError
 from server.settings import Settings
 from server.supervisor import run_up
 from tests.keys import ADDRESS_KEYS_SETTING
-from tests.product import NOROSHI, RunningProduct, environment
+from tests.preloaded import PreloadedProcess
+from tests.product import ObservedProduct, environment
+from tests.server.refused_starts import refusal
 
 SECRET = "a secret of the tests, longer than 32 bytes"
 
@@ -34,22 +35,15 @@ def servers(mongodb_uri: str, redis_url: str, database: str) -> dict[str, str]:
 @pytest.fixture
 def first_data_dir(servers: dict[str, str], tmp_path: Path) -> Path:
     """Returns the data folder of a product that used the database until its first process started."""
-    product = RunningProduct(tmp_path / "first", **servers)
+    data_dir = tmp_path / "first"
+    command = ["up", "--port", "0", "--data-dir", str(data_dir)]
+    process = PreloadedProcess(command, environment(**servers), tmp_path / "err", None)
     try:
-        product.child("cli web", "noroshi web")
+        ObservedProduct(data_dir, process.pid).child("cli web", "noroshi web")
     finally:
-        product.end()
-    return product.data_dir
-
-
-def refusal(servers: dict[str, str], *command: str, **variables: str) -> str:
-    """Runs a command that must not start, and returns its error."""
-    result = subprocess.run(
-        [*NOROSHI, *command], capture_output=True, text=True, timeout=120, env=environment(**servers | variables)
-    )
-    assert result.returncode == 1, result.stderr
-    assert (result.stdout, result.stderr.count("\n")) == ("", 1), result.stderr
-    return result.stderr
+        process.terminate()
+        process.wait(120)
+    return data_dir
 
 
 def refusal_of_up(data_dir: Path, servers: dict[str, str], **variables: str) -> str:
@@ -78,9 +72,10 @@ def test_up_of_other_host_with_generated_keys_is_refused(
 
 
 @pytest.mark.parametrize("command", ["web", "worker"])
-def test_process_with_other_keys_is_refused(servers: dict[str, str], command: str) -> None:
+def test_process_with_other_keys_is_refused(servers: dict[str, str], command: str, tmp_path: Path) -> None:
     asyncio.run(check(servers, NOROSHI_ADDRESS_KEYS=ADDRESS_KEYS_SETTING))
-    error = refusal(servers, command, NOROSHI_AUTH_SECRET=SECRET, NOROSHI_ADDRESS_KEYS=f"1:{key('b')}")
+    other_keys = {"NOROSHI_AUTH_SECRET": SECRET, "NOROSHI_ADDRESS_KEYS": f"1:{key('b')}"}
+    error = refusal(tmp_path, command, **servers, **other_keys)
     assert "NOROSHI_ADDRESS_KEYS differs from the keys in use with the database t_" in error
     assert "(another key has the version 1)" in error
     assert key("b") not in error

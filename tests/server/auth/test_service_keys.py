@@ -1,6 +1,8 @@
-"""Requests with service keys: each scope opens exactly its root fields and routes, over HTTP and WebSocket."""
+"""ApiRequests with service keys: each scope opens exactly its root fields and routes, over HTTP and WebSocket."""
 
 import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -31,15 +33,29 @@ SUBSCRIPTIONS = [each for each in root_fields() if each.root == "Subscription"]
 WEB_SETTINGS = {"NOROSHI_MESSAGES_PER_MINUTE": "1"}
 
 
-def execute(web: WebProcess, token: str, query: str, /, **variables: object) -> httpx2.Response:
-    body = {"query": query, "variables": variables}
-    return httpx2.post(f"{web.url}/graphql", json=body, headers={"authorization": f"Bearer {token}"}, timeout=60)
+@dataclass(frozen=True)
+class ApiRequests:
+    """Sends requests to the web process over the connections of one client."""
+
+    web: WebProcess
+    http: httpx2.Client
+
+    def post(self, path: str, token: str, **body: Any) -> httpx2.Response:
+        return self.http.post(path, headers={"authorization": f"Bearer {token}"}, **body)
+
+    def execute(self, token: str, query: str, /, **variables: object) -> httpx2.Response:
+        return self.post("/graphql", token, json={"query": query, "variables": variables})
+
+    def new_key(self, *scopes: str) -> str:
+        """Returns a new key with these scopes."""
+        answer = self.execute(self.web.token("ada", roles=("ADMIN",)), CREATE, scopes=list(scopes)).json()
+        return str(answer["data"]["createServiceKey"]["secret"])
 
 
-def new_key(web: WebProcess, *scopes: str) -> str:
-    """Returns a new key with these scopes."""
-    answer = execute(web, web.token("ada", roles=("ADMIN",)), CREATE, scopes=list(scopes)).json()
-    return str(answer["data"]["createServiceKey"]["secret"])
+@pytest.fixture(scope="module")
+def api(web: WebProcess) -> Iterator[ApiRequests]:
+    with httpx2.Client(base_url=web.url, timeout=60) as http:
+        yield ApiRequests(web, http)
 
 
 def scope_of(field: RootField) -> str:
@@ -66,29 +82,32 @@ def test_every_root_field_has_a_scope_or_is_for_people() -> None:
     assert [name for name, scope in changing.items() if scope == ANY_KEY or scope.endswith(":read")] == []
 
 
-def test_scope_opens_exactly_its_root_fields(web: WebProcess) -> None:
-    alone = {scope: new_key(web, scope) for scope in SCOPES}
-    others = {scope: new_key(web, *set(SCOPES) - {scope}) for scope in SCOPES}
+def test_scope_opens_exactly_its_root_fields(api: ApiRequests) -> None:
+    alone = {scope: api.new_key(scope) for scope in SCOPES}
+    others = {scope: api.new_key(*set(SCOPES) - {scope}) for scope in SCOPES}
     for field in REQUESTS:
         scope, text, variables = scope_of(field), field.text(depth=1), field.variables(unknown_ids())
         if scope == NO_KEY:
-            refused = execute(web, alone["chat:read"], text, **variables)
+            refused = api.execute(alone["chat:read"], text, **variables)
             assert (refused.status_code, error_of(refused)) == (403, {"code": "FORBIDDEN"}), field
         elif scope == ANY_KEY:
-            assert execute(web, alone["mail:ingest"], text, **variables).json().get("errors") is None
+            assert api.execute(alone["mail:ingest"], text, **variables).json().get("errors") is None
         else:
-            refused = execute(web, others[scope], text, **variables)
+            refused = api.execute(others[scope], text, **variables)
             assert (refused.status_code, error_of(refused)) == (403, {"code": "FORBIDDEN", "scope": scope}), field
-            answer = execute(web, alone[scope], text, **variables)
+            answer = api.execute(alone[scope], text, **variables)
             assert answer.status_code == 200, field
             assert "This needs the role" not in answer.text, field
 
 
-async def test_scope_opens_exactly_its_subscriptions(web: WebProcess) -> None:
+async def test_scope_opens_exactly_its_subscriptions(api: ApiRequests) -> None:
     for field in SUBSCRIPTIONS:
         scope, variables = scope_of(field), field.without_optional_ids().variables(unknown_ids())
         text = field.without_optional_ids().text(depth=1)
-        async with client(web.url, new_key(web, *set(SCOPES) - {scope})) as refused, refused.socket() as socket:
+        async with (
+            client(api.web.url, api.new_key(*set(SCOPES) - {scope})) as refused,
+            refused.socket() as socket,
+        ):
             await socket.subscribe(text, **variables)
             with pytest.raises(GraphQLFailed) as error:
                 await socket.next_event()
@@ -100,82 +119,81 @@ async def test_scope_opens_exactly_its_subscriptions(web: WebProcess) -> None:
             with pytest.raises(GraphQLFailed) as error:
                 await socket.next_event()
             assert error.value.codes == ["FORBIDDEN"]
-        async with client(web.url, new_key(web, scope)) as allowed, allowed.socket() as socket:
+        async with client(api.web.url, api.new_key(scope)) as allowed, allowed.socket() as socket:
             await socket.subscribe(text, **variables)
             frame = await socket.next_frame()
             assert "scope" not in str(frame), frame
 
 
-async def test_coalesced_query_answers_no_key_without_the_scope(web: WebProcess) -> None:
-    reader, other = new_key(web, "chat:read", "chat:write"), new_key(web, "chat:write")
-    community = execute(web, reader, 'mutation { createCommunity(input: {name: "x"}) { id } }').json()
+async def test_coalesced_query_answers_no_key_without_the_scope(api: ApiRequests) -> None:
+    reader, other = api.new_key("chat:read", "chat:write"), api.new_key("chat:write")
+    community = api.execute(reader, 'mutation { createCommunity(input: {name: "x"}) { id } }').json()
     community_id = community["data"]["createCommunity"]["id"]
     create = "mutation ($input: CreateTopicInput!) { createTopic(input: $input) { id } }"
-    topic = execute(web, reader, create, input={"communityId": community_id, "title": "x"}).json()
-    execute(web, other, "mutation ($id: ID!) { joinCommunity(communityId: $id) { id } }", id=community_id)
+    topic = api.execute(reader, create, input={"communityId": community_id, "title": "x"}).json()
+    api.execute(other, "mutation ($id: ID!) { joinCommunity(communityId: $id) { id } }", id=community_id)
     query = 'query ($id: ID!) { messages(topicId: $id, latest: "now") { hasNewer } }'
     topic_id = topic["data"]["createTopic"]["id"]
     page = {"data": {"messages": {"hasNewer": False}}}
-    assert execute(web, reader, query, id=topic_id).json() == page
-    shared_before = shared_answers(web)
+    assert api.execute(reader, query, id=topic_id).json() == page
+    shared_before = shared_answers(api)
     body, keys = {"query": query, "variables": {"id": topic_id}}, [reader, other] * 20
     async with httpx2.AsyncClient(timeout=60) as http:
-        post = partial(http.post, f"{web.url}/graphql", json=body)
+        post = partial(http.post, f"{api.web.url}/graphql", json=body)
         answers = await asyncio.gather(*(post(headers={"authorization": f"Bearer {key}"}) for key in keys))
-    assert shared_answers(web) > shared_before
+    assert shared_answers(api) > shared_before
     assert [answer.json() for answer in answers[::2]] == [page] * 20
     assert [error_of(answer) for answer in answers[1::2]] == [{"code": "FORBIDDEN", "scope": "chat:read"}] * 20
 
 
-def shared_answers(web: WebProcess) -> float:
+def shared_answers(api: ApiRequests) -> float:
     """Returns how many requests so far were answered with the result of another request's execution."""
-    metrics = httpx2.get(f"{web.url}/metrics", timeout=60).text
+    metrics = api.http.get("/metrics").text
     (line,) = [line for line in metrics.splitlines() if 'noroshi_coalesced_answers_total{outcome="shared"}' in line]
     return float(line.split()[-1])
 
 
-def test_whole_operation_needs_every_scope(web: WebProcess) -> None:
-    key = new_key(web, "feed:write")
-    refused = execute(
-        web, key, 'mutation { createPost(input: {text: "hi"}) { id } createCommunity(input: {name: "x"}) { id } }'
+def test_whole_operation_needs_every_scope(api: ApiRequests) -> None:
+    key = api.new_key("feed:write")
+    refused = api.execute(
+        key, 'mutation { createPost(input: {text: "hi"}) { id } createCommunity(input: {name: "x"}) { id } }'
     )
     assert refused.json().keys() == {"errors"}
     fragment = "query { ...all } fragment all on Query { auditLog { id } }"
-    assert error_of(execute(web, key, fragment)) == {"code": "FORBIDDEN"}
-    assert execute(web, key, "{ __schema { queryType { name } } __typename }").status_code == 200
-    posts = execute(web, new_key(web, "feed:read"), '{ localFeed(latest: "now") { items { text } } }').json()
+    assert error_of(api.execute(key, fragment)) == {"code": "FORBIDDEN"}
+    assert api.execute(key, "{ __schema { queryType { name } } __typename }").status_code == 200
+    posts = api.execute(api.new_key("feed:read"), '{ localFeed(latest: "now") { items { text } } }').json()
     assert {"text": "hi"} not in posts["data"]["localFeed"]["items"]
 
 
-def test_ingest_needs_the_scope(web: WebProcess) -> None:
+def test_ingest_needs_the_scope(api: ApiRequests) -> None:
     def send(token: str) -> httpx2.Response:
-        headers = {"authorization": f"Bearer {token}"}
-        return httpx2.post(f"{web.url}/ingest/deliveries", content=b"", headers=headers, timeout=60)
+        return api.post("/ingest/deliveries", token, content=b"")
 
-    assert send(new_key(web, "mail:ingest")).status_code == 200
-    refused = send(new_key(web, *set(SCOPES) - {"mail:ingest"}))
+    assert send(api.new_key("mail:ingest")).status_code == 200
+    refused = send(api.new_key(*set(SCOPES) - {"mail:ingest"}))
     assert (refused.status_code, error_of(refused)) == (403, {"code": "FORBIDDEN", "scope": "mail:ingest"})
 
 
 @pytest.mark.parametrize(
     "change", [lambda text: text[:-1], lambda text: text[:-1] + "!", lambda text: "nrk_" + "x" * 80]
 )
-def test_mistyped_key_is_unauthenticated(web: WebProcess, change: Any) -> None:
-    response = execute(web, change(new_key(web, "chat:read")), "{ viewer { id } }")
+def test_mistyped_key_is_unauthenticated(api: ApiRequests, change: Any) -> None:
+    response = api.execute(change(api.new_key("chat:read")), "{ viewer { id } }")
     assert (response.status_code, error_of(response)["code"]) == (401, "UNAUTHENTICATED")
 
 
-def test_key_has_write_limits_of_its_own(web: WebProcess) -> None:
+def test_key_has_write_limits_of_its_own(api: ApiRequests) -> None:
     delete = 'mutation { deleteMessage(id: "x") { id } }'
-    first, second = new_key(web, "chat:write"), new_key(web, "chat:write")
-    codes = [error_of(execute(web, first, delete))["code"] for _ in range(11)]
+    first, second = api.new_key("chat:write"), api.new_key("chat:write")
+    codes = [error_of(api.execute(first, delete))["code"] for _ in range(11)]
     assert codes == ["NOT_FOUND"] * 10 + ["RATE_LIMITED"]
-    assert error_of(execute(web, second, delete))["code"] == "NOT_FOUND"
+    assert error_of(api.execute(second, delete))["code"] == "NOT_FOUND"
 
 
-def test_deactivated_service_account_is_refused(web: WebProcess) -> None:
-    key = new_key(web, "chat:read")
+def test_deactivated_service_account_is_refused(api: ApiRequests) -> None:
+    key = api.new_key("chat:read")
     id_ = key.split("_")[1]
-    admin = web.token("ada", roles=("ADMIN",))
-    execute(web, admin, 'mutation ($id: ID!) { deactivateUser(userId: $id, reason: "off") { id } }', id=id_)
-    assert execute(web, key, "{ viewer { id } }").status_code == 401
+    admin = api.web.token("ada", roles=("ADMIN",))
+    api.execute(admin, 'mutation ($id: ID!) { deactivateUser(userId: $id, reason: "off") { id } }', id=id_)
+    assert api.execute(key, "{ viewer { id } }").status_code == 401

@@ -13,6 +13,7 @@ from server.commands.cli import app, run
 from server.embedded import prepare_data_dir, stored_secret
 from storage.identity.roles import Role
 from tests.product import NOROSHI, environment
+from tests.server.refused_starts import refusal
 
 COMMANDS = tuple(name for name, command in get_group(app).commands.items() if not command.hidden)
 SECRET = "a secret of more than thirty-two bytes"
@@ -22,12 +23,6 @@ SECRET = "a secret of more than thirty-two bytes"
 def _empty_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in set(os.environ) - set(environment()):
         monkeypatch.delenv(name)
-
-
-def noroshi(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Runs the command in a process of its own."""
-    command = [*NOROSHI, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment(**variables))
 
 
 def claims(token: str, key: str) -> dict[str, object]:
@@ -78,7 +73,14 @@ def test_wrong_usage_is_one_line_with_code_2(
 
 
 def test_invalid_setting_is_one_line_with_code_1() -> None:
-    result = noroshi("up", NOROSHI_EGRESS_ALLOW="everywhere")
+    """The command runs in a process of its own, as in a terminal."""
+    result = subprocess.run(
+        [*NOROSHI, "up"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment(NOROSHI_EGRESS_ALLOW="everywhere"),
+    )
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr == (
         "noroshi: NOROSHI_EGRESS_ALLOW: expected address ranges such as 10.0.0.0/8, "
@@ -87,18 +89,18 @@ def test_invalid_setting_is_one_line_with_code_1() -> None:
 
 
 @pytest.mark.parametrize("command", ["web", "worker"])
-def test_single_process_without_servers_is_refused(command: str) -> None:
-    result = noroshi(command)
-    assert result.returncode == 1
-    assert result.stderr == (
-        "noroshi: MONGODB_URI and REDIS_URL must be set; `noroshi up` starts servers of its own.\n"
+def test_single_process_without_servers_is_refused(command: str, tmp_path: Path) -> None:
+    expected = "noroshi: MONGODB_URI and REDIS_URL must be set; `noroshi up` starts servers of its own.\n"
+    assert refusal(tmp_path, command) == expected
+
+
+def test_web_without_token_settings_is_refused(
+    mongodb_uri: str, redis_url: str, shared_database: str, tmp_path: Path
+) -> None:
+    servers = {"MONGODB_URI": mongodb_uri, "REDIS_URL": redis_url, "NOROSHI_DATABASE": shared_database}
+    assert refusal(tmp_path, "web", **servers).startswith(
+        "noroshi: NOROSHI_AUTH_SECRET or NOROSHI_AUTH_JWKS_URL is needed"
     )
-
-
-def test_web_without_token_settings_is_refused(mongodb_uri: str, redis_url: str) -> None:
-    result = noroshi("web", MONGODB_URI=mongodb_uri, REDIS_URL=redis_url)
-    assert result.returncode == 1
-    assert result.stderr.startswith("noroshi: NOROSHI_AUTH_SECRET or NOROSHI_AUTH_JWKS_URL is needed")
 
 
 DATA_COMMANDS = (
@@ -152,12 +154,16 @@ def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"noroshi {metadata.version('noroshi')}\n"
 
 
-def test_token_has_requested_claims(data_dir: Path) -> None:
+def test_token_has_requested_claims(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NOROSHI_AUTH_SECRET", SECRET)
     arguments = ["--user", "u1", "--org", "o1", "--name", "Mika", "--handle", "mika", "--ttl-s", "60"]
-    arguments += ["--email", "mika@example.org"]
-    result = noroshi("token", *arguments, "--role", "ADMIN", "--role", "MEMBER", NOROSHI_AUTH_SECRET=SECRET)
-    assert (result.returncode, result.stderr) == (0, "")
-    payload = claims(result.stdout, SECRET)
+    arguments += ["--email", "mika@example.org", "--role", "ADMIN", "--role", "MEMBER"]
+    assert run(["token", *arguments]) == 0
+    output = capsys.readouterr()
+    assert output.err == ""
+    payload = claims(output.out, SECRET)
     assert (payload["sub"], payload["org"], payload["name"], payload["handle"]) == (
         "u1",
         "o1",
@@ -200,15 +206,14 @@ def test_token_with_identity_provider_is_refused(
     assert "NOROSHI_AUTH_JWKS_URL" in capsys.readouterr().err
 
 
-def test_schema_command_prints_exported_schema() -> None:
-    result = noroshi("schema")
-    assert result.returncode == 0, result.stderr
-    assert result.stdout == (Path(__file__).parents[3] / "schema" / "schema.graphql").read_text()
+def test_schema_command_prints_exported_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["schema"]) == 0
+    assert capsys.readouterr().out == (Path(__file__).parents[3] / "schema" / "schema.graphql").read_text()
 
 
-def test_demo_without_product_is_one_line(data_dir: Path) -> None:
+def test_demo_without_product_is_one_line(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stored_secret(prepare_data_dir(data_dir), "auth_secret")
-    result = noroshi("demo", "--url", "http://127.0.0.1:1", "--data-dir", str(data_dir))
-    assert result.returncode == 1
-    assert result.stderr.startswith("noroshi: ")
-    assert result.stderr.count("\n") == 1
+    assert run(["demo", "--url", "http://127.0.0.1:1", "--data-dir", str(data_dir)]) == 1
+    output = capsys.readouterr()
+    assert output.err.startswith("noroshi: ")
+    assert (output.out, output.err.count("\n")) == ("", 1)

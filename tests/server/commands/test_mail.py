@@ -1,21 +1,24 @@
 """`noroshi mail ...` on real servers: imports, reports, log tailing and errors."""
 
 import asyncio
+import io
 import os
-import subprocess
+import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+import pymongo
 import pytest
 
 from server.commands.cli import run
 from server.embedded import embedded_servers, prepare_data_dir, stored_secret
-from storage.heartbeats import RecentMailTail, recent_mail_tails
+from storage.heartbeats import recent_mail_tails
 from storage.stores import open_stores
 from tests.jobs.mail.test_reports import DSN
 from tests.keys import ADDRESS_KEYS, ADDRESS_KEYS_SETTING
-from tests.product import NOROSHI, environment, eventually
+from tests.preloaded import PreloadedProcess
+from tests.product import environment, eventually
 from tests.storage.mail.events import hard, yesterday_noon
 from tests.storage.mail.scenario import MailScenario
 
@@ -114,19 +117,11 @@ def test_mail_report_reads_file(
     assert run_with_mail(lambda mail: mail.standing("gone@example.org")).blocked
 
 
-def test_mail_report_reads_standard_input(variables: dict[str, str]) -> None:
-    result = subprocess.run(
-        [*NOROSHI, "mail", "report", "-", "--org", "acme"],
-        input="Subject: hello\n\nhello\n",
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=environment(**variables),
-    )
-    assert (result.returncode, result.stderr) == (
-        1,
-        "noroshi: The message is not a delivery report: expected a DSN, an ARF complaint or a bounce.\n",
-    )
+def test_mail_report_reads_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Subject: hello\n\nhello\n")))
+    assert run(["mail", "report", "-", "--org", "acme"]) == 1
+    expected = "noroshi: The message is not a delivery report: expected a DSN, an ARF complaint or a bounce.\n"
+    assert capsys.readouterr() == ("", expected)
 
 
 @pytest.mark.parametrize(
@@ -186,28 +181,26 @@ def test_mail_tail_survives_kills(tmp_path: Path, variables: dict[str, str], run
                     "relay=x, delay=1, dsn=5.1.1, status=bounced (said: 550 5.1.1 unknown)\n"
                 )
 
-    command = [*NOROSHI, "mail", "tail", str(log), "--org", "acme", "--state", str(tmp_path / "state")]
-    for round_ in range(2):
-        write_bounces(round_ * 40, round_ * 40 + 40)
-        with subprocess.Popen(command, env=environment(**variables), stderr=subprocess.DEVNULL) as tail:
-            assert eventually(lambda n=round_: run_with_mail(_ledger_size) >= n * 40 + 20)  # type: ignore[misc]
+    def start_tail() -> PreloadedProcess:
+        command = ["mail", "tail", str(log), "--org", "acme", "--state", str(tmp_path / "state")]
+        return PreloadedProcess(command, environment(**variables), tmp_path / "output", None)
+
+    with pymongo.MongoClient[dict[str, Any]](variables["MONGODB_URI"]) as client:
+        database = client[variables["NOROSHI_DATABASE"]]
+        for round_ in range(2):
+            write_bounces(round_ * 40, round_ * 40 + 40)
+            tail = start_tail()
+            assert eventually(lambda n=round_: database["mail_ledger"].count_documents({}) >= n * 40 + 20)  # type: ignore[misc]
             tail.kill()
-    with subprocess.Popen(command, env=environment(**variables), stderr=subprocess.PIPE) as tail:
-        assert eventually(lambda: run_with_mail(_ledger_size) == 80)
-        assert eventually(
-            lambda: ("acme", str(log)) in [(each["org"], each["file"]) for each in run_with_mail(_tail_rows)]
-        )
+            tail.wait(60)
+        tail = start_tail()
+        assert eventually(lambda: database["mail_ledger"].count_documents({}) == 80)
+        assert eventually(lambda: database["mail_tails"].count_documents({}))
         tail.terminate()
-        assert tail.stderr is not None
-        assert b"@example.org" not in tail.stderr.read()
-
-
-async def _ledger_size(mail: MailScenario) -> int:
-    return await mail.stores.mongo["mail_ledger"].count_documents({})
-
-
-async def _tail_rows(mail: MailScenario) -> list[RecentMailTail]:
-    return await recent_mail_tails(mail.stores.mongo)
+        tail.wait(60)
+    assert "@example.org" not in (tmp_path / "output").read_text()
+    tails = run_with_mail(lambda mail: recent_mail_tails(mail.stores.mongo))
+    assert ("acme", str(log)) in [(each["org"], each["file"]) for each in tails]
 
 
 @pytest.fixture

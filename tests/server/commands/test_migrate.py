@@ -1,6 +1,5 @@
 """`noroshi migrate` as a process that is killed, waits for another migration, and says what it does."""
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,11 +11,12 @@ import pytest
 from server.commands.cli import run
 from server.commands.migrate import ProgressPrinter
 from server.embedded import Mongod
-from storage.migrations.migrator import MigrationProgress
+from storage.migrations.migrator import LOCK, MigrationProgress
 from storage.migrations.steps import DATA_VERSION, STEPS
 from tests.databases import fresh_database
-from tests.product import NOROSHI, environment, eventually
-from tests.serving import ServerProcess, noroshi_process
+from tests.product import eventually
+from tests.server.refused_starts import refusal
+from tests.serving import serving_process
 
 BUILDING = "build the indexes at_1 of events"
 STEP_LINES = "".join(f"step {step.version}: {step.title}\n" for step in STEPS)
@@ -54,22 +54,29 @@ def hanging_index_builds(uri: str) -> Iterator[None]:
             client.admin.command("configureFailPoint", "hangAfterStartingIndexBuild", mode="off")
 
 
-@contextmanager
-def migration(folder: Path, settings: dict[str, str]) -> Iterator[ServerProcess]:
-    with noroshi_process(folder, ["migrate"], settings) as process:
-        yield process
+def end_lease(settings: dict[str, str]) -> None:
+    """Ends the lease of the running migration, as its time does. The lease lasts longer than a test should."""
+    with Client(settings["MONGODB_URI"]) as client:
+        locks = client[settings["NOROSHI_DATABASE"]]["process_locks"]
+        assert locks.update_one({"_id": LOCK}, [{"$set": {"expires_at": "$$NOW"}}]).modified_count == 1
 
 
 def test_migration_is_continued_after_kill_while_it_builds(
     own_mongod: Mongod, old_database: dict[str, str], tmp_path: Path
 ) -> None:
     """MongoDB still builds the index. The waiting migration takes the lock when the killed migration's lease ends."""
-    with migration(tmp_path / "first", old_database) as first, migration(tmp_path / "second", old_database) as second:
+    with (
+        serving_process(tmp_path / "first", "migrate", old_database) as first,
+        serving_process(tmp_path / "second", "migrate", old_database) as second,
+    ):
         with hanging_index_builds(own_mongod.uri):
             assert eventually(lambda: BUILDING in first.log_text + second.log_text), first.log_text + second.log_text
             killed, waiting = (first, second) if BUILDING in first.log_text else (second, first)
             assert waiting.wait_for_log("wait for another migration, or for its lease to end")
             killed.process.kill()
+            killed.process.wait(60)
+            assert BUILDING not in waiting.log_text
+            end_lease(old_database)
             assert waiting.wait_for_log(BUILDING)
         assert waiting.process.wait(60) == 0, waiting.log_text
         assert waiting.log_text.endswith(f"{STEP_LINES}The data fit this release.\n")
@@ -77,13 +84,12 @@ def test_migration_is_continued_after_kill_while_it_builds(
 
 
 def test_old_data_are_refused_listed_and_left_unchanged(
-    old_database: dict[str, str], capsys: pytest.CaptureFixture[str]
+    old_database: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Web processes and workers refuse the data, and `--check` lists what is to be done. Neither changes the data."""
     for command in ("web", "worker"):
-        result = subprocess.run([*NOROSHI, command], capture_output=True, text=True, env=environment(**old_database))
-        assert (result.returncode, result.stderr.count("\n")) == (1, 1), result.stderr
-        assert f"(missing indexes: 1, data steps: {len(STEPS)}): run `noroshi migrate`. " in result.stderr
+        error = refusal(tmp_path, command, **old_database)
+        assert f"(missing indexes: 1, data steps: {len(STEPS)}): run `noroshi migrate`. " in error
     capsys.readouterr()
     for _ in range(2):
         assert run(["migrate", "--check"]) == 1

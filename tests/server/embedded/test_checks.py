@@ -20,8 +20,8 @@ from server.embedded import (
     find_valkey,
 )
 from storage.mongo.deployments import MONGOS, STANDALONE
-from tests.product import NOROSHI, environment
 from tests.replica_set import replica_set
+from tests.server.refused_starts import refusal
 from tests.twins.mongos import mongos_twin
 
 pytestmark = pytest.mark.anyio
@@ -73,12 +73,8 @@ async def test_every_process_refuses_mongos_in_the_same_way(command: str, redis_
     async with mongos_twin() as address:
         variables = {"MONGODB_URI": f"mongodb://{address}/", "REDIS_URL": redis_url}
         variables |= {"NOROSHI_AUTH_SECRET": "x" * 32, "NOROSHI_DATA_DIR": str(tmp_path / "data")}
-        process = await asyncio.create_subprocess_exec(
-            *NOROSHI, *command.split(), stderr=asyncio.subprocess.PIPE, env=environment(**variables)
-        )
-        _, errors = await process.communicate()
-    assert process.returncode == 1
-    assert errors.decode() == f"noroshi: MONGODB_URI ({address}): {MONGOS}.\n"
+        error = await asyncio.to_thread(refusal, tmp_path, *command.split(), **variables)
+    assert error == f"noroshi: MONGODB_URI ({address}): {MONGOS}.\n"
 
 
 @pytest.mark.parametrize("command", ["status", "mail rebuild --org acme"])

@@ -15,8 +15,8 @@ from server.settings import Settings
 from storage.migrations.migrator import MigrationProgress
 from storage.mongo import Driver, Mongo, Session, connect
 from storage.stores import open_stores
-from tests.product import NOROSHI, environment
 from tests.secured_mongod import PASSWORD, SecuredMongod, secured_mongod
+from tests.server.refused_starts import refusal as refusal_of_process
 from tests.storage.topic_scenario import create_topic_scenario
 
 pytestmark = pytest.mark.anyio
@@ -103,18 +103,17 @@ async def test_unusable_certificate_file_is_refused(server: SecuredMongod, tmp_p
         assert "a file of its TLS options can't be used" in await refusal(server.uri_for("product", certificate=file))
 
 
-async def test_user_without_rights_is_refused_with_remedy(server: SecuredMongod, redis_url: str) -> None:
+async def test_user_without_rights_is_refused_with_remedy(
+    server: SecuredMongod, redis_url: str, tmp_path: Path
+) -> None:
     uri = server.uri_for("stranger")
     await check_mongodb(uri)
     settings = Settings(mongodb_uri=uri, redis_url=redis_url, database=DATABASE)
     with pytest.raises(StartupError, match=f"needs the role readWrite on the database {DATABASE}"):
         await check_data(settings)
     variables = {"MONGODB_URI": uri, "REDIS_URL": redis_url, "NOROSHI_DATABASE": DATABASE}
-    result = await asyncio.to_thread(
-        lambda: subprocess.run([*NOROSHI, "worker"], capture_output=True, text=True, env=environment(**variables))
-    )
-    assert (result.returncode, result.stderr.count("\n")) == (1, 1), result.stderr
-    assert f"needs the role readWrite on the database {DATABASE}" in result.stderr
+    error = await asyncio.to_thread(refusal_of_process, tmp_path, "worker", **variables)
+    assert f"needs the role readWrite on the database {DATABASE}" in error
 
 
 async def test_documented_rights_suffice_for_the_product(

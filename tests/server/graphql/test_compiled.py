@@ -212,7 +212,7 @@ async def event_payloads(
 
 
 @pytest.mark.parametrize("root", SUBSCRIPTIONS)
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(seed=seeds)
 def test_any_event_has_equal_payloads(root: str, seed: int) -> None:
     assert GRAPHQL_CORE_SCHEMA.subscription_type
