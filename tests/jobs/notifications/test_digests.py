@@ -387,7 +387,7 @@ async def test_digest_is_mailed_once_however_its_worker_is_cancelled(
     offline: OfflineScenario, server: MailServer, bob: Person
 ) -> None:
     """A worker is cancelled at each await of its sweep. Another worker sends what this one has not sent."""
-    numbers = []
+    numbers: list[int] = []
     is_cancelled = True
     while is_cancelled:
         numbers.append(len(numbers) + 1)
