@@ -322,12 +322,13 @@ class _CancelledBroker(Broker):
 
 
 ORGANIZATIONS = 3
+"""Number of brokers at a time. More brokers delay each other's calls, which are then requeued again and again."""
 
 
 @may_leave_sockets
 @pytest.mark.parametrize("method", ["run", "_start_call", "_place_call"])
 async def test_broker_cancelled_at_any_await_leaks_no_slot(stores: Stores, method: str) -> None:
-    """Cancels at await 1, then 2 and so on, for twelve organizations at a time, until a run has no further await."""
+    """Cancels at await 1, then 2 and so on, for three organizations at a time, until a run has no further await."""
     brokers: dict[str, Broker] = {}
     async with call_centre(stores, ORGANIZATIONS, talk_s=(0.0, 0.01)) as centre:
         listening = asyncio.create_task(stores.call_wake_ups.listen(lambda org, _released: brokers[org].wake()))
