@@ -31,7 +31,7 @@ from tests.stored_strings import WORD, documents_with_strings, keys_with_strings
 pytestmark = pytest.mark.anyio
 
 SEEDS = range(5)
-OWN_ACTS = 16
+OWN_ACTS = 8
 """Number of acts of the person and of others before the erasure."""
 
 REMAINING = {"users", "messages", "posts", "scheduled_posts", "audit", "events"}

@@ -1,5 +1,6 @@
 """People of a topic, a push service, and a worker's context that pushes without delay."""
 
+import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from email.message import EmailMessage
@@ -14,6 +15,7 @@ from jobs.notifications.push import find_arrivals, send_pushes
 from jobs.providers.egress import Egress
 from jobs.providers.mailer import Mailer
 from jobs.providers.web_push import WebPush
+from storage.chat import relays
 from storage.ids import UserKey
 from storage.notifications.channels import CHANNELS, PushSubscription
 from storage.notifications.settings import DigestPeriod, NotificationSettingsChange
@@ -84,25 +86,49 @@ class OfflineScenario:
         return person.user.key
 
 
+@dataclass(frozen=True)
+class RunningService:
+    """The push service of a module's tests, and the client's context that trusts its certificate."""
+
+    service: PushService
+    trust: ssl.SSLContext
+    certificate: Path
+
+
 def address_of(person: Person) -> str:
     """Returns the mail address of a person."""
     return f"{person.id}@example.org"
 
 
 @pytest.fixture
-async def offline(stores: Stores, tmp_path: Path) -> AsyncIterator[OfflineScenario]:
+def frequent_activity(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Announces a topic's activity often, because tests wait until all announcements are relayed."""
+    monkeypatch.setattr(relays, "ACTIVITY_EVERY_S", 0.02)
+
+
+@pytest.fixture(scope="module")
+async def running_service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningService]:
+    folder = tmp_path_factory.mktemp("push-service")
+    async with push_service(folder) as (service, trust):
+        yield RunningService(service, trust, folder / "certificate.pem")
+
+
+@pytest.fixture
+async def offline(
+    stores: Stores, running_service: RunningService, frequent_activity: None, tmp_path: Path
+) -> AsyncIterator[OfflineScenario]:
     sign_in = SignIn(stores)
     ann, bob, eve = [await sign_in(name) for name in ("ann", "bob", "eve")]
     community = await ann.create_community()
     await bob.join(community)
     chat = ChatScenario(ann, bob, eve, community, await ann.create_topic(community))
     key = new_vapid_key()
-    async with push_service(tmp_path) as (service, trust):
-        egress = Egress((ip_network("127.0.0.0/8"),), ssl_context=trust)
-        web_push = WebPush(egress.transport, key, "mailto:operator@example.org")
-        mailer = Mailer(None, "noroshi@example.org", tmp_path / "mail")
-        jobs = job_context(stores, egress, mailer=mailer, web_push=web_push)
-        scenario = OfflineScenario(chat, service, jobs, key.private_text)
-        await scenario.find()
-        yield scenario
-        await egress.aclose()
+    egress = Egress((ip_network("127.0.0.0/8"),), ssl_context=running_service.trust)
+    web_push = WebPush(egress.transport, key, "mailto:operator@example.org")
+    mailer = Mailer(None, "noroshi@example.org", tmp_path / "mail")
+    jobs = job_context(stores, egress, mailer=mailer, web_push=web_push)
+    scenario = OfflineScenario(chat, running_service.service, jobs, key.private_text)
+    await scenario.find()
+    yield scenario
+    running_service.service.on_push = None
+    await egress.aclose()

@@ -1,9 +1,13 @@
-"""A worker process that sends what is due, once, after it has read a line. Tests kill it while it sends.
+"""A program whose forked children send what is due, once. Tests kill a child while it sends.
 
 python -m tests.jobs.notifications.killed_worker MONGODB_URI REDIS_URL DATABASE SMTP_URL VAPID_KEY CERTIFICATE
+
+For each line on stdin, a child sends digests and pushes. The program prints the child's process id, and then "killed"
+or the exit status. Importing the product takes longer than a child's work, so the parent imports it once.
 """
 
 import asyncio
+import os
 import ssl
 import sys
 from ipaddress import ip_network
@@ -26,14 +30,23 @@ async def send(servers: list[str], smtp_url: str, key: str, certificate: str) ->
     web_push = WebPush(egress.transport, vapid_key(key), "mailto:operator@example.org")
     mailer = Mailer(smtp_url, "Noroshi <noroshi@example.org>", Path())
     mongodb_uri, redis_url, database = servers
-    async with open_stores(mongodb_uri, redis_url, database, address_keys=ADDRESS_KEYS) as stores:
+    async with open_stores(mongodb_uri, redis_url, database, address_keys=ADDRESS_KEYS, is_prepared=True) as stores:
         jobs = job_context(stores, egress, mailer=mailer, web_push=web_push)
-        print("ready", flush=True)
-        await asyncio.to_thread(sys.stdin.readline)
         await asyncio.gather(send_digests(jobs), send_pushes(jobs))
-        print("done", flush=True)
     await egress.aclose()
 
 
+def run_child(arguments: list[str]) -> str:
+    """Forks a child, prints its process id, and waits for it. Returns "killed" or the exit status."""
+    pid = os.fork()
+    if pid == 0:
+        asyncio.run(send(arguments[:3], *arguments[3:]))
+        os._exit(0)
+    print(pid, flush=True)
+    _, status = os.waitpid(pid, 0)
+    return "killed" if os.WIFSIGNALED(status) else str(os.WEXITSTATUS(status))
+
+
 if __name__ == "__main__":
-    asyncio.run(send(sys.argv[1:4], *sys.argv[4:]))
+    for _ in sys.stdin:
+        print(run_child(sys.argv[1:]), flush=True)

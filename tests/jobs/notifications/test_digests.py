@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from jobs.mail.aggregation import aggregate_mail
-from jobs.notifications import digests
-from jobs.notifications.digest_texts import HEADINGS, MAX_SHOWN
+from jobs.notifications import digest_texts, digests
+from jobs.notifications.digest_texts import HEADINGS
 from jobs.notifications.digests import send_digests
 from jobs.providers.mailer import Mailer
 from storage.identity.accounts.local_accounts import MailLanguage
@@ -120,17 +120,19 @@ async def test_header_without_https_offers_no_one_click(
 
 
 async def test_long_digest_in_japanese_shows_the_newest(
-    offline: OfflineScenario, server: MailServer, bob: Person
+    offline: OfflineScenario, server: MailServer, bob: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    shown = 3
+    monkeypatch.setattr(digest_texts, "MAX_SHOWN", shown)
     await offline.jobs.stores.notification_settings.change(offline.key(bob), CHANGE(language=MailLanguage.JA))
-    for n in range(MAX_SHOWN + 2):
+    for n in range(shown + 2):
         await offline.chat.ann.post(offline.chat.topic, f"{n}. @bob .{n}")
     await offline.mail(server)
     (mail,) = server.mails
     text = offline.text_of(mail)
-    assert mail["Subject"] == f"Noroshi の未読の通知 {MAX_SHOWN + 2} 件"
-    assert (text.count("さんがあなたにメンションしました"), "ほか 2 件" in text) == (MAX_SHOWN, True)
-    assert f"  {MAX_SHOWN + 1}. @bob" in text
+    assert mail["Subject"] == f"Noroshi の未読の通知 {shown + 2} 件"
+    assert (text.count("さんがあなたにメンションしました"), "ほか 2 件" in text) == (shown, True)
+    assert f"  {shown + 1}. @bob" in text
     assert "  1. @bob" not in text
 
 
@@ -387,7 +389,7 @@ async def test_digest_is_mailed_once_however_its_worker_is_cancelled(
     offline: OfflineScenario, server: MailServer, bob: Person
 ) -> None:
     """A worker is cancelled at each await of its sweep. Another worker sends what this one has not sent."""
-    numbers = []
+    numbers: list[int] = []
     is_cancelled = True
     while is_cancelled:
         numbers.append(len(numbers) + 1)

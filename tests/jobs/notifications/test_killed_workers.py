@@ -1,17 +1,18 @@
 """Workers that are killed by kill -9 while they push or mail: nothing is lost, and nothing is shown twice."""
 
 import asyncio
+import os
+import signal
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
 from storage.notifications.channels import CHANNELS
 from storage.notifications.settings import DigestPeriod
-from tests.jobs.notifications.conftest import OfflineScenario
+from tests.jobs.notifications.conftest import OfflineScenario, RunningService
 from tests.twins.mail_server import STEPS, MailServer, mail_server
 from tests.twins.push_service import SubscribedBrowser
 
@@ -28,53 +29,59 @@ async def twin() -> AsyncIterator[MailServer]:
         yield server
 
 
-StartWorker = Callable[[], Awaitable[Process]]
+class KillableWorker:
+    """A program that forks a worker each time that something is to be sent. One worker runs at a time."""
+
+    def __init__(self, program: Process) -> None:
+        self._program = program
+        self._pid: asyncio.Future[int] = asyncio.Future()
+        self._has_ended = asyncio.Event()
+
+    async def send(self) -> str:
+        """Runs a worker that sends what is due. Returns "killed", or the worker's exit status."""
+        assert self._program.stdin is not None
+        self._pid, self._has_ended = asyncio.Future(), asyncio.Event()
+        self._program.stdin.write(b"\n")
+        async with asyncio.timeout(DEADLINE_S):
+            self._pid.set_result(int(await self._next_line()))
+            end = await self._next_line()
+        self._has_ended.set()
+        return end
+
+    async def _next_line(self) -> str:
+        assert self._program.stdout is not None
+        return (await self._program.stdout.readline()).decode().rstrip()
+
+    async def kill(self) -> None:
+        """Kills the worker that is sending by SIGKILL, and waits until it has ended."""
+        os.kill(await self._pid, signal.SIGKILL)
+        await self._has_ended.wait()
 
 
 @pytest.fixture
-async def start_worker(
-    offline: OfflineScenario, twin: MailServer, mongodb_uri: str, redis_url: str, database: str, tmp_path: Path
-) -> AsyncIterator[StartWorker]:
-    """A function that starts a worker, which waits for a line before it sends."""
-    module, certificate = "tests.jobs.notifications.killed_worker", tmp_path / "certificate.pem"
-    command = ("-m", module, mongodb_uri, redis_url, database, twin.url, offline.vapid_key, str(certificate))
-
-    async def start() -> Process:
-        process = await asyncio.create_subprocess_exec(sys.executable, *command, stdin=PIPE, stdout=PIPE)
-        stack.push_async_callback(kill, process)
-        return process
-
-    async with AsyncExitStack() as stack:
-        yield start
-
-
-async def kill(process: Process) -> None:
-    """Kills a process by SIGKILL, and waits until it has ended."""
-    if process.returncode is None:
-        process.kill()
-    await process.wait()
-
-
-async def say_ready(process: Process) -> None:
-    assert process.stdout is not None
-    assert await process.stdout.readline() == b"ready\n"
-
-
-async def go(process: Process) -> bytes:
-    """Lets a worker send. Returns the rest of its output, which is empty if it was killed."""
-    assert process.stdout is not None
-    assert process.stdin is not None
-    process.stdin.write(b"go\n")
-    async with asyncio.timeout(DEADLINE_S):
-        return await process.stdout.read()
+async def worker(
+    offline: OfflineScenario,
+    running_service: RunningService,
+    twin: MailServer,
+    mongodb_uri: str,
+    redis_url: str,
+    database: str,
+) -> AsyncIterator[KillableWorker]:
+    certificate, module = str(running_service.certificate), "tests.jobs.notifications.killed_worker"
+    command = ("-m", module, mongodb_uri, redis_url, database, twin.url, offline.vapid_key, certificate)
+    program = await asyncio.create_subprocess_exec(sys.executable, *command, stdin=PIPE, stdout=PIPE)
+    yield KillableWorker(program)
+    assert program.stdin is not None
+    program.stdin.close()
+    await program.wait()
 
 
 @asynccontextmanager
-async def killed_at(twin: MailServer, step: str, process: Process) -> AsyncIterator[None]:
+async def killed_at(twin: MailServer, step: str, worker: KillableWorker) -> AsyncIterator[None]:
     async def on_step(reached: str) -> None:
         if reached == step:
             twin.on_step = None
-            await kill(process)
+            await worker.kill()
 
     twin.on_step = on_step
     yield
@@ -82,20 +89,18 @@ async def killed_at(twin: MailServer, step: str, process: Process) -> AsyncItera
 
 
 async def test_digest_is_sent_once_however_its_worker_is_killed(
-    offline: OfflineScenario, twin: MailServer, start_worker: StartWorker
+    offline: OfflineScenario, twin: MailServer, worker: KillableWorker
 ) -> None:
     """The worker is killed at each step of SMTP. Another worker then sends the digest, unless it has arrived."""
     chat = offline.chat
     await offline.choose_digests(chat.bob, DigestPeriod.HOURLY)
-    workers = [await start_worker() for _ in KILLED_AT]
-    await asyncio.gather(*map(say_ready, workers))
-    for step, worker in zip(KILLED_AT, workers, strict=True):
+    for step in KILLED_AT:
         await offline.end_waiting()
         await chat.ann.post(chat.topic, f"killed at {step} @bob")
         await offline.find()
         await offline.end_waiting()
         async with killed_at(twin, step, worker):
-            assert await go(worker) == b""
+            assert await worker.send() == "killed"
         await offline.end_waiting()
         await asyncio.gather(*(offline.mail(twin) for _ in range(2)))
     contents = [offline.text_of(mail) for mail in twin.to("bob@example.org")]
@@ -103,20 +108,18 @@ async def test_digest_is_sent_once_however_its_worker_is_killed(
         assert [each for each in KILLED_AT if f"killed at {each} @bob" in content] == [step]
 
 
-async def test_push_is_shown_once_if_its_worker_is_killed(offline: OfflineScenario, start_worker: StartWorker) -> None:
+async def test_push_is_shown_once_if_its_worker_is_killed(offline: OfflineScenario, worker: KillableWorker) -> None:
     """The worker is killed after the push service has taken the push, and before the worker has recorded it."""
     browser = await offline.add_browser(offline.chat.bob)
-    worker = await start_worker()
-    await say_ready(worker)
     await offline.chat.ann.post(offline.chat.topic, "Look @bob")
     await offline.find()
 
     async def on_push(_: SubscribedBrowser) -> None:
         offline.service.on_push = None
-        await kill(worker)
+        await worker.kill()
 
     offline.service.on_push = on_push
-    assert await go(worker) == b""
+    assert await worker.send() == "killed"
     channel = await offline.jobs.stores.mongo[CHANNELS].find_one({})
     assert channel is not None
     assert "claim" in channel, "The killed worker has recorded the push."

@@ -4,6 +4,7 @@ import asyncio
 import io
 import os
 import signal
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -49,17 +50,15 @@ def opened(rendition: EncodedPicture) -> Image.Image:
 
 def decoder_processes() -> list[int]:
     """Returns the ids of this process's decoders."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if (
-                str(PROGRAM) in (entry / "cmdline").read_text()
-                and f"\nPPid:\t{os.getpid()}\n" in (entry / "status").read_text()
-            ):
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
+    children = [file.read_text().split() for file in Path("/proc/self/task").glob("*/children")]
+    return [int(process_id) for process_id in chain(*children) if is_decoder(process_id)]
+
+
+def is_decoder(process_id: str) -> bool:
+    try:
+        return str(PROGRAM) in Path(f"/proc/{process_id}/cmdline").read_text()
+    except OSError:
+        return False
 
 
 @pytest.mark.parametrize("name", ["JPEG", "PNG", "GIF", "WEBP", "AVIF"])

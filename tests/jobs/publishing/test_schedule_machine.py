@@ -231,6 +231,8 @@ class ScheduleMachine(RuleBasedStateMachine):
             twin.faults.clear()
         # After many reconciliations of a publication, the pause before the next is half an hour.
         for seconds in [61] * 12 + [1801] * 3:
+            if not await self._count_waiting():
+                break
             await self.scenario.pass_time(seconds)
             await self.publisher.sweep()
             await self.publisher.wait_until_idle()
@@ -241,6 +243,11 @@ class ScheduleMachine(RuleBasedStateMachine):
         await self.egress.aclose()
         for each in self.running_twins:
             await each.__aexit__(None, None, None)
+
+    async def _count_waiting(self) -> int:
+        """Returns how many publications workers will look at again."""
+        query = {"org": self.scenario.organization_id, "wake_at": {"$exists": True}}
+        return await self.scenario.stores.mongo["publications"].count_documents(query)
 
     async def _published_texts(self) -> Counter[str]:
         """Returns the texts of all published posts, with the number of times each was published."""
