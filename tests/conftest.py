@@ -11,11 +11,13 @@ from typing import Any, cast
 
 import httpcore2
 import pytest
+import structlog
 from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
+from storage.chat import relays
 from storage.ids import new_id
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
@@ -30,6 +32,11 @@ settings.load_profile("noroshi")
 
 # Reading the system's certificates takes 30 ms, and httpx would read them for each of the tests' thousands of clients.
 httpcore2.default_ssl_context = cache(httpcore2.default_ssl_context)
+
+# By default structlog renders tracebacks with rich, which takes half a second of processor time for each exception.
+*_processors, _ = structlog.get_config()["processors"]
+_renderer = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+structlog.configure(processors=[*_processors, _renderer])
 
 # A test's database has some 150 files. By default mongod keeps them open for ten minutes after they are dropped.
 CLOSE_FILES = "file_manager=(close_idle_time=5,close_scan_interval=5,close_handle_minimum=250)"
@@ -154,6 +161,12 @@ async def stores(mongodb_uri: str, redis_url: str, database: str, mongo_driver: 
     options: dict[str, Any] = {"credential_keys": CREDENTIAL_KEYS, "address_keys": ADDRESS_KEYS, "is_prepared": True}
     async with open_stores(mongodb_uri, redis_url, database, mongo_driver, **options) as stores:
         yield stores
+
+
+@pytest.fixture
+def frequent_activity(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Announces a topic's activity often, because tests wait until all announcements are relayed."""
+    monkeypatch.setattr(relays, "ACTIVITY_EVERY_S", 0.02)
 
 
 @pytest.fixture(autouse=True)

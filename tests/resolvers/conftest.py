@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from storage.chat import relays
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from tests.databases import CREDENTIAL_KEYS
@@ -14,9 +13,8 @@ from tests.resolvers.people import ChatScenario, SignIn
 
 
 @pytest.fixture(autouse=True)
-def frequent_activity(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Announces a topic's activity often, because tests wait until all announcements are relayed."""
-    monkeypatch.setattr(relays, "ACTIVITY_EVERY_S", 0.02)
+def short_waits(frequent_activity: None) -> None:
+    """Shortens the waits of all tests of this folder."""
 
 
 @pytest.fixture

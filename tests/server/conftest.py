@@ -4,7 +4,6 @@ import gc
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-import structlog
 
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
@@ -13,11 +12,6 @@ from tests.serving import WebProcess, web_process
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
 
 UNREACHABLE_REDIS = "redis://127.0.0.1:1/0"
-
-# By default structlog renders tracebacks with rich, which takes half a second of processor time for each exception.
-*_processors, _ = structlog.get_config()["processors"]
-_renderer = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
-structlog.configure(processors=[*_processors, _renderer])
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,6 @@ from jobs.notifications.push import find_arrivals, send_pushes
 from jobs.providers.egress import Egress
 from jobs.providers.mailer import Mailer
 from jobs.providers.web_push import WebPush
-from storage.chat import relays
 from storage.ids import UserKey
 from storage.notifications.channels import CHANNELS, PushSubscription
 from storage.notifications.settings import DigestPeriod, NotificationSettingsChange
@@ -100,12 +99,6 @@ def address_of(person: Person) -> str:
     return f"{person.id}@example.org"
 
 
-@pytest.fixture
-def frequent_activity(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Announces a topic's activity often, because tests wait until all announcements are relayed."""
-    monkeypatch.setattr(relays, "ACTIVITY_EVERY_S", 0.02)
-
-
 @pytest.fixture(scope="module")
 async def running_service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningService]:
     folder = tmp_path_factory.mktemp("push-service")
@@ -114,9 +107,7 @@ async def running_service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIter
 
 
 @pytest.fixture
-async def offline(
-    stores: Stores, running_service: RunningService, frequent_activity: None, tmp_path: Path
-) -> AsyncIterator[OfflineScenario]:
+async def offline(stores: Stores, running_service: RunningService, tmp_path: Path) -> AsyncIterator[OfflineScenario]:
     sign_in = SignIn(stores)
     ann, bob, eve = [await sign_in(name) for name in ("ann", "bob", "eve")]
     community = await ann.create_community()

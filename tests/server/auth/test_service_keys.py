@@ -1,4 +1,4 @@
-"""ApiRequests with service keys: each scope opens exactly its root fields and routes, over HTTP and WebSocket."""
+"""Requests with service keys: each scope opens exactly its root fields and routes, over HTTP and WebSocket."""
 
 import asyncio
 from collections.abc import Iterator
