@@ -58,7 +58,7 @@ async def test_home_pages_follow_timeline_rule(
     await feed.sign_in("cyd", "dan", "eve", "fay")
     await follow(feed, "ann", "cyd", "dan", "eve")
     visible: list[int] = []
-    for n in range(48):
+    for n in range(24):
         author = ("ann", "cyd", "dan", "eve", "fay", "bob")[n % 6]
         if author in ("cyd", "eve"):
             post = await create_merged_post(feed, author)
@@ -72,7 +72,7 @@ async def test_home_pages_follow_timeline_rule(
     blocked = frozenset({"dan", "eve"})
     rng = random.Random(7)
     near = [timestamp + step for timestamp in visible for step in (-1, 0, 1)]
-    for _ in range(60):
+    for _ in range(40):
         oldest = rng.choice([None, rng.choice(near)])
         latest = rng.choice([rng.choice(near), NOW] if oldest is None else [None, rng.choice(near), NOW])
         arguments = PageArguments(oldest, latest, rng.randint(1, 9), rng.choice([True, False]))
@@ -84,7 +84,7 @@ async def test_home_pages_are_never_short_during_changes(feed: FeedScenario) -> 
     await feed.sign_in(*authors)
     await follow(feed, *authors)
     for author in authors:
-        for _ in range(12):
+        for _ in range(6):
             await push(feed, await feed.post(author))
     has_finished = asyncio.Event()
 
@@ -103,7 +103,7 @@ async def test_home_pages_are_never_short_during_changes(feed: FeedScenario) -> 
 
     changing = asyncio.create_task(change_feed())
     try:
-        for limit in (1, 3, 7) * 4:
+        for limit in (1, 3, 7) * 2:
             page_range = timeline_range(latest=NOW, limit=limit)
             for _ in range(12):
                 blocked = await feed.stores.relations.blocked_users_of(feed.organization_id, "bob")
