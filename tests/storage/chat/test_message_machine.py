@@ -82,7 +82,7 @@ class MessageMachine(RuleBasedStateMachine):
     def key(self, timestamp: int) -> MessageKey:
         return MessageKey(self.scenario.topic.id, timestamp)
 
-    @rule(target=posted, posts=st.lists(st.tuples(USERS, TEXTS, KEYS), min_size=1, max_size=6))
+    @rule(target=posted, posts=st.lists(st.tuples(USERS, TEXTS, KEYS), min_size=1, max_size=3))
     def post(self, posts: list[tuple[str, str, str | None]]) -> Any:
         """Posts concurrently. The posts share a batch, and may repeat each other's keys."""
         work = (self.scenario.post(text, author, key) for author, text, key in posts)
@@ -305,7 +305,7 @@ def test_topic_agrees_with_model_in_any_history(
     mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver
 ) -> None:
     with machine(mongodb_uri, redis_url, database, mongo_driver) as bound_machine:
-        run_machine(bound_machine, settings=machine_settings(8, 25))
+        run_machine(bound_machine, settings=machine_settings(16, 25))
 
 
 def test_hot_topic_agrees_with_model_in_any_history(
@@ -313,7 +313,7 @@ def test_hot_topic_agrees_with_model_in_any_history(
 ) -> None:
     hits_before = hit_count()
     with machine(mongodb_uri, redis_url, database, mongo_driver, HotMessageMachine) as bound_machine:
-        run_machine(bound_machine, settings=machine_settings(5, 25))
+        run_machine(bound_machine, settings=machine_settings(7, 25))
     assert hit_count() - hits_before > 50, "Too few pages came from hot pages."
 
 

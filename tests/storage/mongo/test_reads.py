@@ -123,7 +123,7 @@ async def test_find_raises_the_drivers_error_for_a_lasting_fault(mongo: Mongo, o
 @may_leave_sockets
 @pytest.mark.parametrize("iterations", range(12))
 async def test_cancelled_find_leaves_no_answer_to_others(mongo: Mongo, things: str, iterations: int) -> None:
-    for _ in range(20):
+    for _ in range(8):
         reads = [asyncio.create_task(mongo.find(things, {"_id": n})) for n in range(10)]
         for _ in range(iterations):
             await asyncio.sleep(0)
