@@ -23,7 +23,7 @@ from storage.migrations.steps import (
     mark_hidden_reports_and_lost_owners,
     name_communities_of_notifications,
 )
-from storage.mongo import Driver, Mongo, connect
+from storage.mongo import Document, Driver, Mongo, connect
 from tests.databases import fresh_database
 
 pytestmark = pytest.mark.anyio
@@ -32,12 +32,46 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
-async def mongo(mongodb_uri: str, redis_url: str, mongo_driver: Driver) -> AsyncIterator[Mongo]:
+async def empty_mongo(mongodb_uri: str, redis_url: str, mongo_driver: Driver) -> AsyncIterator[Mongo]:
     """An empty database."""
     with fresh_database(mongodb_uri, redis_url) as name:
         mongo = connect(mongodb_uri, name, mongo_driver)
         yield mongo
         await mongo.close()
+
+
+@pytest.fixture(scope="module")
+async def module_mongo(mongodb_uri: str, redis_url: str, mongo_driver: Driver) -> AsyncIterator[Mongo]:
+    """A database with all collections and indexes. Creating them takes longer than a test."""
+    with fresh_database(mongodb_uri, redis_url) as name:
+        mongo = connect(mongodb_uri, name, mongo_driver)
+        await prepare_database(mongo)
+        yield mongo
+        await mongo.close()
+
+
+@pytest.fixture
+async def mongo(module_mongo: Mongo) -> AsyncIterator[Mongo]:
+    """A database as a start leaves an empty one. It is restored afterwards."""
+    indexes = await stored_indexes(module_mongo)
+    yield module_mongo
+    await restore(module_mongo, indexes)
+
+
+async def stored_indexes(mongo: Mongo) -> dict[str, list[Document]]:
+    """Returns the definitions of the indexes of each collection."""
+    names = await mongo.database.list_collection_names(filter={"name": {"$not": {"$regex": "^system"}}})
+    return {name: await finished_indexes(mongo, name) for name in names}
+
+
+async def restore(mongo: Mongo, indexes: dict[str, list[Document]]) -> None:
+    """Deletes all documents, and drops collections without these indexes. Then prepares the database."""
+    for name, existing in (await stored_indexes(mongo)).items():
+        if existing == indexes.get(name):
+            await mongo[name].delete_many({})
+        else:
+            await mongo.database.drop_collection(name)
+    await prepare_database(mongo)
 
 
 async def index_names(mongo: Mongo, collection: str) -> set[str]:
@@ -61,7 +95,6 @@ async def expect_refusal(mongo: Mongo, *parts: str) -> None:
 
 async def downgrade_database(mongo: Mongo) -> None:
     """Gives the database documents, and the indexes of an earlier release, which had no data versions."""
-    await prepare_database(mongo)
     await mongo["data_version"].delete_many({})
     for collection, index in (("notifications", "topic_1_ts_1"), ("outbox", "stream_1_due_1")):
         await mongo[collection].drop_index(index)
@@ -71,28 +104,27 @@ async def downgrade_database(mongo: Mongo) -> None:
     await mongo["mail_domains"].create_index("org")
 
 
-async def test_start_on_empty_database_creates_everything(mongo: Mongo) -> None:
+async def test_start_on_empty_database_creates_everything(empty_mongo: Mongo) -> None:
     # A process compares its keys earlier, which creates this collection.
-    await mongo["key_fingerprints"].insert_one({"_id": "address_keys", "keys": []})
-    await prepare_database(mongo)
-    assert set(await mongo.database.list_collection_names()) >= set(INDEXES)
-    assert not await read_plan(mongo)
-    assert await read_data_version(mongo) == {
+    await empty_mongo["key_fingerprints"].insert_one({"_id": "address_keys", "keys": []})
+    await prepare_database(empty_mongo)
+    assert set(await empty_mongo.database.list_collection_names()) >= set(INDEXES)
+    assert not await read_plan(empty_mongo)
+    assert await read_data_version(empty_mongo) == {
         "_id": DOCUMENT_ID,
         "version": DATA_VERSION,
         "compatible_version": STEPS[-1].compatible_version,
     }
 
 
-async def test_start_completes_interrupted_creation(mongo: Mongo) -> None:
-    await mongo.database.create_collection("users")
-    await mongo["messages"].create_indexes(INDEXES["messages"][:1])
-    await prepare_database(mongo)
-    assert not await read_plan(mongo)
+async def test_start_completes_interrupted_creation(empty_mongo: Mongo) -> None:
+    await empty_mongo.database.create_collection("users")
+    await empty_mongo["messages"].create_indexes(INDEXES["messages"][:1])
+    await prepare_database(empty_mongo)
+    assert not await read_plan(empty_mongo)
 
 
 async def test_start_creates_indexes_of_collection_without_documents(mongo: Mongo) -> None:
-    await prepare_database(mongo)
     await mongo["users"].insert_one({"_id": {"org": "acme", "id": "ann"}, "handle": "ann"})
     await mongo.database.drop_collection("outbox")
     await prepare_database(mongo)
@@ -100,7 +132,6 @@ async def test_start_creates_indexes_of_collection_without_documents(mongo: Mong
 
 
 async def test_start_refuses_missing_index_until_migrated(mongo: Mongo) -> None:
-    await prepare_database(mongo)
     await mongo["events"].insert_one({"_id": {"s": "topic:1", "n": 1}, "at": NOW})
     await mongo["events"].drop_index("at_1")
     await expect_refusal(mongo, "missing indexes: 1", "run `noroshi migrate`")
@@ -147,7 +178,6 @@ async def test_old_index_left_by_a_crash_is_dropped(mongo: Mongo) -> None:
 
 
 async def test_index_with_changed_time_to_live_is_replaced(mongo: Mongo) -> None:
-    await prepare_database(mongo)
     await mongo["workers"].drop_index("at_1")
     await mongo["workers"].create_index("at", expireAfterSeconds=60)
     await mongo["workers"].insert_one({"at": NOW})
@@ -158,7 +188,6 @@ async def test_index_with_changed_time_to_live_is_replaced(mongo: Mongo) -> None
 
 
 async def test_indexes_of_operators_are_left_alone(mongo: Mongo) -> None:
-    await prepare_database(mongo)
     await mongo["messages"].create_index("author", name="of_the_operator")
     await mongo["messages"].insert_one({"author": "ann"})
     await prepare_database(mongo)
@@ -183,10 +212,10 @@ async def test_newer_compatible_data_are_left_unchanged(mongo: Mongo) -> None:
     assert "org_1" in await index_names(mongo, "mail_domains")
 
 
-async def test_versions_never_become_lower(mongo: Mongo) -> None:
-    await record_data_version(mongo, 5, 4)
-    await record_data_version(mongo, 3, 2)
-    assert await read_data_version(mongo) == {"_id": DOCUMENT_ID, "version": 5, "compatible_version": 4}
+async def test_versions_never_become_lower(empty_mongo: Mongo) -> None:
+    await record_data_version(empty_mongo, 5, 4)
+    await record_data_version(empty_mongo, 3, 2)
+    assert await read_data_version(empty_mongo) == {"_id": DOCUMENT_ID, "version": 5, "compatible_version": 4}
 
 
 async def test_concurrent_migrations_run_one_after_the_other(mongo: Mongo) -> None:

@@ -193,7 +193,7 @@ class CallMachine(RuleBasedStateMachine):
             assert ("poll_at" in task) >= (task["state"] in {CallTaskState.DIALLING.value, CallTaskState.IN_CALL.value})
 
 
-CallMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
+CallMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=50, deadline=None)
 TestCallMachine = CallMachine.TestCase
 
 

@@ -16,7 +16,7 @@ from storage.stores import Stores
 from storage.timeline import MAX_TIMESTAMP, NOW, Timestamp
 from tests.storage.chat.hot_page_scenario import another_process, hit_count, make_hot, newest_page, wait_for_hot_page
 from tests.storage.timeline_rule import PageArguments, actual_page, expected_around, expected_page
-from tests.storage.topic_scenario import TopicScenario
+from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
 from tests.waiting import poll_until_true
 
 pytestmark = pytest.mark.anyio
@@ -65,24 +65,36 @@ async def post_varied_messages(scenario: TopicScenario) -> None:
     await messages.delete(posted[-4].key, Moderator("ann"))
 
 
-@pytest.fixture(params=[COUNT - 5, COUNT, COUNT + 5], ids=["smaller", "as large", "larger"])
-async def cached_topic(scenario: TopicScenario, request: pytest.FixtureRequest) -> AsyncIterator[CachedTopic]:
-    """A topic whose hot page has room for fewer messages than the topic has, for as many, or for more."""
-    size: int = request.param
+@pytest.fixture(scope="module")
+async def varied_topic(shared_stores: Stores) -> TopicScenario:
+    """A hot topic with varied messages."""
+    scenario = await create_topic_scenario(shared_stores)
     await post_varied_messages(scenario)
-    await make_hot(scenario)
-    stores: Stores = scenario.stores
+    return await make_hot(scenario)
+
+
+@pytest.fixture(scope="module", params=[COUNT - 5, COUNT, COUNT + 5], ids=["smaller", "as large", "larger"])
+async def module_topic(varied_topic: TopicScenario, request: pytest.FixtureRequest) -> AsyncIterator[CachedTopic]:
+    """A topic whose hot page has room for fewer messages than the topic has, for as many, or for more."""
+    size, stores, topic_id = request.param, varied_topic.stores, varied_topic.topic.id
     hot_pages = HotPages(stores.redis, stores.keys, stores.mongo, size)
     store = MessageStore(stores.mongo, stores.sequencer, hot_pages)
-    messages = list((await store.page(scenario.topic.id, PageArguments(oldest=0).range)).items)
+    messages = list((await store.page(topic_id, PageArguments(oldest=0).range)).items)
+    floor = messages[-size].timestamp if size <= COUNT else 0
+    yield CachedTopic(hot_pages, store, topic_id, messages, floor)
+    await hot_pages.close()
+    await stores.redis.delete(*stores.keys.hot_page(topic_id))
+
+
+@pytest.fixture
+async def cached_topic(module_topic: CachedTopic) -> CachedTopic:
+    """The module's topic, whose hot page answers."""
 
     async def is_built() -> bool:
-        return await hot_pages.read(scenario.topic.id, 0, MAX_TIMESTAMP, False, 1) is not None
+        return await module_topic.hot_pages.read(module_topic.topic_id, 0, MAX_TIMESTAMP, False, 1) is not None
 
     assert await poll_until_true(is_built)
-    floor = messages[-size].timestamp if size <= COUNT else 0
-    yield CachedTopic(hot_pages, store, scenario.topic.id, messages, floor)
-    await hot_pages.close()
+    return module_topic
 
 
 def timestamps_around_ends(timestamps: list[int]) -> list[int]:
@@ -94,16 +106,28 @@ def timestamps_around_ends(timestamps: list[int]) -> list[int]:
 LIMITS = [1, COUNT - 6, COUNT - 5, 999]
 
 
+def ranges_between(ends: list[int]) -> list[tuple[int, int]]:
+    """Returns all ranges with these ends. Of those with ends in the wrong order, it returns the ones of neighbours."""
+    order = sorted(ends)
+    return [(low, high) for low in ends for high in ends if order.index(low) <= order.index(high) + 1]
+
+
+def limits_of(topic: CachedTopic, blocked: frozenset[str]) -> list[int]:
+    """Returns more limits if the hot page lacks messages, because its floor then decides which pages it can answer."""
+    return LIMITS if topic.floor > topic.timestamps[0] and not blocked else LIMITS[::2]
+
+
 @pytest.mark.parametrize("blocked", BLOCKS, ids=lambda blocked: "+".join(sorted(blocked)) or "nobody")
 async def test_every_page_equals_the_page_from_mongodb(cached_topic: CachedTopic, blocked: frozenset[str]) -> None:
-    bounds = [None, NOW, *timestamps_around_ends(cached_topic.timestamps)]
+    ends = timestamps_around_ends(cached_topic.timestamps)
+    limits = limits_of(cached_topic, blocked)
     visible = cached_topic.visible(blocked)
     by_timestamp: dict[int, Message] = {message.timestamp: message for message in visible}
     hits_before, page_count = hit_count(), 0
-    for oldest, latest, inclusive in itertools.product(bounds, bounds, (True,) if blocked else (True, False)):
-        if oldest == NOW or oldest is latest is None:
-            continue
-        for limit in LIMITS[::2] if blocked else LIMITS:
+    ranges: list[tuple[int | None, int | None]] = [*ranges_between(ends), (None, NOW), *((end, None) for end in ends)]
+    ranges += [bounds for end in ends for bounds in ((None, end), (end, NOW))]
+    for (oldest, latest), inclusive in itertools.product(ranges, (True,) if blocked else (True, False)):
+        for limit in limits:
             arguments = PageArguments(oldest, latest, limit, inclusive)
             page = await cached_topic.store.page(
                 cached_topic.topic_id, arguments.range, blocked, is_hot=True, last=cached_topic.timestamps[-1]
@@ -134,7 +158,8 @@ async def test_every_page_around_equals_the_page_from_mongodb(
 @pytest.mark.parametrize("blocked", BLOCKS, ids=lambda blocked: "+".join(sorted(blocked)) or "nobody")
 async def test_read_returns_a_complete_range_or_none(cached_topic: CachedTopic, blocked: frozenset[str]) -> None:
     ends = timestamps_around_ends(cached_topic.timestamps)
-    for low, high, ascending, limit in itertools.product(ends, ends, (True, False), LIMITS):
+    arguments = itertools.product(ranges_between(ends), (True, False), limits_of(cached_topic, blocked))
+    for (low, high), ascending, limit in arguments:
         in_range = [message for message in cached_topic.visible(blocked) if low <= message.timestamp <= high]
         expected = (in_range if ascending else in_range[::-1])[:limit]
         has_all = low >= cached_topic.floor or (

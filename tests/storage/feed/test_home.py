@@ -55,10 +55,11 @@ async def test_home_pages_follow_timeline_rule(
 ) -> None:
     """The reader's merged authors are found among all merged authors if these are few, and else among the followees."""
     monkeypatch.setattr(storage.feed.home, "FEW_MERGED_AUTHORS", few_merged_authors)
+    monkeypatch.setattr(storage.feed.home, "EXTRA_ITEMS", 0)
     await feed.sign_in("cyd", "dan", "eve", "fay")
     await follow(feed, "ann", "cyd", "dan", "eve")
     visible: list[int] = []
-    for n in range(48):
+    for n in range(24):
         author = ("ann", "cyd", "dan", "eve", "fay", "bob")[n % 6]
         if author in ("cyd", "eve"):
             post = await create_merged_post(feed, author)
@@ -72,52 +73,64 @@ async def test_home_pages_follow_timeline_rule(
     blocked = frozenset({"dan", "eve"})
     rng = random.Random(7)
     near = [timestamp + step for timestamp in visible for step in (-1, 0, 1)]
-    for _ in range(60):
+    for _ in range(40):
         oldest = rng.choice([None, rng.choice(near)])
         latest = rng.choice([rng.choice(near), NOW] if oldest is None else [None, rng.choice(near), NOW])
         arguments = PageArguments(oldest, latest, rng.randint(1, 9), rng.choice([True, False]))
         assert (await read(feed, arguments, blocked))[0] == expected_page(visible, arguments), arguments
 
 
-async def test_home_pages_are_never_short_during_changes(feed: FeedScenario) -> None:
+async def test_home_pages_are_never_short_during_changes(feed: FeedScenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page with too few posts is the last, so a reader who pages to the end would miss the oldest posts."""
+    monkeypatch.setattr(storage.feed.home, "EXTRA_ITEMS", 0)
     authors = [f"author-{n}" for n in range(6)]
     await feed.sign_in(*authors)
     await follow(feed, *authors)
-    for author in authors:
-        for _ in range(12):
-            await push(feed, await feed.post(author))
+    oldest = [await feed.post(authors[0]) for _ in range(4)]
+    await push(feed, *oldest)
+    for author in authors[1:] * 4:
+        await push(feed, await feed.post(author))
     has_finished = asyncio.Event()
-
-    async def change_feed() -> None:
-        rng = random.Random(3)
-        while not has_finished.is_set():
-            post = await feed.post(rng.choice(authors))
-            await push(feed, post)
-            if rng.random() < 0.3:
-                await feed.stores.posts.delete(post.key, Moderator(post.author_id))
-            if rng.random() < 0.1:
-                author = rng.choice(authors)
-                await feed.stores.relations.block(feed.organization_id, "bob", author)
-                await feed.stores.relations.unblock(feed.organization_id, "bob", author)
-                await follow(feed, author)
-
-    changing = asyncio.create_task(change_feed())
+    changing = asyncio.create_task(change_feed(feed, authors[1:], has_finished))
     try:
-        for limit in (1, 3, 7) * 4:
-            page_range = timeline_range(latest=NOW, limit=limit)
-            for _ in range(12):
-                blocked = await feed.stores.relations.blocked_users_of(feed.organization_id, "bob")
-                reader = await feed.stores.home.load_reader(feed.organization_id, "bob", blocked)
-                page = await feed.stores.home.page(reader, page_range)
-                assert len(page.items) == limit or not page.has_older
-                timestamps = [post.timestamp for post in page.items]
-                assert timestamps == sorted(set(timestamps), reverse=True)
-                if page.oldest is None or not page.has_older:
-                    break
-                page_range = timeline_range(latest=page.oldest, limit=limit, inclusive=False)
+        for limit in (1, 3, 7):
+            timestamps = await read_to_the_end(feed, limit)
+            assert timestamps == sorted(set(timestamps), reverse=True)
+            assert timestamps[-4:] == [post.timestamp for post in reversed(oldest)]
     finally:
         has_finished.set()
         await changing
+
+
+async def change_feed(feed: FeedScenario, authors: list[str], has_finished: asyncio.Event) -> None:
+    """Posts, deletes, blocks and unblocks until the event is set."""
+    rng = random.Random(3)
+    while not has_finished.is_set():
+        post = await feed.post(rng.choice(authors))
+        await push(feed, post)
+        if rng.random() < 0.3:
+            await feed.stores.posts.delete(post.key, Moderator(post.author_id))
+        if rng.random() < 0.1:
+            author = rng.choice(authors)
+            await feed.stores.relations.block(feed.organization_id, "bob", author)
+            await feed.stores.relations.unblock(feed.organization_id, "bob", author)
+            await follow(feed, author)
+        await asyncio.sleep(0.01)
+
+
+async def read_to_the_end(feed: FeedScenario, limit: int) -> list[int]:
+    """Returns the timestamps of all pages of Bob's feed. Asserts that only the last has fewer posts than the limit."""
+    timestamps: list[int] = []
+    page_range = timeline_range(latest=NOW, limit=limit)
+    while True:
+        blocked = await feed.stores.relations.blocked_users_of(feed.organization_id, "bob")
+        reader = await feed.stores.home.load_reader(feed.organization_id, "bob", blocked)
+        page = await feed.stores.home.page(reader, page_range)
+        timestamps += [post.timestamp for post in page.items]
+        assert len(page.items) == limit or not page.has_older
+        if page.oldest is None or not page.has_older:
+            return timestamps
+        page_range = timeline_range(latest=page.oldest, limit=limit, inclusive=False)
 
 
 async def test_late_item_after_unfollow_is_hidden(feed: FeedScenario) -> None:

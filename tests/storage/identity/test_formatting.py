@@ -81,7 +81,7 @@ def test_web_client_parses_random_texts_as_the_server() -> None:
     node = require_node_and_web_client()
     found: list[str] = [example["text"] for example in EXAMPLES]
 
-    @settings(max_examples=1500, database=None, derandomize=True)
+    @settings(max_examples=500, database=None, derandomize=True)
     @given(texts)
     def collect(text: str) -> None:
         found.append(text)

@@ -1,20 +1,23 @@
-"""A process that aggregates a database's ledger until it is killed: python -m ... MONGODB_URI REDIS_URL DATABASE."""
+"""A process that aggregates a database's ledger until it is killed."""
 
 import asyncio
-import sys
 
-from jobs.mail.aggregation import AggregationLoops
+import jobs.mail.aggregation
 from storage.stores import open_stores
 from tests.keys import ADDRESS_KEYS
 
+SETTINGS = {"BATCH": 100, "RETRY_S": 0.2}
+"""Small batches: a kill comes within one of many transactions. Another process continues soon after a kill."""
 
-async def main() -> None:
-    mongodb_uri, redis_url, database = sys.argv[1:]
-    async with open_stores(mongodb_uri, redis_url, database, address_keys=ADDRESS_KEYS) as stores:
+
+def run(mongodb_uri: str, redis_url: str, database: str) -> None:
+    """Aggregates the ledger of the database, which has all collections and indexes."""
+    asyncio.run(_aggregate(mongodb_uri, redis_url, database))
+
+
+async def _aggregate(mongodb_uri: str, redis_url: str, database: str) -> None:
+    vars(jobs.mail.aggregation).update(SETTINGS)
+    async with open_stores(mongodb_uri, redis_url, database, address_keys=ADDRESS_KEYS, is_prepared=True) as stores:
         # Short leases: the test is about fences, and must not wait for the lease of a killed process.
-        stores.locks._ttl_s, stores.locks._cancel_after_s = 2.0, 1.6
-        await AggregationLoops(stores).run()
-
-
-if __name__ == "__main__":
-    asyncio.run(main())
+        stores.locks._ttl_s, stores.locks._cancel_after_s = 1.0, 0.8
+        await jobs.mail.aggregation.AggregationLoops(stores).run()

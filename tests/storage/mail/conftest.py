@@ -1,6 +1,7 @@
 """Mail fixtures: stores with address keys, and the mail of a new organization."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,8 @@ from tests.storage.mail.scenario import MailScenario
 async def mail_stores(
     mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver: Driver
 ) -> AsyncIterator[Stores]:
-    async with open_stores(mongodb_uri, redis_url, shared_database, mongo_driver, address_keys=ADDRESS_KEYS) as stores:
+    options: dict[str, Any] = {"address_keys": ADDRESS_KEYS, "is_prepared": True}
+    async with open_stores(mongodb_uri, redis_url, shared_database, mongo_driver, **options) as stores:
         yield stores
 
 

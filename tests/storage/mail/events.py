@@ -25,6 +25,7 @@ ANSWERS: list[tuple[int | None, str | None, str | None]] = [
     (None, "4.4.7", "expired"),
     (451, "4.4.7", "too late"),
 ]
+HOT_DOMAIN = "hot.example"
 _IDS = itertools.count()
 
 
@@ -74,7 +75,7 @@ def failed_connection(address: str = "ann@example.org", **more: object) -> Deliv
 def any_events(rng: random.Random, number: int, addresses: int, hot_share: float = 0.9) -> Iterator[DeliveryEvent]:
     """Yields random events of eleven days. The share `hot_share` of these events concerns one domain."""
     for index in range(number):
-        domain = "hot.example" if rng.random() < hot_share else f"d{rng.randrange(20)}.example"
+        domain = HOT_DOMAIN if rng.random() < hot_share else f"d{rng.randrange(20)}.example"
         yield event(
             f"a{rng.randrange(addresses)}@{domain}",
             *rng.choice(ANSWERS[:2] if rng.random() < 0.5 else ANSWERS),

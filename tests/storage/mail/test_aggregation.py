@@ -1,15 +1,15 @@
 """Aggregation counts each event once, even if events arrive repeatedly or out of order, or an aggregator is killed."""
 
 import asyncio
+import itertools
+import multiprocessing
 import random
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
+from multiprocessing.context import ForkServerProcess
 
 import pytest
 
@@ -20,41 +20,43 @@ from storage.mail.counters import MAX_BOUNCES
 from storage.mail.epoch_time import DAY_MS, epoch_ms
 from storage.mail.ledger import Ledger, digest, partition
 from storage.stores import Stores
+from tests import preloaded  # noqa: F401
 from tests.keys import KEY
-from tests.product import environment
-from tests.storage.mail.events import any_events, hard, ok, soft, yesterday_noon
+from tests.storage.mail.aggregation_process import run
+from tests.storage.mail.events import HOT_DOMAIN, any_events, hard, ok, soft, yesterday_noon
 from tests.storage.mail.model import AddressBookModel
 from tests.storage.mail.scenario import MailScenario
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_aggregate_of_shuffled_repeated_events_equals_model(mail: MailScenario) -> None:
     rng, model = random.Random(7), AddressBookModel()
-    events = list(any_events(rng, 800, addresses=40))
+    events = list(any_events(rng, 400, addresses=20))
     model.add_events(events)
     sent_events = [each for each in events for _ in range(rng.randint(1, 3))]
     rng.shuffle(sent_events)
     # Events with the same id are equal here, so it does not matter which is first.
-    for start in range(0, len(sent_events), 400):
-        await mail.record(*sent_events[start : start + 400])
-        await mail.aggregate(limit=rng.choice([1, 7, 50, 1000]) if start < 800 else 1000)
+    for start, limit in zip(range(0, len(sent_events), 200), itertools.cycle([50, 7, 1000, 13]), strict=False):
+        await mail.record(*sent_events[start : start + 200])
+        await mail.aggregate(limit)
     await mail.assert_equals(model)
 
 
 async def test_hot_domain_is_written_once_per_batch(mail: MailScenario) -> None:
-    await mail.record(*(ok(f"a{number}@hot.example") for number in range(300)))
-    lock = await mail.acquire_lock(partition("hot.example"))
+    await mail.record(*(ok(f"a{number}@{HOT_DOMAIN}") for number in range(300)))
+    lock = await mail.acquire_lock(partition(HOT_DOMAIN))
     database = mail.stores.mongo.database
     await database.command("profile", 2)
     try:
-        assert await mail.stores.aggregator.aggregate_batch(lock, partition("hot.example")) == 300
+        assert await mail.stores.aggregator.aggregate_batch(lock, partition(HOT_DOMAIN)) == 300
     finally:
         await database.command("profile", 0)
         await mail.stores.locks.release(lock)
     writes = {"ns": f"{database.name}.mail_domains", "op": {"$in": ["insert", "update"]}}
     assert await database["system.profile"].count_documents(writes) == 1
-    assert (await mail.domain_standing("hot.example")).success == 300
+    assert (await mail.domain_standing(HOT_DOMAIN)).success == 300
 
 
 async def test_aggregate_address_with_40_000_bounces_succeeds(mail: MailScenario) -> None:
@@ -139,31 +141,54 @@ def _with_keys(stores: Stores, keys: AddressKeys) -> Stores:
 
 
 @contextmanager
-def aggregators(arguments: list[str], process_count: int) -> Iterator[Callable[[int], None]]:
-    """Runs processes that aggregate. Yields a function that kills the process at an index, and starts another one."""
-    command = [sys.executable, "-P", "-m", "tests.storage.mail.aggregation_process", *arguments]
+def aggregators(arguments: Sequence[str], process_count: int) -> Iterator[Callable[[int], None]]:
+    """Runs processes that aggregate. Yields a function that kills the process with an id, and starts another."""
 
-    def start() -> subprocess.Popen[bytes]:
-        return subprocess.Popen(command, cwd=Path(__file__).parents[3], env=environment(), stdout=subprocess.DEVNULL)
+    def start() -> ForkServerProcess:
+        # The server of these processes has imported the product's modules.
+        process = multiprocessing.get_context("forkserver").Process(target=run, args=arguments, daemon=True)
+        process.start()
+        return process
 
     running = [start() for _ in range(process_count)]
 
-    def kill_and_restart(index: int) -> None:
-        running[index].kill()
-        running[index].wait()
-        running[index] = start()
+    def kill_and_restart(pid: int) -> None:
+        killed = next((each for each in running if each.pid == pid), running[0])
+        killed.kill()
+        killed.join()
+        running[running.index(killed)] = start()
 
     try:
         yield kill_and_restart
     finally:
         for each in running:
             each.kill()
-            each.wait()
+            each.join()
+
+
+async def wait_for_batch(mail: MailScenario, has_recorded: asyncio.Event) -> None:
+    """Waits until an aggregator takes some waiting events of the hot domain, or has taken all that were recorded."""
+    ledger, waiting = mail.stores.mongo["mail_ledger"], {"waiting": partition(HOT_DOMAIN)}
+    count = 0
+
+    async def has_fewer() -> bool:
+        nonlocal count
+        previous, count = count, await ledger.count_documents(waiting)
+        return count < previous or (not count and has_recorded.is_set())
+
+    await until(has_fewer, interval_s=0.1)
+
+
+async def hot_aggregator_id(mail: MailScenario) -> int:
+    """Returns the id of the process that aggregates the hot domain, or did so last."""
+    lock = await mail.stores.mongo["process_locks"].find_one({"_id": f"mail:{partition(HOT_DOMAIN)}"})
+    assert lock is not None
+    return int(lock["holder"].rpartition("/")[2])
 
 
 async def aggregate_with_kills(
     mail: MailScenario,
-    arguments: list[str],
+    arguments: Sequence[str],
     event_count: int,
     address_count: int,
     kills: int,
@@ -171,6 +196,7 @@ async def aggregate_with_kills(
 ) -> None:
     """Records `event_count` events, shuffled and repeated, while two processes aggregate and are killed and replaced.
 
+    A process is killed `pause_s` seconds after a batch of the hot domain, while it aggregates that domain.
     Asserts that the standings equal the model's, and that the bounce rates count the same events.
     """
     rng, model = random.Random(11), AddressBookModel()
@@ -178,16 +204,19 @@ async def aggregate_with_kills(
     model.add_events(events)
     sent_events = [each for each in events for _ in range(rng.randint(1, 5))]
     rng.shuffle(sent_events)
+    has_recorded = asyncio.Event()
     with aggregators(arguments, 2) as kill_and_restart:
 
         async def kill() -> None:
             for _ in range(kills):
+                await wait_for_batch(mail, has_recorded)
                 await asyncio.sleep(rng.uniform(*pause_s))
-                kill_and_restart(rng.randrange(2))
+                kill_and_restart(await hot_aggregator_id(mail))
 
         killer = asyncio.create_task(kill())
         for start in range(0, len(sent_events), 1000):
             await mail.record(*sent_events[start : start + 1000])
+        has_recorded.set()
         await killer
         ends_at = time.monotonic() + 600
         while await mail.stores.aggregator.pending_partitions() and time.monotonic() < ends_at:
@@ -202,9 +231,7 @@ async def aggregate_with_kills(
 async def test_killed_aggregators_count_each_event_once(
     mail: MailScenario, mongodb_uri: str, redis_url: str, shared_database: str
 ) -> None:
-    await aggregate_with_kills(
-        mail, [mongodb_uri, redis_url, shared_database], 12_000, 600, kills=5, pause_s=(0.5, 1.2)
-    )
+    await aggregate_with_kills(mail, [mongodb_uri, redis_url, shared_database], 2_000, 100, kills=3, pause_s=(0, 0.1))
 
 
 @pytest.mark.soak

@@ -135,7 +135,7 @@ def sourced_days(draw: st.DrawFn) -> list[tuple[str, list[DeliveryEvent]]]:
     return draw(st.permutations(batches))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(sourced_days())
 def test_failed_days_of_sources_in_any_order_equal_model(batches: list[tuple[str, list[DeliveryEvent]]]) -> None:
     model, book = AddressBookModel(), InMemoryBook()

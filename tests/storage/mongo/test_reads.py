@@ -6,7 +6,6 @@ Some tests concern the private names of PyMongo that storage/mongo/reads.py uses
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +19,6 @@ from storage.ids import new_id
 from storage.mongo import Document, Driver, Mongo, connect
 from storage.mongo.reads import SingleRoundTripReads
 from storage.stores import Stores
-from tests.replica_set import replica_set
 from tests.storage.faults import failpoint, sigstopped
 from tests.storage.mongo.command_recorder import CommandNameRecorder
 from tests.unclosed_sockets import may_leave_sockets
@@ -125,7 +123,7 @@ async def test_find_raises_the_drivers_error_for_a_lasting_fault(mongo: Mongo, o
 @may_leave_sockets
 @pytest.mark.parametrize("iterations", range(12))
 async def test_cancelled_find_leaves_no_answer_to_others(mongo: Mongo, things: str, iterations: int) -> None:
-    for _ in range(20):
+    for _ in range(8):
         reads = [asyncio.create_task(mongo.find(things, {"_id": n})) for n in range(10)]
         for _ in range(iterations):
             await asyncio.sleep(0)
@@ -135,16 +133,6 @@ async def test_cancelled_find_leaves_no_answer_to_others(mongo: Mongo, things: s
         for n, each in list(enumerate(reads))[1::2]:
             assert [document["_id"] for document in each.result()] == [n]
         assert [document["_id"] for document in await mongo.find(things, {"_id": 5})] == [5]
-
-
-async def test_find_continues_on_each_new_primary(tmp_path: Path, mongo_driver: Driver) -> None:
-    async with replica_set(tmp_path) as running_set:
-        mongo = connect(running_set.uri, "reads", mongo_driver)
-        for n in range(3):
-            await mongo["things"].insert_one({"_id": n})
-            assert [document["_id"] for document in await mongo.find("things", {})] == list(range(n + 1))
-            await running_set.step_down()
-        await mongo.close()
 
 
 @may_leave_sockets

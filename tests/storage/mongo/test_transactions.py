@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from storage.ids import new_id
 from storage.mongo import Document, Driver, Mongo, Session, connect, is_duplicate
 from storage.mongo.transactions import MAX_DUPLICATES
 from storage.stores import Stores
-from tests.replica_set import replica_set
 from tests.storage.faults import failpoint, sigstopped
 from tests.unclosed_sockets import may_leave_sockets
 
@@ -386,22 +384,3 @@ async def test_error_after_a_duplicate_is_raised_unchanged(mongo: Mongo, things:
     with pytest.raises(OperationFailure, match="nonsense"):
         await mongo.transact(work)
     assert attempts == 2
-
-
-async def test_transactions_continue_on_each_new_primary(tmp_path: Path, mongo_driver: Driver) -> None:
-    async with replica_set(tmp_path) as running_set:
-        mongo = connect(running_set.uri, "transactions", mongo_driver)
-        await mongo["things"].insert_one({"_id": "counter", "n": 0})
-        for target in (20, 40, 60):
-            counting = asyncio.create_task(count_up(mongo, "things", target))
-            await asyncio.sleep(0.05)
-            await running_set.step_down()
-            await counting
-            assert len(await inserted_ids(mongo, "things")) == target
-        await mongo.close()
-
-
-async def count_up(mongo: Mongo, things: str, target: int) -> None:
-    """Commits one transaction after another until the counter reaches `target`."""
-    while (await mongo.find(things, {"_id": "counter"}))[0]["n"] < target:
-        await mongo.transact(add_numbered(mongo, things), deadline_s=30)

@@ -16,10 +16,11 @@ from tests.storage.publishing.scenario import PublishingScenario, account_target
 pytestmark = pytest.mark.anyio
 
 
-async def test_page_by_state_skips_other_states(scenario: PublishingScenario) -> None:
-    posts = [await scenario.schedule(in_s=100 + number) for number in range(130)]
+async def test_page_by_state_skips_other_states(scenario: PublishingScenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("storage.publishing.posts.MIN_CHUNK_SIZE", 20)
+    posts = [await scenario.schedule(in_s=100 + number) for number in range(26)]
     store, organization_id = scenario.stores.scheduled_posts, scenario.organization_id
-    kept = [posts[3], posts[64], posts[128]]
+    kept = [posts[3], posts[12], posts[24]]
     cancelled = [post for post in posts if post not in kept]
     await asyncio.gather(*(store.cancel(organization_id, post.id) for post in cancelled))
     states = [ScheduledPostState.SCHEDULED]
@@ -32,16 +33,19 @@ async def test_page_by_state_skips_other_states(scenario: PublishingScenario) ->
     everything = await store.page(organization_id, "ann", timeline_range(oldest=0, limit=999))
     assert [post.timestamp for post in everything.items] == sorted(post.timestamp for post in posts)
     newest = await store.page(organization_id, "ann", timeline_range(latest=NOW, limit=2))
-    assert [post.id for post in newest.items] == [posts[129].id, posts[128].id]
+    assert [post.id for post in newest.items] == [posts[25].id, posts[24].id]
     assert (await store.page(organization_id, "bob", timeline_range(latest=NOW))).items == []
 
 
-async def test_fail_scheduled_fails_publications_of_one_account(scenario: PublishingScenario) -> None:
+async def test_fail_scheduled_fails_publications_of_one_account(
+    scenario: PublishingScenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.publishing.posts.FAIL_BATCH_SIZE", 20)
     account, other = await scenario.connect_account(), await scenario.connect_account()
-    waiting = [await scenario.schedule(account_target(account)) for _ in range(120)]
+    waiting = [await scenario.schedule(account_target(account)) for _ in range(24)]
     untouched = await scenario.schedule(account_target(other), scenario.topic)
     fail_scheduled = scenario.stores.scheduled_posts.fail_scheduled
-    assert sum(await asyncio.gather(fail_scheduled(account), fail_scheduled(account))) == 120
+    assert sum(await asyncio.gather(fail_scheduled(account), fail_scheduled(account))) == 24
     states = {(await scenario.publication(post)).state for post in waiting}
     assert states == {PublicationState.FAILED}
     assert {each.state for each in await scenario.publications(untouched)} == {PublicationState.SCHEDULED}
