@@ -10,6 +10,7 @@ from storage.stores import Stores, open_stores
 from tests.databases import CREDENTIAL_KEYS
 from tests.keys import ADDRESS_KEYS
 from tests.resolvers.people import ChatScenario, SignIn
+from tests.resolvers.stored_chat import StoredChat, stored_chat
 
 
 @pytest.fixture(autouse=True)
@@ -32,9 +33,19 @@ async def shared_sign_in(
         yield SignIn(stores)
 
 
+@pytest.fixture(scope="session")
+def stored_chats() -> list[StoredChat]:
+    """The chat that all tests of this process begin with, once the first of them has created it."""
+    return []
+
+
 @pytest.fixture
-async def chat(sign_in: SignIn) -> ChatScenario:
-    return await create_chat(sign_in)
+async def chat(sign_in: SignIn, stored_chats: list[StoredChat]) -> ChatScenario:
+    if stored_chats:
+        return await stored_chats[0].insert(sign_in.stores)
+    chat = await create_chat(sign_in)
+    stored_chats.append(await stored_chat(chat))
+    return chat
 
 
 @pytest.fixture(scope="module")

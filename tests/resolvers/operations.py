@@ -115,6 +115,12 @@ TYPE_BY_ARGUMENT = {"toTopicIds": "Topic", "toAccountIds": "ConnectedAccount"} |
 }
 """Types of the ids in arguments whose name does not contain the type, or whose type is not ID."""
 
+ENDING = (
+    *("archive", "ban", "cancel", "deactivate", "decide", "decline", "delete", "disconnect", "end", "erase", "kick"),
+    *("leave", "release", "remove", "resolve", "revoke", "rotate", "takeBack", "undo", "unmute"),
+)
+"""First words of mutations after which an object is no longer as the others need it."""
+
 DEPTH = 4
 
 
@@ -141,6 +147,11 @@ class RootField:
         """The types of the objects whose ids the arguments take, except SAME_FOR_ALL."""
         types = {each for name, argument in self.field.args.items() for each in self._id_types(name, argument)}
         return sorted(types - SAME_FOR_ALL.keys())
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether objects are new enough for other mutations only until this one is executed."""
+        return self.name.startswith(ENDING)
 
     def _id_types(self, name: str, value: Value) -> Iterator[str]:
         type_ = get_named_type(value.type)

@@ -7,7 +7,8 @@ import pytest
 
 from storage.identity.roles import Role
 from storage.stores import Stores
-from tests.resolvers.people import Person, SignIn
+from tests.resolvers.conftest import create_chat
+from tests.resolvers.people import ChatScenario, Person, SignIn
 
 
 class SignInWithDefaultOrganization(SignIn):
@@ -31,3 +32,9 @@ class SignInWithDefaultOrganization(SignIn):
 @pytest.fixture
 def sign_in(shared_stores: Stores) -> SignIn:
     return SignInWithDefaultOrganization(shared_stores)
+
+
+@pytest.fixture
+async def chat(sign_in: SignIn) -> ChatScenario:
+    """A chat in this test's organization."""
+    return await create_chat(sign_in)
