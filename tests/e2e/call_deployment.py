@@ -91,13 +91,15 @@ class CallDeployment:
 
 
 @asynccontextmanager
-async def call_deployment(folder: Path, mongodb_uri: str, allowed: int, **more: Any) -> AsyncIterator[CallDeployment]:
+async def call_deployment(
+    folder: Path, mongodb_uri: str, database: str, allowed: int, **more: Any
+) -> AsyncIterator[CallDeployment]:
     """Starts all processes except workers."""
     valkey = Valkey(folder / "redis", find_valkey())
     await valkey.start()
     with ExitStack() as stack:
         async with telephony_twin(allowed, **more) as telephony:
-            variables = {"NOROSHI_TELEPHONY_SECRET": SECRET}
+            variables: dict[str, Any] = {"database": database, "NOROSHI_TELEPHONY_SECRET": SECRET}
             web = await asyncio.to_thread(
                 stack.enter_context, web_process(folder / "web", mongodb_uri, valkey.url, **variables)
             )

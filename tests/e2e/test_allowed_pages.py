@@ -95,11 +95,11 @@ def pages() -> Iterator[PageServer]:
 
 @pytest.fixture(scope="module")
 def web(
-    tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str, pages: PageServer
+    tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str, shared_database: str, pages: PageServer
 ) -> Iterator[WebProcess]:
     """Yields a web process that allows the pages at `localhost` and at `127.0.0.1`, two sites."""
     origins = f"http://localhost:{pages.server_port},http://127.0.0.1:{pages.server_port}"
-    settings: dict[str, Any] = {"NOROSHI_ALLOWED_ORIGINS": origins}
+    settings: dict[str, Any] = {"database": shared_database, "NOROSHI_ALLOWED_ORIGINS": origins}
     with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url, **settings) as web:
         yield web
 

@@ -38,8 +38,10 @@ async def is_job_completed(deployment: CallDeployment, job_id: str) -> bool:
     return bool((await deployment.job(job_id))["state"] == "COMPLETED")
 
 
-async def test_call_limits_hold_through_takeover_and_redis_loss(tmp_path: Path, mongodb_uri: str) -> None:
-    async with call_deployment(tmp_path, mongodb_uri, 6, talk_s=(0.3, 0.9)) as deployment:
+async def test_call_limits_hold_through_takeover_and_redis_loss(
+    tmp_path: Path, mongodb_uri: str, database: str
+) -> None:
+    async with call_deployment(tmp_path, mongodb_uri, database, 6, talk_s=(0.3, 0.9)) as deployment:
         await deployment.start_worker()
         await deployment.set_limits(6, 8)
         async with deployment.api.socket() as socket:
@@ -137,10 +139,12 @@ async def takeover_after_sigterm_s(deployment: CallDeployment, pid: int) -> floa
 
 
 @pytest.mark.soak
-async def test_call_limits_hold_through_30_kills_on_real_leases(tmp_path: Path, mongodb_uri: str) -> None:
+async def test_call_limits_hold_through_30_kills_on_real_leases(
+    tmp_path: Path, mongodb_uri: str, database: str
+) -> None:
     """Takes nine minutes: after each kill a lease of 15 s expires."""
     async with call_deployment(
-        tmp_path, mongodb_uri, 6, talk_s=(0.3, 1.5), lose_answers=0.02, lose_reports=0.02
+        tmp_path, mongodb_uri, database, 6, talk_s=(0.3, 1.5), lose_answers=0.02, lose_reports=0.02
     ) as deployment:
         await deployment.start_worker()
         await deployment.start_worker()
@@ -180,8 +184,8 @@ async def takeover_after_kill_s(deployment: CallDeployment, pid: int) -> float:
 
 
 @pytest.mark.soak
-async def test_takeover_of_20_organizations_is_in_time(tmp_path: Path, mongodb_uri: str) -> None:
-    async with call_deployment(tmp_path, mongodb_uri, 100, talk_s=(1.0, 2.0)) as deployment:
+async def test_takeover_of_20_organizations_is_in_time(tmp_path: Path, mongodb_uri: str, database: str) -> None:
+    async with call_deployment(tmp_path, mongodb_uri, database, 100, talk_s=(1.0, 2.0)) as deployment:
         orgs = [f"org-{number}" for number in range(20)]
         for org in orgs:
             await deployment.for_organization(org).launch(300)

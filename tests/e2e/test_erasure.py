@@ -131,11 +131,13 @@ class ErasureDeployment:
 
 
 @pytest.fixture
-async def deployment(tmp_path: Path, mongodb_uri: str, redis_url: str) -> AsyncIterator[ErasureDeployment]:
+async def deployment(
+    tmp_path: Path, mongodb_uri: str, redis_url: str, database: str
+) -> AsyncIterator[ErasureDeployment]:
     """A web process without a worker."""
     with ExitStack() as stack:
         variables: dict[str, Any] = CREDENTIALS | {"NOROSHI_DATA_DIR": str(tmp_path / "data")}
-        web = stack.enter_context(web_process(tmp_path / "web", mongodb_uri, redis_url, **variables))
+        web = stack.enter_context(web_process(tmp_path / "web", mongodb_uri, redis_url, database=database, **variables))
 
         def start_worker(name: str) -> ServerProcess:
             return stack.enter_context(
@@ -144,7 +146,9 @@ async def deployment(tmp_path: Path, mongodb_uri: str, redis_url: str) -> AsyncI
 
         keys: dict[str, Any] = {"credential_keys": CREDENTIAL_KEYS, "address_keys": ADDRESS_KEYS}
         files = str(files_folder(web.database))
-        async with open_stores(mongodb_uri, redis_url, web.database, files_address=files, **keys) as stores:
+        async with open_stores(
+            mongodb_uri, redis_url, web.database, files_address=files, is_prepared=True, **keys
+        ) as stores:
             yield ErasureDeployment(tmp_path, web, stores, start_worker)
 
 

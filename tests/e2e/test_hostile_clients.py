@@ -24,8 +24,10 @@ FUZZ_SETTINGS = settings(deadline=None, max_examples=150, suppress_health_check=
 
 
 @pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
-    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
+def web(
+    tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str, shared_database: str
+) -> Iterator[WebProcess]:
+    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url, database=shared_database) as web:
         yield web
 
 

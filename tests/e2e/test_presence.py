@@ -19,9 +19,11 @@ subscription ($id: ID!) {
 """
 
 
-async def test_typing_ends_after_its_process_was_killed(mongodb_uri: str, redis_url: str, tmp_path: Path) -> None:
+async def test_typing_ends_after_its_process_was_killed(
+    mongodb_uri: str, redis_url: str, database: str, tmp_path: Path
+) -> None:
     with (
-        web_process(tmp_path, mongodb_uri, redis_url) as one,
+        web_process(tmp_path, mongodb_uri, redis_url, database=database) as one,
         web_process(tmp_path, mongodb_uri, redis_url, one) as other,
     ):
         async with client(one.url, one.token("ann")) as ann, client(other.url, other.token("bob")) as bob:

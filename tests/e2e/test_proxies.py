@@ -39,8 +39,11 @@ REPETITIONS = 20
 
 
 @pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
+def web(
+    tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str, shared_database: str
+) -> Iterator[WebProcess]:
     settings: dict[str, Any] = {
+        "database": shared_database,
         "NOROSHI_TRUSTED_PROXIES": PROXY_ADDRESS,
         "NOROSHI_PUBLIC_URL": PUBLIC_URL,
         # uvicorn's own variable, which must not count.

@@ -51,8 +51,8 @@ PLANS = [
 
 
 @pytest.fixture
-def web(tmp_path: Path, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
-    with web_process(tmp_path, mongodb_uri, redis_url) as web:
+def web(tmp_path: Path, mongodb_uri: str, redis_url: str, database: str) -> Iterator[WebProcess]:
+    with web_process(tmp_path, mongodb_uri, redis_url, database=database) as web:
         yield web
 
 

@@ -250,8 +250,10 @@ async def events_until_quiet(socket: SubscriptionSocket) -> list[dict[str, Any]]
             return received
 
 
-async def test_shutdown_closes_sockets_with_1012(tmp_path: Path, mongodb_uri: str, redis_url: str) -> None:
-    with web_process(tmp_path, mongodb_uri, redis_url) as web:
+async def test_shutdown_closes_sockets_with_1012(
+    tmp_path: Path, mongodb_uri: str, redis_url: str, database: str
+) -> None:
+    with web_process(tmp_path, mongodb_uri, redis_url, database=database) as web:
         async with client(web.url, web.token()) as ann, AsyncExitStack() as stack:
             chat = await create_chat_topic(ann)
             sockets = [(await stack.enter_async_context(subscribed(chat, ann)))[0] for _ in range(5)]

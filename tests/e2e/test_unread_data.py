@@ -30,8 +30,10 @@ pytestmark = [pytest.mark.anyio, needs_proc]
 
 
 @pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
-    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url) as web:
+def web(
+    tmp_path_factory: pytest.TempPathFactory, mongodb_uri: str, redis_url: str, shared_database: str
+) -> Iterator[WebProcess]:
+    with web_process(tmp_path_factory.mktemp("web"), mongodb_uri, redis_url, database=shared_database) as web:
         yield web
 
 

@@ -246,11 +246,12 @@ def test_tables_have_every_field_and_no_other() -> None:
 
 
 async def test_each_viewer_may_do_exactly_what_the_tables_say(
-    tmp_path: Path, mongodb_uri: str, redis_url: str, mongo_driver: Driver
+    tmp_path: Path, mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver: Driver
 ) -> None:
-    keys: dict[str, Any] = {"credential_keys": CREDENTIAL_KEYS, "address_keys": ADDRESS_KEYS}
+    keys: dict[str, Any] = {"credential_keys": CREDENTIAL_KEYS, "address_keys": ADDRESS_KEYS, "is_prepared": True}
     setting = ",".join(f"{number}:{base64.b64encode(key).decode()}" for number, key in CREDENTIAL_KEYS.items())
-    with web_process(tmp_path, mongodb_uri, redis_url, NOROSHI_CREDENTIAL_KEYS=setting) as web:
+    variables: dict[str, Any] = {"database": shared_database, "NOROSHI_CREDENTIAL_KEYS": setting}
+    with web_process(tmp_path, mongodb_uri, redis_url, **variables) as web:
         async with open_stores(mongodb_uri, redis_url, web.database, mongo_driver, **keys) as stores:
             outcomes = await measured_outcomes(SignIn(stores), web)
     if os.environ.get(WRITES_TABLES):

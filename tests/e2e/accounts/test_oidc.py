@@ -11,8 +11,8 @@ from tests.serving import WebProcess
 
 
 @pytest.fixture
-def web(tmp_path: Path, mongodb_uri: str, redis_url: str) -> Iterator[WebProcess]:
-    with oidc_web_process(tmp_path, mongodb_uri, redis_url) as web:
+def web(tmp_path: Path, mongodb_uri: str, redis_url: str, database: str) -> Iterator[WebProcess]:
+    with oidc_web_process(tmp_path, mongodb_uri, redis_url, database=database) as web:
         yield web
 
 
