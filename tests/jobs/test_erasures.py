@@ -1,6 +1,7 @@
 """Erasure of users: nothing about them is left, also when workers are killed at any step."""
 
 import asyncio
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from jobs.erasures import erase_users
 from jobs.fan_out import finish_fan_outs
 from jobs.providers.mailer import Mail, Mailer
 from jobs.publishing.failure_mails import send_failure_mails
+from storage.chat import relays
 from storage.identity.audit import Actor
 from storage.identity.privacy_rules import ErasureMethod, read_batches
 from storage.ids import UserKey
@@ -90,7 +92,17 @@ class ErasedPerson:
 
 
 @pytest.fixture(scope="module")
-async def erased(module_stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> ErasedPerson:
+def frequent_announcements() -> Iterator[None]:
+    """Announces topics as often while a module's fixtures are created as in its tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(relays, "ACTIVITY_EVERY_S", 0.02)
+        yield
+
+
+@pytest.fixture(scope="module")
+async def erased(
+    frequent_announcements: None, module_stores: Stores, tmp_path_factory: pytest.TempPathFactory
+) -> ErasedPerson:
     """Erases a person with three concurrent workers, and then the other organization's person by killed workers.
 
     The person's invitation and the notice of a failed publication were mailed. Bob got a mail, too.
@@ -98,27 +110,28 @@ async def erased(module_stores: Stores, tmp_path_factory: pytest.TempPathFactory
     stores, mails = module_stores, tmp_path_factory.mktemp("mails")
     mailer = Mailer(None, "noroshi@example.org", mails)
     canary, bob = await create_canary(stores)
-    stored_before = frozenset(await documents_with_strings(stores.mongo))
     await mailer.send(Mail("Bob", "bob@example.org", "Unread", "2 things", recipient=UserKey("acme", "bob")), "bobs")
     jobs = job_context(stores, mailer=mailer)
     assert (await send_account_mails(jobs), await send_failure_mails(jobs)) == (2, 1)
     mails_before = len(files_with_strings(mails))
     (topic,) = [each["_id"] async for each in stores.mongo["topics"].find({"title": "Tides"})]
     texts = [text for text in await bob.texts(topic) if text and WORD not in text]
-    of_other = await create_other(stores)
+    await until_outbox_is_empty(stores)
+    before = await personal_documents(stores)
+    of_other = await create_other(stores, before)
     async with bob.subscribed(TOPIC_EVENTS, topic=topic) as subscription:
         await request_erasure(stores)
         await run_until_erased(stores, workers=3, mailer=mailer)
         events = [(await subscription.next_event())["type"] for _ in range(2)]
     left = await personal_documents(stores)
     await erase_with_kills(stores, OTHER)
-    return ErasedPerson(stores, canary, bob, topic, stored_before, texts, mails, mails_before, events, of_other, left)
+    return ErasedPerson(
+        stores, canary, bob, topic, frozenset(before), texts, mails, mails_before, events, of_other, left
+    )
 
 
-async def create_other(stores: Stores) -> dict[str, set[str]]:
-    """Creates the other organization's person. Returns the documents of this person."""
-    await until_outbox_is_empty(stores)
-    before = await personal_documents(stores)
+async def create_other(stores: Stores, before: dict[str, set[str]]) -> dict[str, set[str]]:
+    """Creates the other organization's person. Returns the documents that were not there before."""
     await create_canary(stores, OTHER.organization_id)
     await until_outbox_is_empty(stores)
     documents = await personal_documents(stores)
