@@ -1,6 +1,7 @@
 """Erasure of users: nothing about them is left, also when workers are killed at any step."""
 
 import asyncio
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from jobs.erasures import erase_users
 from jobs.fan_out import finish_fan_outs
 from jobs.providers.mailer import Mail, Mailer
 from jobs.publishing.failure_mails import send_failure_mails
+from storage.chat import relays
 from storage.identity.audit import Actor
 from storage.identity.privacy_rules import ErasureMethod, read_batches
 from storage.ids import UserKey
@@ -27,6 +29,9 @@ from tests.stored_strings import WORD, documents_with_strings, files_with_string
 pytestmark = pytest.mark.anyio
 
 CANARY = UserKey("acme", "user-1")
+OTHER = UserKey("other", CANARY.user_id)
+"""A person with the same id in another organization, who is erased later."""
+
 MAX_SWEEPS = 50
 
 
@@ -79,28 +84,87 @@ class ErasedPerson:
     events: list[str]
     """The types of the first events that Bob received."""
 
+    of_other: dict[str, set[str]]
+    """The documents of the other organization's person before the first erasure, by collection."""
+
+    left: dict[str, set[str]]
+    """The documents of both persons after it."""
+
 
 @pytest.fixture(scope="module")
-async def erased(module_stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> ErasedPerson:
-    """Erases a person with three concurrent workers.
+def frequent_announcements() -> Iterator[None]:
+    """Announces topics as often while a module's fixtures are created as in its tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(relays, "ACTIVITY_EVERY_S", 0.02)
+        yield
+
+
+@pytest.fixture(scope="module")
+async def erased(
+    frequent_announcements: None, module_stores: Stores, tmp_path_factory: pytest.TempPathFactory
+) -> ErasedPerson:
+    """Erases a person with three concurrent workers, and then the other organization's person by killed workers.
 
     The person's invitation and the notice of a failed publication were mailed. Bob got a mail, too.
     """
     stores, mails = module_stores, tmp_path_factory.mktemp("mails")
     mailer = Mailer(None, "noroshi@example.org", mails)
     canary, bob = await create_canary(stores)
-    stored_before = frozenset(await documents_with_strings(stores.mongo))
     await mailer.send(Mail("Bob", "bob@example.org", "Unread", "2 things", recipient=UserKey("acme", "bob")), "bobs")
     jobs = job_context(stores, mailer=mailer)
     assert (await send_account_mails(jobs), await send_failure_mails(jobs)) == (2, 1)
     mails_before = len(files_with_strings(mails))
     (topic,) = [each["_id"] async for each in stores.mongo["topics"].find({"title": "Tides"})]
     texts = [text for text in await bob.texts(topic) if text and WORD not in text]
+    await until_outbox_is_empty(stores)
+    before = await personal_documents(stores)
+    of_other = await create_other(stores, before)
     async with bob.subscribed(TOPIC_EVENTS, topic=topic) as subscription:
         await request_erasure(stores)
         await run_until_erased(stores, workers=3, mailer=mailer)
         events = [(await subscription.next_event())["type"] for _ in range(2)]
-    return ErasedPerson(stores, canary, bob, topic, stored_before, texts, mails, mails_before, events)
+    left = await personal_documents(stores)
+    await erase_with_kills(stores, OTHER)
+    return ErasedPerson(
+        stores, canary, bob, topic, frozenset(before), texts, mails, mails_before, events, of_other, left
+    )
+
+
+async def create_other(stores: Stores, before: dict[str, set[str]]) -> dict[str, set[str]]:
+    """Creates the other organization's person. Returns the documents that were not there before."""
+    await create_canary(stores, OTHER.organization_id)
+    await until_outbox_is_empty(stores)
+    documents = await personal_documents(stores)
+    return {name: new for name, each in documents.items() if (new := each - before.get(name, set()))}
+
+
+async def personal_documents(stores: Stores) -> dict[str, set[str]]:
+    """Returns the documents of both persons, by collection."""
+    return {name: set(documents) for name, documents in (await documents_with_strings(stores.mongo)).items()}
+
+
+async def erase_with_kills(stores: Stores, person: UserKey) -> None:
+    """Erases a person. At each step, a worker is killed first."""
+    await request_erasure(stores, person)
+    await kill_at_each_step(stores, person)
+    erasure = await stores.erasures.find(*person)
+    assert erasure is not None
+    assert erasure.state is ErasureState.PENDING
+    await run_until_erased(stores, person)
+
+
+async def kill_at_each_step(stores: Stores, person: UserKey) -> None:
+    """Starts each step of the erasure, and kills the worker at the first progress."""
+    jobs = job_context(stores)
+
+    async def die(_changed: int) -> None:
+        raise asyncio.CancelledError
+
+    for step in range(len(STEPS)):
+        while await finish_fan_outs(jobs):
+            pass
+        with suppress(asyncio.CancelledError):
+            await stores.eraser.run(step, person, die)
 
 
 @pytest.mark.parametrize("text", [WORD, f"a {WORD.upper()} b"])
@@ -121,7 +185,8 @@ def test_search_of_files_names_file_and_line(tmp_path: Path) -> None:
     assert f"{WORD}_q" in line
 
 
-async def test_nothing_about_an_erased_person_is_left(erased: ErasedPerson) -> None:
+async def test_nothing_about_erased_persons_is_left(erased: ErasedPerson) -> None:
+    """One was erased by concurrent workers, and one by workers that were killed at each step."""
     stores = erased.stores
     expected_collections = {
         *("users", "memberships", "messages", "posts", "scheduled_posts", "publications", "sandbox_posts", "accounts"),
@@ -130,14 +195,11 @@ async def test_nothing_about_an_erased_person_is_left(erased: ErasedPerson) -> N
     assert expected_collections <= erased.stored_before
     assert await documents_with_strings(stores.mongo) == {}
     assert await keys_with_strings(stores.redis, stores.keys.prefix) == []
+    for person in (CANARY, OTHER):
+        user = await stores.users.get(*person)
+        texts = (user.name, user.email, user.roles)
+        assert (*texts, user.is_erased, user.is_deactivated) == (ERASED_NAME, None, (), True, True)
     user = await stores.users.get(*CANARY)
-    assert (user.name, user.email, user.roles, user.is_erased, user.is_deactivated) == (
-        ERASED_NAME,
-        None,
-        (),
-        True,
-        True,
-    )
     assert (user.follower_count, user.following_count) == (0, 0)
 
 
@@ -165,40 +227,14 @@ async def test_registry_finds_nothing_of_an_erased_person(erased: ErasedPerson) 
     assert left == {"users", "messages", "posts", "scheduled_posts", "accounts"}
 
 
-async def kill_at_each_step(stores: Stores) -> None:
-    """Starts each step of the erasure, and kills the worker at the first progress."""
-    jobs = job_context(stores)
-
-    async def die(_changed: int) -> None:
-        raise asyncio.CancelledError
-
-    for step in range(len(STEPS)):
-        while await finish_fan_outs(jobs):
-            pass
-        with suppress(asyncio.CancelledError):
-            await stores.eraser.run(step, CANARY, die)
-
-
-async def test_erasure_killed_at_each_step_erases_one_person(stores: Stores) -> None:
-    """A person with the same id in another organization is untouched, until this person is erased, too."""
-    other = UserKey("other", CANARY.user_id)
-    for organization in ("acme", "other"):
-        await create_canary(stores, organization)
-    await request_erasure(stores)
-    await kill_at_each_step(stores)
-    assert (await stores.erasures.find(*CANARY)).state is ErasureState.PENDING  # type: ignore[union-attr]
-    await run_until_erased(stores)
-    left = await documents_with_strings(stores.mongo)
-    assert {"users", "messages", "posts", "scheduled_posts", "publications", "accounts", "audit"} <= left.keys()
-    user = await stores.users.get(*other)
-    assert (user.handle, user.is_erased) == (f"{WORD}_q", False)
-    await request_erasure(stores, other)
-    await run_until_erased(stores, other)
-    assert await documents_with_strings(stores.mongo) == {}
+async def test_person_with_the_same_id_in_another_organization_is_untouched(erased: ErasedPerson) -> None:
+    """Of two persons, exactly the documents of the other organization's person are left."""
+    expected = {"users", "messages", "posts", "scheduled_posts", "publications", "accounts", "audit"}
+    assert expected <= erased.left.keys()
+    assert erased.left == erased.of_other
 
 
 async def test_concurrent_workers_erase_once(erased: ErasedPerson) -> None:
-    assert await documents_with_strings(erased.stores.mongo) == {}
     followed = await erased.stores.users.get("acme", erased.bob.id)
     assert (followed.follower_count, followed.following_count) == (0, 0)
 
@@ -226,7 +262,7 @@ async def test_erased_person_is_in_no_conversation(erased: ErasedPerson) -> None
     bob, stores = erased.bob, erased.stores
     topics = [each["direct"] async for each in stores.mongo["topics"].find({"direct": {"$exists": True}})]
     assert all("user-1" not in [*each["joined"], *each["requested"]] for each in topics)
-    assert sorted([*each["left"], *each["declined"]] for each in topics) == [["user-1"]] * 2
+    assert sorted([*each["left"], *each["declined"]] for each in topics) == [["user-1"]] * 4
     (pair,) = (await bob.do('{ done: conversations(latest: "now") { items { id people { user { name } } } } }'))[
         "items"
     ]

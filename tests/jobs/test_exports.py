@@ -138,7 +138,7 @@ async def test_export_of_a_killed_worker_is_written_by_another(stores: Stores) -
 async def test_large_archive_has_several_parts(stores: Stores) -> None:
     await SignIn(stores)("user-1")
     noise = random.Random(1)
-    texts = ["".join(chr(noise.randrange(0x4E00, 0x9FFF)) for _ in range(4000)) for _ in range(200)]
+    texts = ["".join(map(chr, noise.choices(range(0x4E00, 0x9FFF), k=4000))) for _ in range(200)]
     posts = [
         {"_id": {"o": "acme", "ts": n + 1}, "author": "user-1", "text": text, "merged": False}
         for n, text in enumerate(texts)

@@ -82,7 +82,7 @@ async def test_stopping_pool_hands_over_at_once(
     ):
         other_centre = replace(centre, stores=other_stores)
         await centre.limit(2, 20)
-        job = await centre.launch(40)
+        job = await centre.launch(14)
         async with running_pool(centre) as first:
             await until(lambda: has_calls(centre, 1))
             async with running_pool(other_centre):

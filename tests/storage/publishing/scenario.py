@@ -122,24 +122,24 @@ class PublishingScenario:
 
 async def pass_time(stores: Stores, organization_id: str, seconds: float) -> None:
     """Simulates the passing of time: moves the dates of an organization's posts and publications back."""
-    publications, posts = stores.mongo["publications"], stores.mongo["scheduled_posts"]
-    fields = (
-        "due",
-        "late_at",
-        "wake_at",
-        "upload_at",
-        "mail_at",
-        "progress.at",
-        "progress.first_at",
-        "upload.expires_at",
-    )
-    for field in fields:
-        await publications.update_many({"org": organization_id, field: {"$type": "date"}}, _move_back(field, seconds))
-    await posts.update_many({"org": organization_id}, _move_back("due", seconds))
+    of_organization, back_ms = {"org": organization_id}, int(seconds * 1000)
+    fields = {name: _moved_back(name, back_ms) for name in ("due", "late_at", "wake_at", "upload_at", "mail_at")}
+    parts = {"progress": _with_dates_back("progress", back_ms, "at", "first_at")}
+    parts |= {"upload": _with_dates_back("upload", back_ms, "expires_at")}
+    await stores.mongo["publications"].update_many(of_organization, [{"$set": fields | parts}])
+    await stores.mongo["scheduled_posts"].update_many(of_organization, [{"$set": {"due": fields["due"]}}])
 
 
-def _move_back(field: str, seconds: float) -> list[Document]:
-    return [{"$set": {field: {"$subtract": [f"${field}", int(seconds * 1000)]}}}]
+def _moved_back(field: str, back_ms: int) -> Document:
+    """An expression for the field's value: an earlier date if it is a date, otherwise the value as it is, or none."""
+    value = f"${field}"
+    return {"$cond": [{"$eq": [{"$type": value}, "date"]}, {"$subtract": [value, back_ms]}, value]}
+
+
+def _with_dates_back(part: str, back_ms: int, *dates: str) -> Document:
+    """An expression for an embedded document with earlier dates. What is no document stays as it is."""
+    value, moved = f"${part}", {date: _moved_back(f"{part}.{date}", back_ms) for date in dates}
+    return {"$cond": [{"$eq": [{"$type": value}, "object"]}, {"$mergeObjects": [value, moved]}, value]}
 
 
 async def create_publishing_scenario(stores: Stores) -> PublishingScenario:
