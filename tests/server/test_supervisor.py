@@ -24,6 +24,7 @@ from storage.migrations.steps import DATA_VERSION
 from tests.databases import fresh_database
 from tests.preloaded import PreloadedProcess
 from tests.product import RunningProduct, environment, eventually, processes, running_product
+from tests.server.forked_product import ForkedProduct, forked_product
 from tests.server.refused_starts import refusal as refusal_of_process
 
 PROCESS_NAMES = ("noroshi web", "noroshi worker", "mongod", "valkey-server")
@@ -148,14 +149,14 @@ def test_demo_with_identity_provider_is_refused(data_dir: Path) -> None:
 
 
 def test_ctrl_c_during_start_of_mongod_leaves_no_process(data_dir: Path) -> None:
-    interrupt_once_started(RunningProduct(data_dir), "mongod")
+    interrupt_once_started(ForkedProduct(data_dir), "mongod")
 
 
 def test_ctrl_c_during_start_of_web_leaves_no_process(
     data_dir: Path, database: str, mongodb_uri: str, redis_url: str
 ) -> None:
     servers = {"MONGODB_URI": mongodb_uri, "REDIS_URL": redis_url, "NOROSHI_DATABASE": database}
-    interrupt_once_started(RunningProduct(data_dir, **servers), "noroshi web")
+    interrupt_once_started(ForkedProduct(data_dir, **servers), "noroshi web")
 
 
 def interrupt_once_started(product: RunningProduct, child: str) -> None:
@@ -175,7 +176,7 @@ def test_demo_on_running_servers_migrates_and_prints_links(data_dir: Path, mongo
     ):
         client[name]["users"].insert_one({"_id": {"org": "acme", "id": "old"}, "handle": "old"})
         servers = {"MONGODB_URI": mongodb_uri, "REDIS_URL": redis_url, "NOROSHI_DATABASE": name}
-        with running_product(data_dir, "--demo", **servers) as product:
+        with forked_product(data_dir, "--demo", **servers) as product:
             assert "build the indexes" in product.errors
             assert client[name]["data_version"].find_one({"version": DATA_VERSION})
             assert eventually(lambda: sorted(product.children().values()) == ["noroshi web", "noroshi worker"])
@@ -197,7 +198,7 @@ def test_killed_supervisor_leaves_no_process_and_restarts(product: RunningProduc
     product.process.kill()
     product.process.wait()
     assert eventually(lambda: not set(children) & set(processes()))
-    restarted = RunningProduct(product.data_dir)
+    restarted = ForkedProduct(product.data_dir)
     assert is_ready(restarted)
     assert_databases_end_last(restarted)
 
