@@ -69,6 +69,8 @@ def _run(command: list[str], environment: dict[str, str], output: Path, listener
     """Runs the command in this process, with its own environment and output."""
     from server.commands.cli import run
 
+    if command[0] == "up":
+        os.setsid()  # Like a terminal's command, the product is a process group, which Ctrl-C interrupts.
     os.environ.clear()
     os.environ.update(environment)
     with output.open("ab") as file:

@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
+from tests.preloaded import PreloadedProcess
+
 Value = TypeVar("Value")
 NOROSHI = [sys.executable, "-P", "-m", "server.commands.cli"]
 
@@ -131,7 +133,7 @@ class RunningProduct(ObservedProduct):
         self, data_dir: Path, *arguments: str, program: Sequence[str | Path] = NOROSHI, **variables: str
     ) -> None:
         with data_dir.with_name("out").open("w") as out, data_dir.with_name("err").open("w") as err:
-            self.process = subprocess.Popen(
+            self.process: subprocess.Popen[bytes] | PreloadedProcess = subprocess.Popen(
                 [*program, "up", "--port", "0", "--data-dir", str(data_dir), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=out,

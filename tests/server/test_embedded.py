@@ -28,9 +28,11 @@ from tests.product import eventually, processes
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-async def mongod(tmp_path: Path) -> AsyncIterator[Mongod]:
-    server = Mongod(tmp_path / "mongodb", find_mongod())
+@pytest.fixture(scope="module")
+async def mongod(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Mongod]:
+    """A running server. Tests may restart it and set it to fail."""
+    folder, options = tmp_path_factory.mktemp("embedded") / "mongodb", ("--setParameter", "enableTestCommands=1")
+    server = Mongod(folder, find_mongod(), options=options)
     await server.start()
     yield server
     await server.stop()
@@ -110,35 +112,14 @@ async def test_valkey_restart_keeps_keys_and_port(valkey: Valkey) -> None:
     assert valkey.port == port
 
 
-async def test_mongod_start_on_used_port_changes_port_keeps_data(tmp_path: Path, mongod: Mongod) -> None:
-    await store_document(mongod.uri, 1)
-    used_port = mongod.port
-    await mongod.stop()
-    occupant = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", used_port)
-    async with occupant:
-        await mongod.start()
-        assert mongod.port != used_port
-        assert await stored_ids(mongod.uri) == [1]
-    await mongod.stop()
-    restarted = Mongod(tmp_path / "mongodb", find_mongod())
-    await restarted.start()
-    assert restarted.port == mongod.port
-    await restarted.stop()
-
-
-async def test_mongod_closed_connections_at_start_are_retried(tmp_path: Path) -> None:
+async def test_mongod_closed_connections_at_start_are_retried(mongod: Mongod) -> None:
     # mongod closes connections while it loads its configuration or elects itself.
-    server = Mongod(tmp_path / "mongodb", find_mongod(), options=("--setParameter", "enableTestCommands=1"))
-    await server.start()
     failure = {"failCommands": ["hello"], "closeConnection": True}
-    try:
-        async with mongodb(server.uri) as client:
-            await client.admin.command({"configureFailPoint": "failCommand", "mode": {"times": 4}, "data": failure})
-            await server.wait_until_ready()
-            fail_point = await client.admin.command({"configureFailPoint": "failCommand", "mode": "off"})
-        assert fail_point["count"] == 4
-    finally:
-        await server.stop()
+    async with mongodb(mongod.uri) as client:
+        await client.admin.command({"configureFailPoint": "failCommand", "mode": {"times": 4}, "data": failure})
+        await mongod.wait_until_ready()
+        fail_point = await client.admin.command({"configureFailPoint": "failCommand", "mode": "off"})
+    assert fail_point["count"] == 4
 
 
 async def test_restart_on_used_port_is_refused(valkey: Valkey) -> None:
@@ -159,6 +140,23 @@ async def test_servers_listen_on_one_loopback_address(mongod: Mongod, valkey: Va
             pass
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.2", port))
+
+
+async def test_mongod_start_on_used_port_changes_port_keeps_data(mongod: Mongod) -> None:
+    """Must be the last test of the module's mongod, which it stops."""
+    await store_document(mongod.uri, 2)
+    used_port, kept = mongod.port, await stored_ids(mongod.uri)
+    await mongod.stop()
+    occupant = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", used_port)
+    async with occupant:
+        await mongod.start()
+        assert mongod.port != used_port
+        assert await stored_ids(mongod.uri) == kept
+    await mongod.stop()
+    restarted = Mongod(mongod.folder, find_mongod())
+    await restarted.start()
+    assert restarted.port == mongod.port
+    await restarted.stop()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="on other systems the next start ends the remaining server")

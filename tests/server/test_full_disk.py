@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from tests.product import eventually
-from tests.serving import noroshi_process, server_variables
+from tests.serving import server_variables, serving_process
 
 FULL = Path("/dev/full")
 
@@ -24,8 +24,8 @@ def test_web_process_with_full_disk_serves(tmp_path: Path, mongodb_uri: str, red
         "NOROSHI_LOG_LEVEL": "debug",
     }
     with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
-        fd, url = listener.fileno(), f"http://127.0.0.1:{listener.getsockname()[1]}/readyz"
-        with noroshi_process(tmp_path, ["web", f"--fd={fd}"], variables, pass_fds=[fd]) as web:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/readyz"
+        with serving_process(tmp_path, "web", variables, listener) as web:
             assert eventually(lambda: is_ready(url) or web.process.poll() is not None)
             assert web.process.poll() is None
 

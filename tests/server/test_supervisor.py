@@ -5,21 +5,27 @@ import os
 import re
 import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
+import pymongo
 import pytest
 
 from server.processes import ChildProcess, StartupError
 from server.settings import Settings
 from server.supervisor import keep_running, run_up
-from tests.product import NOROSHI, RunningProduct, environment, eventually, processes, running_product
+from storage.migrations.steps import DATA_VERSION
+from tests.databases import fresh_database
+from tests.preloaded import PreloadedProcess
+from tests.product import RunningProduct, environment, eventually, processes, running_product
+from tests.server.forked_product import ForkedProduct, forked_product
+from tests.server.refused_starts import refusal as refusal_of_process
 
 PROCESS_NAMES = ("noroshi web", "noroshi worker", "mongod", "valkey-server")
 
@@ -44,12 +50,6 @@ def is_ready(product: RunningProduct) -> bool:
             return bool(response.status == 200)
     except OSError:
         return False
-
-
-def failed_command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Runs `noroshi up` with arguments that make it fail at once, and returns its result."""
-    command = [*NOROSHI, "up", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment(**variables))
 
 
 def test_up_prints_start_time_and_addresses(product: RunningProduct) -> None:
@@ -92,10 +92,8 @@ def test_other_web_process_serves_during_restart(product: RunningProduct) -> Non
 
 
 def test_second_start_on_used_data_dir_is_refused(product: RunningProduct) -> None:
-    result = failed_command("--port", "0", "--data-dir", str(product.data_dir))
-    assert result.returncode == 1
-    assert result.stdout == ""
-    assert result.stderr == (
+    line = refusal_of_process(product.data_dir.parent, "up", "--port", "0", "--data-dir", str(product.data_dir))
+    assert line == (
         f"noroshi: The data folder {product.data_dir} is in use by another `noroshi`, process {product.process.pid}: "
         "stop that process, or choose another folder with --data-dir.\n"
     )
@@ -132,12 +130,16 @@ def test_unreachable_mongodb_error_hides_password(data_dir: Path) -> None:
 def test_failing_web_process_ends_start(
     data_dir: Path, tmp_path: Path, database: str, mongodb_uri: str, redis_url: str
 ) -> None:
-    (tmp_path / "sitecustomize.py").write_text("import os, sys\nif 'web' in sys.orig_argv: os._exit(7)\n")
+    # The worker only waits, because its start costs much.
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, signal, sys\nif 'web' in sys.orig_argv: os._exit(7)\nif 'worker' in sys.orig_argv: signal.pause()\n"
+    )
     servers = {"MONGODB_URI": mongodb_uri, "REDIS_URL": redis_url, "NOROSHI_DATABASE": database}
-    result = failed_command("--port", "0", "--data-dir", str(data_dir), PYTHONPATH=str(tmp_path), **servers)
-    assert result.returncode == 1
-    assert result.stderr.endswith("noroshi: `noroshi web` ends as soon as it starts; see the log lines above.\n")
-    assert "Traceback" not in result.stderr
+    command, output = ["up", "--port", "0", "--data-dir", str(data_dir)], tmp_path / "output"
+    process = PreloadedProcess(command, environment(PYTHONPATH=str(tmp_path), **servers), output, None)
+    assert process.wait(60) == 1
+    assert output.read_text().endswith("noroshi: `noroshi web` ends as soon as it starts; see the log lines above.\n")
+    assert "Traceback" not in output.read_text()
 
 
 def test_demo_with_identity_provider_is_refused(data_dir: Path) -> None:
@@ -146,29 +148,48 @@ def test_demo_with_identity_provider_is_refused(data_dir: Path) -> None:
     assert not data_dir.exists()
 
 
-@pytest.mark.parametrize("started_process", ["mongod", "noroshi web"])
-def test_ctrl_c_during_start_leaves_no_process(data_dir: Path, started_process: str) -> None:
-    product = RunningProduct(data_dir)
-    product.child(started_process)
+def test_ctrl_c_during_start_of_mongod_leaves_no_process(data_dir: Path) -> None:
+    interrupt_once_started(ForkedProduct(data_dir), "mongod")
+
+
+def test_ctrl_c_during_start_of_web_leaves_no_process(
+    data_dir: Path, database: str, mongodb_uri: str, redis_url: str
+) -> None:
+    servers = {"MONGODB_URI": mongodb_uri, "REDIS_URL": redis_url, "NOROSHI_DATABASE": database}
+    interrupt_once_started(ForkedProduct(data_dir, **servers), "noroshi web")
+
+
+def interrupt_once_started(product: RunningProduct, child: str) -> None:
+    """Ends the product with Ctrl-C as soon as it has the child process, and expects that nothing remains."""
+    product.child(child)
     children = product.children()
     assert product.end() == 130
     assert not set(children) & set(processes())
     assert "Traceback" not in product.errors
 
 
-def test_demo_on_running_servers_prints_link_of_every_user(
-    data_dir: Path, database: str, mongodb_uri: str, redis_url: str
-) -> None:
-    """With the addresses of running servers, the product starts no embedded servers."""
+def test_demo_on_running_servers_migrates_and_prints_links(data_dir: Path, mongodb_uri: str, redis_url: str) -> None:
+    """With the addresses of running servers, the product starts no embedded servers. It migrates before it serves."""
+    with (
+        fresh_database(mongodb_uri, redis_url) as name,
+        pymongo.MongoClient[dict[str, Any]](mongodb_uri) as client,
+    ):
+        client[name]["users"].insert_one({"_id": {"org": "acme", "id": "old"}, "handle": "old"})
+        servers = {"MONGODB_URI": mongodb_uri, "REDIS_URL": redis_url, "NOROSHI_DATABASE": name}
+        with forked_product(data_dir, "--demo", **servers) as product:
+            assert "build the indexes" in product.errors
+            assert client[name]["data_version"].find_one({"version": DATA_VERSION})
+            assert eventually(lambda: sorted(product.children().values()) == ["noroshi web", "noroshi worker"])
+            assert_link_of_every_user(product)
+
+
+def assert_link_of_every_user(product: RunningProduct) -> None:
     from server.demo import DEMO_USERS
 
-    servers = {"MONGODB_URI": mongodb_uri, "REDIS_URL": redis_url, "NOROSHI_DATABASE": database}
-    with running_product(data_dir, "--demo", **servers) as product:
-        assert eventually(lambda: sorted(product.children().values()) == ["noroshi web", "noroshi worker"])
-        assert eventually(lambda: product.output.count("#token=") == len(DEMO_USERS), 60), product.errors
-        for user in DEMO_USERS:
-            line = next(line for line in product.output.splitlines() if f"(@{user.handle}, " in line)
-            assert re.search(rf"{user.organization_id}.*  {product.url}/#token=[\w.-]+$", line)
+    assert eventually(lambda: product.output.count("#token=") == len(DEMO_USERS), 60), product.errors
+    for user in DEMO_USERS:
+        line = next(line for line in product.output.splitlines() if f"(@{user.handle}, " in line)
+        assert re.search(rf"{user.organization_id}.*  {product.url}/#token=[\w.-]+$", line)
 
 
 def test_killed_supervisor_leaves_no_process_and_restarts(product: RunningProduct) -> None:
@@ -177,7 +198,7 @@ def test_killed_supervisor_leaves_no_process_and_restarts(product: RunningProduc
     product.process.kill()
     product.process.wait()
     assert eventually(lambda: not set(children) & set(processes()))
-    restarted = RunningProduct(product.data_dir)
+    restarted = ForkedProduct(product.data_dir)
     assert is_ready(restarted)
     assert_databases_end_last(restarted)
 
@@ -190,6 +211,7 @@ def assert_databases_end_last(product: RunningProduct) -> None:
         alive = " ".join(command for pid, (_, command) in processes().items() if pid in children)
         assert "mongod" in alive or not alive
         assert "valkey" in alive or "noroshi w" not in alive
+        time.sleep(0.01)
     assert product.process.returncode == 130
     assert not set(children) & set(processes())
     assert "Traceback" not in product.errors

@@ -17,8 +17,9 @@ from redis import Redis
 from server.auth.tokens import mint
 from server.embedded import Mongod
 from tests.jobs.mail.test_reports import DSN
-from tests.product import eventually
-from tests.serving import WebProcess, noroshi_process, server_variables, web_process, worker_process
+from tests.preloaded import PreloadedProcess
+from tests.product import environment, eventually
+from tests.serving import ServerProcess, WebProcess, server_variables, web_process, worker_process
 from tests.storage.faults import failpoint
 from tests.storage.mail.events import yesterday_noon
 
@@ -243,13 +244,23 @@ def run_mail_commands(web: WebProcess, folder: Path, variables: dict[str, str]) 
     }
     with ExitStack() as stack:
         running = {
-            name: stack.enter_context(noroshi_process(folder / name, ["mail", *each, "--org", "acme"], variables))
-            for name, each in commands.items()
+            name: stack.enter_context(mail_command(folder / name, each, variables)) for name, each in commands.items()
         }
         codes = {name: each.process.wait(60) for name, each in running.items() if name != "tail"}
         assert codes == {"report": 1, "import": 0, "malformed import": 1}, {n: e.log_text for n, e in running.items()}
         assert running["tail"].wait_for_log("mail_log"), running["tail"].log_text
     return {name: each.log_text for name, each in running.items()}
+
+
+@contextmanager
+def mail_command(folder: Path, arguments: list[str], variables: dict[str, str]) -> Iterator[ServerProcess]:
+    """Runs a mail command in a forked process, and terminates it afterwards if it still runs."""
+    folder.mkdir()
+    command, log = ["mail", *arguments, "--org", "acme"], folder / "log"
+    process = PreloadedProcess(command, environment(**variables), log, None)
+    yield ServerProcess(process, log)
+    process.terminate()
+    process.wait(60)
 
 
 @pytest.mark.anyio
@@ -258,7 +269,11 @@ async def test_excess_lookups_get_429_and_others_are_served(tmp_path: Path, own_
     with web_process(tmp_path, own_mongod.uri, redis_url) as web:
         headers = {"authorization": f"Bearer {web.token('mta', roles=('SERVICE',))}"}
         limits = httpx2.Limits(max_connections=200)
-        slow_reads = {"namespace": f"{web.database}.mail_addresses", "blockConnection": True, "blockTimeMS": 300}
+        slow_reads: dict[str, Any] = {
+            "namespace": f"{web.database}.mail_addresses",
+            "blockConnection": True,
+            "blockTimeMS": 300,
+        }
         async with httpx2.AsyncClient(base_url=web.url, timeout=60, headers=headers, limits=limits) as http:
             # Slow reads keep the first lookups in their slots until the others have arrived, on any machine.
             async with failpoint(own_mongod.uri, "find", **slow_reads):
