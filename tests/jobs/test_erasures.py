@@ -227,8 +227,8 @@ async def test_registry_finds_nothing_of_an_erased_person(erased: ErasedPerson) 
     assert left == {"users", "messages", "posts", "scheduled_posts", "accounts"}
 
 
-async def test_person_with_the_same_id_in_another_organization_is_untouched(erased: ErasedPerson) -> None:
-    """Of two persons, exactly the documents of the other organization's person are left."""
+async def test_namesake_in_another_organization_is_untouched(erased: ErasedPerson) -> None:
+    """Exactly the documents of the other organization's person are left."""
     expected = {"users", "messages", "posts", "scheduled_posts", "publications", "accounts", "audit"}
     assert expected <= erased.left.keys()
     assert erased.left == erased.of_other
