@@ -1,8 +1,11 @@
 """The bound on the bodies that a process holds, with an ASGI `receive` of fixed messages."""
 
+import itertools
+
 import pytest
 from starlette.types import Message, Receive
 
+from server.transport import bodies as limits
 from server.transport.bodies import BodyTooLarge, RequestBodies
 from storage.errors import RateLimited
 
@@ -38,3 +41,17 @@ async def test_bodies_over_common_limit_are_refused_until_others_end() -> None:
         assert (await first())["type"] == "http.disconnect"
     with bodies.limited(receive_of(b"1234567890"), 10) as later:
         assert len((await later())["body"]) == 10
+
+
+async def test_rest_of_a_refused_body_is_read_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_DISCARDED_BYTES", 10)
+    counted = itertools.count()
+
+    async def endless() -> Message:
+        next(counted)
+        return {"type": "http.request", "body": b"1234", "more_body": True}
+
+    with RequestBodies().limited(endless, 3) as limited:
+        with pytest.raises(BodyTooLarge):
+            await limited()
+    assert next(counted) == 4
