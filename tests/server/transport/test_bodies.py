@@ -51,7 +51,6 @@ async def test_rest_of_a_refused_body_is_read_up_to_a_limit(monkeypatch: pytest.
         next(counted)
         return {"type": "http.request", "body": b"1234", "more_body": True}
 
-    with RequestBodies().limited(endless, 3) as limited:
-        with pytest.raises(BodyTooLarge):
-            await limited()
+    with RequestBodies().limited(endless, 3) as limited, pytest.raises(BodyTooLarge):
+        await limited()
     assert next(counted) == 4
