@@ -48,6 +48,7 @@ from server.oidc import oidc_client
 from server.settings import Settings
 from server.stores import open_stores_for
 from server.telephony import telephony_lines
+from server.transport.bodies import RefusalsAfterBodies
 from storage.identity.roles import Role, with_included
 from storage.mail.legacy_book import LegacyBook
 from storage.privacy.download_urls import DownloadUrls
@@ -226,9 +227,9 @@ def authenticators(settings: Settings, stores: Stores) -> dict[CredentialKind, A
 
 def _middleware(settings: Settings) -> list[Middleware]:
     hosts = [settings.host, urlsplit(settings.base_url).hostname or "", *settings.allowed_hosts]
-    check = Middleware(HostCheck, names=hosts)
+    checks = [Middleware(RefusalsAfterBodies), Middleware(HostCheck, names=hosts)]
     if not settings.page_origins:
-        return [check]
+        return checks
     cors = Middleware(
         CORSMiddleware,
         allow_origins=list(settings.page_origins),
@@ -237,4 +238,4 @@ def _middleware(settings: Settings) -> list[Middleware]:
         expose_headers=list(EXPOSED_HEADERS),
         allow_credentials=True,
     )
-    return [check, cors]
+    return [*checks, cors]

@@ -38,6 +38,10 @@ httpcore2.default_ssl_context = cache(httpcore2.default_ssl_context)
 _renderer = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
 structlog.configure(processors=[*_processors, _renderer])
 
+# Tests wait until all announcements of a topic's activity are relayed.
+ACTIVITY_EVERY_S = relays.ACTIVITY_EVERY_S
+relays.ACTIVITY_EVERY_S = 0.02
+
 # A test's database has some 150 files. By default mongod keeps them open for ten minutes after they are dropped.
 CLOSE_FILES = "file_manager=(close_idle_time=5,close_scan_interval=5,close_handle_minimum=250)"
 MONGOD_OPTIONS = (
@@ -164,9 +168,9 @@ async def stores(mongodb_uri: str, redis_url: str, database: str, mongo_driver: 
 
 
 @pytest.fixture
-def frequent_activity(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Announces a topic's activity often, because tests wait until all announcements are relayed."""
-    monkeypatch.setattr(relays, "ACTIVITY_EVERY_S", 0.02)
+def throttled_activity(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Announces a topic's activity as rarely as the product does."""
+    monkeypatch.setattr(relays, "ACTIVITY_EVERY_S", ACTIVITY_EVERY_S)
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 MODULES = [
@@ -25,14 +25,10 @@ _context.set_forkserver_preload(MODULES)
 
 
 class PreloadedProcess:
-    """A process that runs a `noroshi` command. It has the methods of `subprocess.Popen` that tests use."""
+    """A process that calls a function. It has the methods of `subprocess.Popen` that tests use."""
 
-    def __init__(
-        self, command: Sequence[str], environment: Mapping[str, str], output: Path, listener: socket.socket | None
-    ) -> None:
-        output.write_bytes(b"")
-        arguments = (list(command), dict(environment), output, listener)
-        self._process = _context.Process(target=_run, args=arguments, daemon=True)
+    def __init__(self, function: Callable[..., object], *arguments: object) -> None:
+        self._process = _context.Process(target=function, args=arguments, daemon=True)
         self._process.start()
 
     @property
@@ -65,7 +61,23 @@ class PreloadedProcess:
         self.send_signal(signal.SIGKILL)
 
 
-def _run(command: list[str], environment: dict[str, str], output: Path, listener: socket.socket | None) -> None:
+def preloaded_command(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    output: Path,
+    errors: Path | None = None,
+    listener: socket.socket | None = None,
+) -> PreloadedProcess:
+    """Starts a `noroshi` command. Without a file for errors, they are in that of the output."""
+    files = (output, errors or output)
+    for file in files:
+        file.write_bytes(b"")
+    return PreloadedProcess(_run_command, list(command), dict(environment), files, listener)
+
+
+def _run_command(
+    command: list[str], environment: dict[str, str], files: tuple[Path, Path], listener: socket.socket | None
+) -> None:
     """Runs the command in this process, with its own environment and output."""
     from server.commands.cli import run
 
@@ -73,7 +85,7 @@ def _run(command: list[str], environment: dict[str, str], output: Path, listener
         os.setsid()  # Like a terminal's command, the product is a process group, which Ctrl-C interrupts.
     os.environ.clear()
     os.environ.update(environment)
-    with output.open("ab") as file:
-        os.dup2(file.fileno(), sys.stdout.fileno())
-        os.dup2(file.fileno(), sys.stderr.fileno())
+    for stream, path in zip((sys.stdout, sys.stderr), files, strict=True):
+        with path.open("ab") as file:
+            os.dup2(file.fileno(), stream.fileno())
     sys.exit(run([*command, *([f"--fd={listener.fileno()}"] if listener else [])]))

@@ -126,21 +126,38 @@ class ObservedProduct:
         os.killpg(self.pid, signal.SIGINT)
 
 
+StartedProcess = subprocess.Popen[bytes] | PreloadedProcess
+StartOfCommand = Callable[[list[str], dict[str, str], Path, Path], StartedProcess]
+"""Starts a `noroshi` command with an environment, and writes its output and its errors to two files."""
+
+
+def start_program(
+    command: Sequence[str],
+    environment: dict[str, str],
+    output: Path,
+    errors: Path,
+    program: Sequence[str | Path] = NOROSHI,
+) -> subprocess.Popen[bytes]:
+    """Starts a `noroshi` command as users do, in a session of its own."""
+    with output.open("w") as out, errors.open("w") as err:
+        return subprocess.Popen(
+            [*program, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            env=environment,
+            start_new_session=True,
+        )
+
+
 class RunningProduct(ObservedProduct):
     """A running `noroshi up` that this process has started."""
 
     def __init__(
-        self, data_dir: Path, *arguments: str, program: Sequence[str | Path] = NOROSHI, **variables: str
+        self, data_dir: Path, *arguments: str, start: StartOfCommand = start_program, **variables: str
     ) -> None:
-        with data_dir.with_name("out").open("w") as out, data_dir.with_name("err").open("w") as err:
-            self.process: subprocess.Popen[bytes] | PreloadedProcess = subprocess.Popen(
-                [*program, "up", "--port", "0", "--data-dir", str(data_dir), *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                env=environment(**variables),
-                start_new_session=True,
-            )
+        command = ["up", "--port", "0", "--data-dir", str(data_dir), *arguments]
+        self.process = start(command, environment(**variables), data_dir.with_name("out"), data_dir.with_name("err"))
         super().__init__(data_dir, self.process.pid)
 
     @property
@@ -157,10 +174,10 @@ class RunningProduct(ObservedProduct):
 
 @contextmanager
 def running_product(
-    data_dir: Path, *arguments: str, program: Sequence[str | Path] = NOROSHI, **variables: str
+    data_dir: Path, *arguments: str, start: StartOfCommand = start_program, **variables: str
 ) -> Iterator[RunningProduct]:
     """Starts a product, and ends it afterwards if it still runs."""
-    product = RunningProduct(data_dir, *arguments, program=program, **variables)
+    product = RunningProduct(data_dir, *arguments, start=start, **variables)
     try:
         assert product.url
         yield product

@@ -17,7 +17,7 @@ import pymongo
 
 from server.auth.tokens import mint
 from tests.keys import ADDRESS_KEYS_SETTING
-from tests.preloaded import PreloadedProcess
+from tests.preloaded import PreloadedProcess, preloaded_command
 from tests.product import NOROSHI, environment, eventually
 
 ORIGIN = "https://app.example.org"
@@ -146,7 +146,7 @@ def serving_process(
     fds = [listener.fileno()] if listener else []
     if "PYTEST_VERSION" in os.environ:
         log_file = _log_file(folder)
-        process = PreloadedProcess([command], environment(**variables), log_file, listener)
+        process = preloaded_command([command], environment(**variables), log_file, listener=listener)
         running = _terminated(ServerProcess(process, log_file))
     else:
         running = noroshi_process(folder, [command, *(f"--fd={fd}" for fd in fds)], variables, fds)

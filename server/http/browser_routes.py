@@ -16,6 +16,7 @@ from resolvers.arguments import require_storable
 from resolvers.context import RequestClient
 from server.auth.credentials import RequestCredentials
 from server.http.json_answers import json_answer, retry_headers
+from server.transport.bodies import read_body
 from server.transport.json_decoding import decode_json
 from storage.errors import BadUserInput, DomainError, Unavailable
 from storage.mongo import unavailable
@@ -75,23 +76,13 @@ async def _before_deadline(answering: Awaitable[Response], deadline_s: float) ->
 async def json_body(request: Request) -> dict[str, object]:
     """Returns the JSON object in the body of a request. Raises: BadUserInput."""
     try:
-        value = decode_json(await limited_body(request))
+        value = decode_json(await read_body(request, MAX_BODY_BYTES))
     except ValueError:
         value = None
     if not isinstance(value, dict):
         raise BadUserInput("body", "a JSON object")
     require_storable(value)
     return value
-
-
-async def limited_body(request: Request) -> bytes:
-    """Returns the body of a request. Raises: BadUserInput if it is too large."""
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY_BYTES:
-            raise BadUserInput("body", f"at most {MAX_BODY_BYTES} bytes")
-    return bytes(body)
 
 
 def client_of(request: Request) -> RequestClient:

@@ -20,6 +20,7 @@ from jobs.providers.telephony.twilio import report_of, twilio_signature
 from resolvers.arguments import require_storable
 from server.settings import Settings
 from server.telephony import TELEPHONY_CALLBACK, TWILIO_CALLBACK
+from server.transport.bodies import read_body
 from server.transport.json_decoding import decode_json
 from storage.calls.records import MAX_SEQUENCE, CallOutcome, CallReportKind
 from storage.errors import BadUserInput, DomainError, NotFound, Unavailable
@@ -90,7 +91,7 @@ class _CallbackHandlers:
 
     async def telephony(self, request: Request) -> None:
         """Stores one report, sent as JSON."""
-        body = await _body(request)
+        body = await read_body(request, MAX_BODY_BYTES)
         if not self._secret:
             raise _SignatureInvalid("No telephony secret is set on this server.")
         try:
@@ -102,7 +103,7 @@ class _CallbackHandlers:
 
     async def twilio(self, request: Request) -> None:
         """Stores one status callback of Twilio. Accepts callbacks without a report, such as those for ringing."""
-        body = await _body(request)
+        body = await read_body(request, MAX_BODY_BYTES)
         fields = _form(body)
         url = f"{self._base_url}{request.url.path}" + (f"?{request.url.query}" if request.url.query else "")
         signature = request.headers.get("x-twilio-signature", "")
@@ -121,15 +122,6 @@ class _CallbackHandlers:
             raise BadUserInput("SequenceNumber", f"at most {MAX_SEQUENCE}")
         if report is not None:
             await self._calls.report(call_id, report.sequence, report.kind, report.outcome)
-
-
-async def _body(request: Request) -> bytes:
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY_BYTES:
-            raise BadUserInput("body", f"at most {MAX_BODY_BYTES} bytes")
-    return bytes(body)
 
 
 def _form(body: bytes) -> list[tuple[str, str]]:

@@ -13,10 +13,11 @@ from server.auth.oidc.failures import SignInFailed, SignInFailure
 from server.auth.oidc.pending import PENDING_COOKIE, PENDING_S, PendingSignIns
 from server.auth.tokens import TokenInvalid
 from server.http.accounts import inputs
-from server.http.browser_routes import browser_route, client_of, json_body, limited_body
+from server.http.browser_routes import MAX_BODY_BYTES, browser_route, client_of, json_body
 from server.http.cookies import with_cookie, without_cookie
 from server.http.json_answers import json_answer
 from server.http.sessions import token_of, with_session_cookie
+from server.transport.bodies import read_body
 from storage.errors import AccountDeactivated, BadUserInput, Conflict, Forbidden, Unavailable
 from storage.identity.accounts.tokens import LinkInvalid
 from storage.identity.roles import Role
@@ -87,7 +88,7 @@ class _OidcHandlers:
     async def log_out(self, request: Request) -> Response:
         """Ends sessions at the request of the provider (OpenID Connect Back-Channel Logout 1.0)."""
         try:
-            form = dict(parse_qsl((await limited_body(request)).decode("latin-1"), max_num_fields=10))
+            form = dict(parse_qsl((await read_body(request, MAX_BODY_BYTES)).decode("latin-1"), max_num_fields=10))
             logout = await self._client.tokens.logout(form.get("logout_token"))
             await self._stores.sessions.log_out(logout.issuer, logout.id, logout.sub, logout.sid)
         except (TokenInvalid, BadUserInput, Conflict, ValueError) as error:

@@ -1,10 +1,12 @@
-"""Limits on request bodies: the size of each, and the bytes of all bodies that a process holds at a time."""
+"""Limits on request bodies: the size of each, the bytes of all that a process holds, and the rest of refused ones."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 
 from prometheus_client import Counter, Gauge
-from starlette.types import Message, Receive
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from storage.errors import BadUserInput, RateLimited
 
@@ -36,7 +38,7 @@ class RequestBodies:
         """Yields a `receive` that counts the body. The body counts as held until the block ends.
 
         The `receive` raises BodyTooLarge once the body has more than `max_bytes` bytes. It raises RateLimited if the
-        process would hold too many bytes of all bodies together. Either way it first reads the rest of the body.
+        process would hold too many bytes of all bodies together.
         """
         read_bytes = 0
 
@@ -44,11 +46,7 @@ class RequestBodies:
             nonlocal read_bytes
             message = await receive()
             chunk_bytes = len(message.get("body", b""))
-            try:
-                self._add(chunk_bytes, max_bytes - read_bytes)
-            except (BodyTooLarge, RateLimited):
-                await _discard_rest(message, receive)
-                raise
+            self._add(chunk_bytes, max_bytes - read_bytes)
             read_bytes += chunk_bytes
             return message
 
@@ -70,13 +68,52 @@ class RequestBodies:
         HELD_BODY_BYTES.set(self._held_bytes)
 
 
-async def _discard_rest(message: Message, receive: Receive) -> None:
-    """Reads the rest of a refused body. A proxy may close the connection of a client that it answers while it sends."""
-    discarded_bytes = 0
-    while message.get("more_body") and discarded_bytes < MAX_DISCARDED_BYTES:
-        message = await receive()
-        discarded_bytes += len(message.get("body", b""))
-
-
 PROCESS_BODIES = RequestBodies()
 """The bodies of this process."""
+
+
+async def read_body(request: Request, max_bytes: int) -> bytes:
+    """Returns the body of a request. Raises: BadUserInput if it has more than `max_bytes` bytes."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > max_bytes:
+            raise BadUserInput("body", f"at most {max_bytes} bytes")
+    return bytes(body)
+
+
+class RefusalsAfterBodies:
+    """ASGI middleware that reads the rest of a request's body before an error is answered.
+
+    A proxy may close the connection of a client that it answers while the client sends.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        has_more = True
+
+        async def receive_watched() -> Message:
+            nonlocal has_more
+            message = await receive()
+            has_more = message.get("more_body", False)
+            return message
+
+        async def send_after_body(message: Message) -> None:
+            if has_more and message["type"] == "http.response.start" and message["status"] >= HTTPStatus.BAD_REQUEST:
+                await _discard_body(receive)
+            await send(message)
+
+        await self._app(scope, receive_watched, send_after_body)
+
+
+async def _discard_body(receive: Receive) -> None:
+    discarded_bytes, has_more = 0, True
+    while has_more and discarded_bytes < MAX_DISCARDED_BYTES:
+        message = await receive()
+        discarded_bytes += len(message.get("body", b""))
+        has_more = message.get("more_body", False)

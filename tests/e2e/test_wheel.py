@@ -5,13 +5,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from tests.product import RunningProduct, eventually, running_product
+from tests.product import RunningProduct, eventually, running_product, start_program
 from tests.programs import WEB_CLIENT, require_web_client
 
 ROOT = WEB_CLIENT.parent
@@ -51,8 +52,8 @@ def product(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     programs.mkdir()
     for name in ("sh", "ps"):
         (programs / name).symlink_to(shutil.which(name) or f"/bin/{name}")
-    noroshi = environment / "bin" / "noroshi"
-    with running_product(folder / "data", "--demo", program=[noroshi], PATH=str(programs), PYTHONPATH="") as product:
+    start = partial(start_program, program=[environment / "bin" / "noroshi"])
+    with running_product(folder / "data", "--demo", start=start, PATH=str(programs), PYTHONPATH="") as product:
         yield product
 
 

@@ -11,11 +11,6 @@ from tests.databases import CREDENTIAL_KEYS
 from tests.keys import ADDRESS_KEYS
 
 
-@pytest.fixture(autouse=True)
-def short_waits(frequent_activity: None) -> None:
-    """Shortens the waits of all tests of this folder."""
-
-
 @pytest.fixture(scope="module")
 async def module_stores(
     mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver: Driver

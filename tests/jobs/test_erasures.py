@@ -1,7 +1,6 @@
 """Erasure of users: nothing about them is left, also when workers are killed at any step."""
 
 import asyncio
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,6 @@ from jobs.erasures import erase_users
 from jobs.fan_out import finish_fan_outs
 from jobs.providers.mailer import Mail, Mailer
 from jobs.publishing.failure_mails import send_failure_mails
-from storage.chat import relays
 from storage.identity.audit import Actor
 from storage.identity.privacy_rules import ErasureMethod, read_batches
 from storage.ids import UserKey
@@ -92,17 +90,7 @@ class ErasedPerson:
 
 
 @pytest.fixture(scope="module")
-def frequent_announcements() -> Iterator[None]:
-    """Announces topics as often while a module's fixtures are created as in its tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(relays, "ACTIVITY_EVERY_S", 0.02)
-        yield
-
-
-@pytest.fixture(scope="module")
-async def erased(
-    frequent_announcements: None, module_stores: Stores, tmp_path_factory: pytest.TempPathFactory
-) -> ErasedPerson:
+async def erased(module_stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> ErasedPerson:
     """Erases a person with three concurrent workers, and then the other organization's person by killed workers.
 
     The person's invitation and the notice of a failed publication were mailed. Bob got a mail, too.

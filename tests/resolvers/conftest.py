@@ -13,11 +13,6 @@ from tests.resolvers.people import ChatScenario, SignIn
 from tests.resolvers.stored_chat import StoredChat, stored_chat
 
 
-@pytest.fixture(autouse=True)
-def short_waits(frequent_activity: None) -> None:
-    """Shortens the waits of all tests of this folder."""
-
-
 @pytest.fixture
 def sign_in(stores: Stores) -> SignIn:
     return SignIn(stores)

@@ -22,9 +22,8 @@ from server.settings import Settings
 from server.supervisor import keep_running, run_up
 from storage.migrations.steps import DATA_VERSION
 from tests.databases import fresh_database
-from tests.preloaded import PreloadedProcess
+from tests.preloaded import preloaded_command
 from tests.product import RunningProduct, environment, eventually, processes, running_product
-from tests.server.forked_product import ForkedProduct, forked_product
 from tests.server.refused_starts import refusal as refusal_of_process
 
 PROCESS_NAMES = ("noroshi web", "noroshi worker", "mongod", "valkey-server")
@@ -136,7 +135,7 @@ def test_failing_web_process_ends_start(
     )
     servers = {"MONGODB_URI": mongodb_uri, "REDIS_URL": redis_url, "NOROSHI_DATABASE": database}
     command, output = ["up", "--port", "0", "--data-dir", str(data_dir)], tmp_path / "output"
-    process = PreloadedProcess(command, environment(PYTHONPATH=str(tmp_path), **servers), output, None)
+    process = preloaded_command(command, environment(PYTHONPATH=str(tmp_path), **servers), output)
     assert process.wait(60) == 1
     assert output.read_text().endswith("noroshi: `noroshi web` ends as soon as it starts; see the log lines above.\n")
     assert "Traceback" not in output.read_text()
@@ -149,14 +148,14 @@ def test_demo_with_identity_provider_is_refused(data_dir: Path) -> None:
 
 
 def test_ctrl_c_during_start_of_mongod_leaves_no_process(data_dir: Path) -> None:
-    interrupt_once_started(ForkedProduct(data_dir), "mongod")
+    interrupt_once_started(RunningProduct(data_dir, start=preloaded_command), "mongod")
 
 
 def test_ctrl_c_during_start_of_web_leaves_no_process(
     data_dir: Path, database: str, mongodb_uri: str, redis_url: str
 ) -> None:
     servers = {"MONGODB_URI": mongodb_uri, "REDIS_URL": redis_url, "NOROSHI_DATABASE": database}
-    interrupt_once_started(ForkedProduct(data_dir, **servers), "noroshi web")
+    interrupt_once_started(RunningProduct(data_dir, start=preloaded_command, **servers), "noroshi web")
 
 
 def interrupt_once_started(product: RunningProduct, child: str) -> None:
@@ -176,7 +175,7 @@ def test_demo_on_running_servers_migrates_and_prints_links(data_dir: Path, mongo
     ):
         client[name]["users"].insert_one({"_id": {"org": "acme", "id": "old"}, "handle": "old"})
         servers = {"MONGODB_URI": mongodb_uri, "REDIS_URL": redis_url, "NOROSHI_DATABASE": name}
-        with forked_product(data_dir, "--demo", **servers) as product:
+        with running_product(data_dir, "--demo", start=preloaded_command, **servers) as product:
             assert "build the indexes" in product.errors
             assert client[name]["data_version"].find_one({"version": DATA_VERSION})
             assert eventually(lambda: sorted(product.children().values()) == ["noroshi web", "noroshi worker"])
@@ -198,7 +197,7 @@ def test_killed_supervisor_leaves_no_process_and_restarts(product: RunningProduc
     product.process.kill()
     product.process.wait()
     assert eventually(lambda: not set(children) & set(processes()))
-    restarted = ForkedProduct(product.data_dir)
+    restarted = RunningProduct(product.data_dir, start=preloaded_command)
     assert is_ready(restarted)
     assert_databases_end_last(restarted)
 

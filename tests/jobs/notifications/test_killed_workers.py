@@ -1,10 +1,7 @@
 """Workers that are killed by kill -9 while they push or mail: nothing is lost, and nothing is shown twice."""
 
 import asyncio
-import os
 import signal
-import sys
-from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -13,6 +10,8 @@ import pytest
 from storage.notifications.channels import CHANNELS
 from storage.notifications.settings import DigestPeriod
 from tests.jobs.notifications.conftest import OfflineScenario, RunningService
+from tests.jobs.notifications.killed_worker import send
+from tests.preloaded import PreloadedProcess
 from tests.twins.mail_server import STEPS, MailServer, mail_server
 from tests.twins.push_service import SubscribedBrowser
 
@@ -30,50 +29,39 @@ async def twin() -> AsyncIterator[MailServer]:
 
 
 class KillableWorker:
-    """A program that forks a worker each time that something is to be sent. One worker runs at a time."""
+    """Processes that send what is due, one at a time."""
 
-    def __init__(self, program: Process) -> None:
-        self._program = program
-        self._pid: asyncio.Future[int] = asyncio.Future()
+    def __init__(self, *arguments: object) -> None:
+        self._arguments = arguments
+        self._process: PreloadedProcess | None = None
         self._has_ended = asyncio.Event()
 
-    async def send(self) -> str:
-        """Runs a worker that sends what is due. Returns "killed", or the worker's exit status."""
-        assert self._program.stdin is not None
-        self._pid, self._has_ended = asyncio.Future(), asyncio.Event()
-        self._program.stdin.write(b"\n")
-        async with asyncio.timeout(DEADLINE_S):
-            self._pid.set_result(int(await self._next_line()))
-            end = await self._next_line()
+    async def send(self) -> int:
+        """Runs a process that sends what is due. Returns its exit code, which is negative if a signal killed it."""
+        self._has_ended.clear()
+        self._process = PreloadedProcess(send, *self._arguments)
+        exit_code = await asyncio.to_thread(self._process.wait, DEADLINE_S)
         self._has_ended.set()
-        return end
-
-    async def _next_line(self) -> str:
-        assert self._program.stdout is not None
-        return (await self._program.stdout.readline()).decode().rstrip()
+        return exit_code
 
     async def kill(self) -> None:
-        """Kills the worker that is sending by SIGKILL, and waits until it has ended."""
-        os.kill(await self._pid, signal.SIGKILL)
+        """Kills the process that is sending by SIGKILL, and waits until it has ended."""
+        assert self._process is not None
+        self._process.kill()
         await self._has_ended.wait()
 
 
 @pytest.fixture
-async def worker(
+def worker(
     offline: OfflineScenario,
     running_service: RunningService,
     twin: MailServer,
     mongodb_uri: str,
     redis_url: str,
     database: str,
-) -> AsyncIterator[KillableWorker]:
-    certificate, module = str(running_service.certificate), "tests.jobs.notifications.killed_worker"
-    command = ("-m", module, mongodb_uri, redis_url, database, twin.url, offline.vapid_key, certificate)
-    program = await asyncio.create_subprocess_exec(sys.executable, *command, stdin=PIPE, stdout=PIPE)
-    yield KillableWorker(program)
-    assert program.stdin is not None
-    program.stdin.close()
-    await program.wait()
+) -> KillableWorker:
+    servers = (mongodb_uri, redis_url, database)
+    return KillableWorker(servers, twin.url, offline.vapid_key, str(running_service.certificate))
 
 
 @asynccontextmanager
@@ -100,7 +88,7 @@ async def test_digest_is_sent_once_however_its_worker_is_killed(
         await offline.find()
         await offline.end_waiting()
         async with killed_at(twin, step, worker):
-            assert await worker.send() == "killed"
+            assert await worker.send() == -signal.SIGKILL
         await offline.end_waiting()
         await asyncio.gather(*(offline.mail(twin) for _ in range(2)))
     contents = [offline.text_of(mail) for mail in twin.to("bob@example.org")]
@@ -119,7 +107,7 @@ async def test_push_is_shown_once_if_its_worker_is_killed(offline: OfflineScenar
         await worker.kill()
 
     offline.service.on_push = on_push
-    assert await worker.send() == "killed"
+    assert await worker.send() == -signal.SIGKILL
     channel = await offline.jobs.stores.mongo[CHANNELS].find_one({})
     assert channel is not None
     assert "claim" in channel, "The killed worker has recorded the push."

@@ -137,6 +137,7 @@ async def test_new_text_of_last_message_is_topic_activity(chat: ChatScenario) ->
         await wait_for_text("")
 
 
+@pytest.mark.usefixtures("throttled_activity")
 async def test_topic_activity_is_emitted_at_most_once_a_second(chat: ChatScenario) -> None:
     async with chat.bob.subscribed(COMMUNITY_EVENTS, community=chat.community) as events:
         await asyncio.gather(*(chat.ann.post(chat.topic, str(number)) for number in range(10)))

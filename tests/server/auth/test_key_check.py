@@ -15,7 +15,7 @@ from server.processes import StartupError
 from server.settings import Settings
 from server.supervisor import run_up
 from tests.keys import ADDRESS_KEYS_SETTING
-from tests.preloaded import PreloadedProcess
+from tests.preloaded import preloaded_command
 from tests.product import ObservedProduct, environment
 from tests.server.refused_starts import refusal
 
@@ -37,7 +37,7 @@ def first_data_dir(servers: dict[str, str], tmp_path: Path) -> Path:
     """Returns the data folder of a product that used the database until its first process started."""
     data_dir = tmp_path / "first"
     command = ["up", "--port", "0", "--data-dir", str(data_dir)]
-    process = PreloadedProcess(command, environment(**servers), tmp_path / "err", None)
+    process = preloaded_command(command, environment(**servers), tmp_path / "err")
     try:
         ObservedProduct(data_dir, process.pid).child("cli web", "noroshi web")
     finally:

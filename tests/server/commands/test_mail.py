@@ -17,7 +17,7 @@ from storage.heartbeats import recent_mail_tails
 from storage.stores import open_stores
 from tests.jobs.mail.test_reports import DSN
 from tests.keys import ADDRESS_KEYS, ADDRESS_KEYS_SETTING
-from tests.preloaded import PreloadedProcess
+from tests.preloaded import PreloadedProcess, preloaded_command
 from tests.product import environment, eventually
 from tests.storage.mail.events import hard, yesterday_noon
 from tests.storage.mail.scenario import MailScenario
@@ -183,7 +183,7 @@ def test_mail_tail_survives_kills(tmp_path: Path, variables: dict[str, str], run
 
     def start_tail() -> PreloadedProcess:
         command = ["mail", "tail", str(log), "--org", "acme", "--state", str(tmp_path / "state")]
-        return PreloadedProcess(command, environment(**variables), tmp_path / "output", None)
+        return preloaded_command(command, environment(**variables), tmp_path / "output")
 
     with pymongo.MongoClient[dict[str, Any]](variables["MONGODB_URI"]) as client:
         database = client[variables["NOROSHI_DATABASE"]]

@@ -17,7 +17,7 @@ from redis import Redis
 from server.auth.tokens import mint
 from server.embedded import Mongod
 from tests.jobs.mail.test_reports import DSN
-from tests.preloaded import PreloadedProcess
+from tests.preloaded import preloaded_command
 from tests.product import environment, eventually
 from tests.serving import ServerProcess, WebProcess, server_variables, web_process, worker_process
 from tests.storage.faults import failpoint
@@ -257,7 +257,7 @@ def mail_command(folder: Path, arguments: list[str], variables: dict[str, str]) 
     """Runs a mail command in a forked process, and terminates it afterwards if it still runs."""
     folder.mkdir()
     command, log = ["mail", *arguments, "--org", "acme"], folder / "log"
-    process = PreloadedProcess(command, environment(**variables), log, None)
+    process = preloaded_command(command, environment(**variables), log)
     yield ServerProcess(process, log)
     process.terminate()
     process.wait(60)

@@ -3,10 +3,11 @@
 import itertools
 
 import pytest
-from starlette.types import Message, Receive
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.transport import bodies as limits
-from server.transport.bodies import BodyTooLarge, RequestBodies
+from server.transport.bodies import BodyTooLarge, RefusalsAfterBodies, RequestBodies
 from storage.errors import RateLimited
 
 pytestmark = pytest.mark.anyio
@@ -43,14 +44,41 @@ async def test_bodies_over_common_limit_are_refused_until_others_end() -> None:
         assert len((await later())["body"]) == 10
 
 
-async def test_rest_of_a_refused_body_is_read_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MAX_DISCARDED_BYTES", 10)
-    counted = itertools.count()
+def answering_app(status: int) -> ASGIApp:
+    """Returns an application that reads the first chunk of a body, and then answers."""
 
-    async def endless() -> Message:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await Response(status_code=status)(scope, receive, send)
+
+    return app
+
+
+@pytest.mark.parametrize(("status", "chunks_before_answer"), [(401, 3), (429, 3), (200, 1)])
+async def test_rest_of_a_refused_body_is_read_before_the_answer(status: int, chunks_before_answer: int) -> None:
+    chunks = [{"type": "http.request", "body": b"1234", "more_body": number < 3} for number in (1, 2, 3)]
+    unread = list(chunks)
+
+    async def receive() -> Message:
+        return unread.pop(0)
+
+    async def send(message: Message) -> None:
+        assert len(chunks) - len(unread) == chunks_before_answer
+
+    await RefusalsAfterBodies(answering_app(status))({"type": "http"}, receive, send)
+
+
+async def test_endless_refused_body_is_read_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_DISCARDED_BYTES", 10)
+    counted, sent = itertools.count(), []
+
+    async def receive() -> Message:
         next(counted)
         return {"type": "http.request", "body": b"1234", "more_body": True}
 
-    with RequestBodies().limited(endless, 3) as limited, pytest.raises(BodyTooLarge):
-        await limited()
+    async def send(message: Message) -> None:
+        sent.append(message["type"])
+
+    await RefusalsAfterBodies(answering_app(413))({"type": "http"}, receive, send)
     assert next(counted) == 4
+    assert sent == ["http.response.start", "http.response.body"]

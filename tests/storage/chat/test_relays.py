@@ -16,7 +16,7 @@ from storage.timeline import NOW, timeline_range
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, keep_all
 from tests.waiting import poll_until_true
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("throttled_activity")]
 
 NO_BLOCKED_USERS: frozenset[str] = frozenset()
 

@@ -2,14 +2,12 @@
 
 import asyncio
 import itertools
-import multiprocessing
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
-from multiprocessing.context import ForkServerProcess
 
 import pytest
 
@@ -20,8 +18,8 @@ from storage.mail.counters import MAX_BOUNCES
 from storage.mail.epoch_time import DAY_MS, epoch_ms
 from storage.mail.ledger import Ledger, digest, partition
 from storage.stores import Stores
-from tests import preloaded  # noqa: F401
 from tests.keys import KEY
+from tests.preloaded import PreloadedProcess
 from tests.storage.mail.aggregation_process import run
 from tests.storage.mail.events import HOT_DOMAIN, any_events, hard, ok, soft, yesterday_noon
 from tests.storage.mail.model import AddressBookModel
@@ -143,27 +141,20 @@ def _with_keys(stores: Stores, keys: AddressKeys) -> Stores:
 @contextmanager
 def aggregators(arguments: Sequence[str], process_count: int) -> Iterator[Callable[[int], None]]:
     """Runs processes that aggregate. Yields a function that kills the process with an id, and starts another."""
-
-    def start() -> ForkServerProcess:
-        # The server of these processes has imported the product's modules.
-        process = multiprocessing.get_context("forkserver").Process(target=run, args=arguments, daemon=True)
-        process.start()
-        return process
-
-    running = [start() for _ in range(process_count)]
+    running = [PreloadedProcess(run, *arguments) for _ in range(process_count)]
 
     def kill_and_restart(pid: int) -> None:
         killed = next((each for each in running if each.pid == pid), running[0])
         killed.kill()
-        killed.join()
-        running[running.index(killed)] = start()
+        killed.wait()
+        running[running.index(killed)] = PreloadedProcess(run, *arguments)
 
     try:
         yield kill_and_restart
     finally:
         for each in running:
             each.kill()
-            each.join()
+            each.wait()
 
 
 async def wait_for_batch(mail: MailScenario, has_recorded: asyncio.Event) -> None:
