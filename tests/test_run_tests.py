@@ -30,11 +30,11 @@ def test_counting():
 """
 
 
-def run_script(folder: Path, **modules: str) -> tuple[int, list[str]]:
+def run_script(folder: Path, *options: str, **modules: str) -> tuple[int, list[str]]:
     """Writes the modules of tests and runs the script on them. Returns its exit code and the last 40 lines."""
     for name, text in modules.items():
         (folder / f"test_{name}.py").write_text(text)
-    command = [sys.executable, SCRIPT, "-p", "xdist", "-n", "1", "--rootdir", str(folder)]
+    command = [sys.executable, SCRIPT, "-p", "xdist", "-n", "1", "--rootdir", str(folder), *options]
     only_xdist = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(command, cwd=folder, env=only_xdist, capture_output=True, text=True)
     return done.returncode, done.stdout.splitlines()[-40:]
@@ -77,7 +77,9 @@ def test_run_without_failed_test_is_red(tmp_path: Path, text: str) -> None:
 
 
 def test_failures_of_an_earlier_run_are_not_repeated(tmp_path: Path) -> None:
-    run_script(tmp_path, always=FAILING)
-    (tmp_path / "test_always.py").unlink()
-    status, _ = run_script(tmp_path, passing=PASSING)
+    """The second run ends at its first failure, before it comes to the test that failed in the earlier one."""
+    one_process = ("-n", "0")
+    assert run_script(tmp_path, *one_process, zealous=FAILING)[0] == 1
+    status, lines = run_script(tmp_path, *one_process, "-x", once=FAILING_ONCE)
     assert status == 0
+    assert lines_after(lines, "GREEN") == ["test_once.py::test_failing_once"]
