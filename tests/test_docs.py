@@ -279,6 +279,7 @@ def wrong_limits(text: str) -> list[str]:
     return [row for row, names, numbers in limit_rows(text) if not all(constant(name) in numbers for name in names)]
 
 
+@pytest.mark.usefixtures("throttled_activity")
 def test_limits_have_the_numbers_of_the_code() -> None:
     assert wrong_limits(LIMITS.read_text(encoding="utf-8")) == []
     assert sum(len(names) for _, names, _ in limit_rows(LIMITS.read_text(encoding="utf-8"))) > 100
