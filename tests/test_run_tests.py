@@ -34,7 +34,7 @@ def run_script(folder: Path, *options: str, **modules: str) -> tuple[int, list[s
     """Writes the modules of tests and runs the script on them. Returns its exit code and the last 40 lines."""
     for name, text in modules.items():
         (folder / f"test_{name}.py").write_text(text)
-    command = [sys.executable, SCRIPT, "-p", "xdist", "-n", "1", "--rootdir", str(folder), *options]
+    command = [sys.executable, str(SCRIPT), "-p", "xdist", "-n", "1", "--rootdir", str(folder), *options]
     only_xdist = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(command, cwd=folder, env=only_xdist, capture_output=True, text=True)
     return done.returncode, done.stdout.splitlines()[-40:]
