@@ -1,11 +1,7 @@
-"""A process that commits messages and exits before it publishes their events. test_realtime_faults.py starts it.
-
-Arguments: MongoDB's URI, the database, a topic, its community, an author, and the texts of the messages.
-"""
+"""A process that commits messages and exits before it publishes their events. test_realtime_faults.py starts it."""
 
 import asyncio
 import os
-import sys
 
 from redis.asyncio import Redis
 
@@ -20,14 +16,15 @@ from storage.streams.write_leases import WriteLeases
 UNREACHABLE_REDIS_URL = "redis://127.0.0.1:1/0"
 
 
-async def main(uri: str, database: str, topic: str, community: str, author: str, *texts: str) -> None:
+def commit_and_exit(*arguments: str) -> None:
+    """Takes MongoDB's URI, the database, a topic, its community, an author, and the texts of the messages."""
+    asyncio.run(_commit_and_exit(*arguments))
+
+
+async def _commit_and_exit(uri: str, database: str, topic: str, community: str, author: str, *texts: str) -> None:
     """Posts the texts in one batch. Sends no PUBLISH to Redis, and does not relay the outbox."""
     mongo, redis, keys = connect(uri, database), Redis.from_url(UNREACHABLE_REDIS_URL), RedisKeys(database)
     sequencer = Sequencer(mongo, WriteLeases(redis, keys), lambda *_: None, lambda _: None)
     messages = MessageStore(mongo, sequencer, HotPages(redis, keys, mongo))
     await asyncio.gather(*(messages.post(NewMessage(topic, community, author, text, None, ())) for text in texts))
     os._exit(0)
-
-
-if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))

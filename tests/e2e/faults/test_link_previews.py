@@ -193,7 +193,7 @@ async def test_lost_job_redis_or_worker_only_delays_preview(product: DeployedPro
         posted.append(await post_and_kill_worker(scenario))
         assert scenario.site.paths() == ["/slow"]
         may_respond.set()
-        assert await poll_until_true(lambda: have_previews(scenario, posted), SWEEPER_DEADLINE_S)
+        assert await poll_until_true(lambda: have_previews(scenario, posted), SWEEPER_DEADLINE_S, 0.5)
         assert sorted(scenario.site.paths()) == ["/deleted", "/slow", "/slow", "/unqueued"]
 
 
@@ -242,7 +242,6 @@ async def was_requested(site: StubServer, path: str) -> bool:
 
 async def have_previews(scenario: PreviewScenario, ids: list[str]) -> bool:
     """Returns whether every message has its preview."""
-    query = "query ($id: ID!) { message(id: $id) { linkPreview { title } } }"
-    messages = [(await scenario.ann.run(query, id=id_))["message"] for id_ in ids]
-    await asyncio.sleep(0.2)
-    return all(message["linkPreview"] for message in messages)
+    fields = " ".join(f'm{n}: message(id: "{id_}") {{ linkPreview {{ title }} }}' for n, id_ in enumerate(ids))
+    messages = await scenario.ann.run(f"{{ {fields} }}")
+    return all(message["linkPreview"] for message in messages.values())

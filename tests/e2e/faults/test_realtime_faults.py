@@ -10,12 +10,10 @@ import os
 import random
 import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -28,10 +26,11 @@ from tests.client import Client, client
 from tests.e2e.chat_topic import ChatTopic, create_chat_topic, join, post, post_several
 from tests.e2e.conftest import DeployedProduct
 from tests.e2e.readers import SHARED_DOCUMENT, VIEWER_DOCUMENT, TopicReader
+from tests.e2e.unpublishing_writer import commit_and_exit
+from tests.preloaded import PreloadedProcess
 from tests.product import sigstopped
 from tests.programs import WEB_CLIENT, require_node_and_web_client
 
-ROOT = Path(__file__).parents[3]
 DATABASE = "noroshi"
 WRITER_MESSAGES_PER_S = 8
 # The hub compares stream heads every 10 s, and then delivers missing events at once.
@@ -102,9 +101,8 @@ class FaultScenario:
         """Starts a process that commits messages and exits before it publishes their events."""
         texts = [f"unpublished{next(self.message_numbers)}" for _ in range(count)]
         arguments = [self.product.mongodb_uri, DATABASE, self.chat.topic, self.chat.community, "ann", *texts]
-        command = [sys.executable, "-m", "tests.e2e.unpublishing_writer", *arguments]
-        process = await asyncio.create_subprocess_exec(*command, cwd=ROOT)
-        assert await process.wait() == 0
+        process = PreloadedProcess(commit_and_exit, *arguments)
+        assert await asyncio.to_thread(process.wait, 60) == 0
         self.posted += texts
 
     async def read_with_disconnects(self, reader: TopicReader) -> None:

@@ -1,4 +1,4 @@
-"""What a process does that tests kill while it sends."""
+"""Sends digests and pushes in a process that tests kill."""
 
 import asyncio
 import ssl
