@@ -1,4 +1,4 @@
-"""People of a topic, a push service, and a worker's context that pushes without delay."""
+"""People of a topic, a push service, a mail server, and a worker's context that pushes without delay."""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from email.message import EmailMessage
 from ipaddress import ip_network
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ from storage.secrets.vapid_keys import new_vapid_key
 from storage.stores import Stores
 from tests.jobs.contexts import job_context
 from tests.resolvers.people import ChatScenario, Person, SignIn, until_outbox_is_empty
-from tests.twins.mail_server import MailServer
+from tests.twins.mail_server import MailServer, mail_server
 from tests.twins.push_service import PushService, SubscribedBrowser, push_service
 
 
@@ -99,6 +100,11 @@ def address_of(person: Person) -> str:
     return f"{person.id}@example.org"
 
 
+def jobs_with(offline: OfflineScenario, server: MailServer, **changes: Any) -> JobContext:
+    """Returns a worker's context that mails by the server."""
+    return replace(offline.jobs, mailer=Mailer(server.url, "noroshi@example.org", Path()), **changes)
+
+
 @pytest.fixture(scope="module")
 async def running_service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningService]:
     folder = tmp_path_factory.mktemp("push-service")
@@ -123,3 +129,17 @@ async def offline(stores: Stores, running_service: RunningService, tmp_path: Pat
     yield scenario
     running_service.service.on_push = None
     await egress.aclose()
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[MailServer]:
+    """A mail server that keeps what it gets."""
+    async with mail_server() as server:
+        yield server
+
+
+@pytest.fixture
+async def bob(offline: OfflineScenario) -> Person:
+    """Bob, who has chosen hourly digests."""
+    await offline.choose_digests(offline.chat.bob)
+    return offline.chat.bob

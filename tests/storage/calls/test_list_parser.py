@@ -96,9 +96,11 @@ def test_too_many_rows_or_bytes_are_bad_input() -> None:
         parse_list("x" * (MAX_BYTES + 1))
     with pytest.raises(BadUserInput, match="10 MB"):
         parse_list("狼" * (MAX_BYTES // 3 + 1))
+    parsed = 0
     with pytest.raises(BadUserInput, match="100000 rows"):
-        list(parse_list("phone_number\n" + "x\n" * (MAX_ROWS + 1)))
-    assert sum(1 for _ in parse_list("phone_number\n" + "x\n" * MAX_ROWS)) == MAX_ROWS
+        for _ in parse_list("phone_number\n" + "x\n" * (MAX_ROWS + 1)):
+            parsed += 1
+    assert parsed == MAX_ROWS
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
