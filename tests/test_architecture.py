@@ -48,7 +48,6 @@ TESTED_ELSEWHERE = {
     "storage/mongo/text_index/term_index.py": "tests/resolvers/search/test_messages.py",
     "storage/identity/presence/settings.py": "tests/resolvers/chat/test_presence.py",
     "schema/presence.py": "tests/resolvers/chat/test_presence.py",
-    "jobs/notifications/digest_texts.py": "tests/jobs/notifications/test_digests.py",
     "storage/secrets/unsubscribe_links.py": "tests/server/http/test_unsubscribe.py",
     "jobs/notifications/texts.py": "tests/jobs/notifications/test_push.py",
     "jobs/notifications/unread.py": "tests/jobs/notifications/test_push.py",
