@@ -10,9 +10,9 @@ from storage.mongo import Driver, Mongo, connect
 from tests.client import Client, client
 from tests.e2e.conftest import DeployedProduct
 from tests.e2e.followers import add_followers, copies_by_reader
-from tests.product import running_product
+from tests.product import processes, running_product
 from tests.resolvers.people import CREATE_POST
-from tests.waiting import poll_until_true
+from tests.waiting import poll_until_true, until
 
 pytestmark = pytest.mark.anyio
 
@@ -76,19 +76,24 @@ class FanOutFaults:
     async def kill_workers_and_redis(self) -> None:
         """Kills the worker each time the fan-out has progressed. Midway, also kills Redis and deletes its data."""
         for number in range(self.kills):
-            count_before = await self.delivered_count()
-            pid = self.product.processes.child("noroshi worker")
-
-            async def has_progressed(count_before: int = count_before) -> bool:
-                return await self.delivered_count() > count_before or await self.is_completed()
-
-            await poll_until_true(has_progressed, 60)
-            os.kill(pid, signal.SIGKILL)
+            await self.kill_worker()
             if number == self.kills // 2:
                 redis = self.product.processes.child("valkey-server", "redis-server")
                 for file in self.product.data_dir.glob("**/appendonlydir/*"):
                     file.unlink()
                 os.kill(redis, signal.SIGKILL)
+
+    async def kill_worker(self) -> None:
+        """Kills the worker once the fan-out has progressed, and waits until no process list shows it."""
+        count_before = await self.delivered_count()
+        pid = self.product.processes.child("noroshi worker")
+
+        async def has_progressed() -> bool:
+            return await self.delivered_count() > count_before or await self.is_completed()
+
+        await poll_until_true(has_progressed, 60)
+        os.kill(pid, signal.SIGKILL)
+        await until(lambda: pid not in processes())
 
     async def delivered_count(self) -> int:
         return await self.mongo["feed_items"].estimated_document_count()
