@@ -21,11 +21,12 @@ from starlette.types import Receive, Scope, Send
 import server.app
 import storage.stores
 from resolvers.context import Context
-from schema.errors import ErrorPresenter
 from server.auth.access_watch import AccessWatch
+from server.auth.credentials import RequestCredentials
 from server.auth.viewers import ViewerSessions
-from server.graphql import DocumentCache, GraphQLEndpoint, limits_extension
+from server.graphql import GraphQLEndpoint
 from server.logs import configure_logging
+from server.operation_contexts import OperationContexts
 from server.settings import Settings
 from server.web import serve_web
 from storage.streams.changes import Change
@@ -81,11 +82,10 @@ class EmptyMutationEndpoint:
 
     def _make_view(self) -> GraphQLEndpoint:
         stores = self._app.state.stores
-        documents = DocumentCache()
-        schema = strawberry.Schema(Query, Mutation, extensions=[ErrorPresenter, limits_extension(documents)])
         viewers = ViewerSessions(server.app.authenticators(self._settings, stores))
         access_watch = AccessWatch(stores.access_changes, stores.clock, viewers)
-        return GraphQLEndpoint(schema, documents, access_watch, partial(Context, stores, str))
+        contexts = OperationContexts(access_watch, RequestCredentials(), stores.online, partial(Context, stores, str))
+        return GraphQLEndpoint(strawberry.Schema(Query, Mutation), contexts)
 
 
 def create_app(settings: Settings) -> Starlette:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import strawberry
 
 from resolvers.audience import Audience
-from resolvers.write_limits import WriteBudgets, WriteLimit
+from resolvers.limits.writes import WriteBudgets, WriteLimit
 from storage.calls.records import SIMULATED_LINES, TelephonyLine
 from storage.chat.reactions.store import ViewerBlocks
 from storage.errors import Unauthenticated
@@ -89,6 +89,11 @@ class Context:
     """Whether the context serves one query, which reads the viewer's blocks once and then reuses them."""
 
     _viewer_blocks: ViewerBlocks | None = None
+
+    @property
+    def is_service(self) -> bool:
+        """Whether the viewer has the role SERVICE."""
+        return Role.SERVICE in self.roles
 
     @property
     def audience(self) -> Audience:

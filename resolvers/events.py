@@ -68,10 +68,9 @@ HiddenEvents = Mapping[str, tuple[int, ...]]
 
 
 class SharedEventSource(ABC):
-    """A subscription to a stream that many viewers may share. Iteration yields the events of `viewer`.
+    """A subscription to a stream that many viewers may share.
 
-    Instead of iterating, a server may read the stream once for all listeners. It then calls `hidden_from` and
-    `authorized_among` for them.
+    The server reads the stream once for all listeners, and calls `hidden_from` and `authorized_among` for them.
     """
 
     __slots__ = ()
@@ -85,13 +84,13 @@ class SharedEventSource(ABC):
     def hub(self) -> EventHub:
         """The hub that delivers the stream's events."""
 
-    @abstractmethod
     def __aiter__(self) -> AsyncIterator[Event]:
-        """Yields the viewer's events."""
+        """Raises TypeError: graphql-core only checks that the method exists."""
+        raise TypeError("A shared event source is read by the server's broadcasts.")
 
     @abstractmethod
     def record(self, epoch: str, event: HydratedEvent) -> Event:
-        """Returns the record of an event."""
+        """Returns the record of an event. Subclasses annotate their own types, which the schema's tests check."""
 
     def ready(self, start: SubscriptionStart) -> StreamReady:
         """Returns the record of a subscription's start."""

@@ -5,7 +5,6 @@ cannot compare record and type, so tests/schema/test_shapes.py does.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import strawberry
@@ -13,12 +12,11 @@ from strawberry.extensions.field_extension import AsyncExtensionResolver, FieldE
 from strawberry.types.field import StrawberryField
 
 from resolvers.context import Info
-from resolvers.write_limits import WriteLimit
+from resolvers.limits.writes import WriteLimit
 
 BATCH_RESOLVER = "batch_resolver"
 SHARED = "shared"
 SERVES_AUDIENCES = "serves_audiences"
-ADMISSION = "admission"
 ACCEPTS_LARGE_BODY = "accepts_large_body"
 QUERIES_PER_OBJECT = "queries_per_object"
 SCOPE = "scope"
@@ -52,12 +50,6 @@ Service keys may not use root fields of other modules, unless the binding names 
 BatchResolver = Callable[[Sequence[Any], Any], Awaitable[Sequence[Any]]]
 """Resolves a field of many objects at once: takes the objects and the Info, returns the values in the same order."""
 
-AdmissionControl = Callable[[Any], AbstractAsyncContextManager[None]]
-"""Takes the Context and returns a context manager, inside which operations that select the field are executed.
-
-Entering the context manager raises an error if the operation is refused.
-"""
-
 
 def field(
     resolver: Callable[..., Any],
@@ -65,7 +57,6 @@ def field(
     batch_resolver: BatchResolver | None = None,
     *,
     serves_audiences: bool = False,
-    admission: AdmissionControl | None = None,
     accepts_large_body: bool = False,
     queries_per_object: bool = False,
     scope: str | None = None,
@@ -75,7 +66,6 @@ def field(
     - `batch_resolver` resolves the field for many objects at once. It raises if `resolver` would raise for one of them.
     - `serves_audiences` promises that the resolver's value is right for every viewer of `Context.audience`, except for
       viewers whom the resolver excludes. Queries of such fields are coalesced.
-    - `admission` admits or refuses operations that select the field.
     - `accepts_large_body` allows larger request bodies.
     - `queries_per_object` says that the resolver queries the database for each object. Such fields cost more.
     - `scope` is the scope that a service key needs for a field of Query: by default, to read the resolver's area.
@@ -84,7 +74,6 @@ def field(
         SCOPE: scope or area_scope(resolver, "read"),
         BATCH_RESOLVER: batch_resolver,
         SERVES_AUDIENCES: serves_audiences,
-        ADMISSION: admission,
         ACCEPTS_LARGE_BODY: accepts_large_body or None,
         QUERIES_PER_OBJECT: queries_per_object,
     }

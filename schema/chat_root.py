@@ -8,7 +8,7 @@ import resolvers.chat.stamp_ownerships
 import resolvers.chat.stamps
 import resolvers.chat.thread_follows
 import resolvers.chat.topics
-from resolvers.write_limits import WriteLimit
+from resolvers.limits.writes import WriteLimit
 from schema.binding import NO_KEY, field, mutation
 from schema.chat import (
     Community,

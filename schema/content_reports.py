@@ -6,7 +6,7 @@ import strawberry
 from strawberry import ID
 
 import resolvers.content_reports
-from resolvers.write_limits import WriteLimit
+from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
 from schema.chat import Community
 from schema.identity import User

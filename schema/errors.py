@@ -2,16 +2,12 @@
 
 import re
 import secrets
-from collections.abc import Iterator
 from typing import Any
 
 import structlog
 from graphql import GraphQLError, GraphQLSyntaxError, Node, TokenKind, VariableDefinitionNode, print_ast
-from strawberry.exceptions import MissingQueryError
-from strawberry.extensions import SchemaExtension
-from strawberry.schema.exceptions import CannotGetOperationTypeError, InvalidOperationTypeError
 
-from storage.errors import BadUserInput, DomainError
+from storage.errors import DomainError
 from storage.mongo import unavailable
 
 _VALUE = re.compile(r"(?:Variable|Argument) '\$?(\w+)' has invalid value(?: at (\S+))?: (.*)", re.DOTALL)
@@ -24,21 +20,10 @@ def to_client_error(error: GraphQLError) -> GraphQLError:
     original = error.original_error
     if original is None or isinstance(original, GraphQLError):
         return _with_code(error)
-    domain_error = original if isinstance(original, DomainError) else _unexecutable(original) or unavailable(original)
+    domain_error = original if isinstance(original, DomainError) else unavailable(original)
     if domain_error is None:
         return _log_and_mask(error, original)
     return _copy(error, domain_error.message, domain_error.extensions)
-
-
-def _unexecutable(error: BaseException) -> BadUserInput | None:
-    """Returns the error of a request that names no executable operation, or None for any other error."""
-    if isinstance(error, MissingQueryError):
-        return BadUserInput("query", "a GraphQL document")
-    if isinstance(error, InvalidOperationTypeError):
-        return BadUserInput("query", "a query or a mutation; subscriptions go over WebSocket")
-    if isinstance(error, CannotGetOperationTypeError):
-        return BadUserInput("operationName", "the name of an operation of the document")
-    return None
 
 
 def _with_code(error: GraphQLError) -> GraphQLError:
@@ -88,24 +73,3 @@ def _copy(error: GraphQLError, message: str, extensions: dict[str, Any]) -> Grap
     # Messages of graphql-core quote names of the request, which may have lone surrogates.
     message = message.encode("utf-8", "backslashreplace").decode()
     return GraphQLError(message, error.nodes, error.source, error.positions, error.path, None, extensions)
-
-
-class ErrorPresenter(SchemaExtension):
-    """Presents every error of a result, including those of subscription events."""
-
-    def on_operation(self) -> Iterator[None]:
-        """Presents the errors of the result after all other extensions have run."""
-        yield
-        result = self.execution_context.result
-        if result is not None:
-            self._present(result)
-
-    def on_stream_result(self, result: Any) -> Iterator[None]:
-        """Presents the errors of an event's result."""
-        self._present(result)
-        yield
-
-    @staticmethod
-    def _present(result: Any) -> None:
-        if getattr(result, "errors", None):
-            result.errors = [to_client_error(error) for error in result.errors]

@@ -7,7 +7,7 @@ from strawberry import ID
 
 import resolvers.files.avatars
 import resolvers.files.uploads
-from resolvers.write_limits import WriteLimit
+from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
 from schema.identity import User
 from storage.files.pictures import FileRefusal

@@ -5,7 +5,7 @@ from strawberry import ID
 
 import resolvers.identity
 import resolvers.mutes
-from resolvers.write_limits import WriteLimit
+from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
 from storage.identity.roles import Role
 

@@ -8,7 +8,7 @@ from strawberry import ID
 import resolvers.chat.community_settings
 import resolvers.chat.joining
 import resolvers.chat.moderation
-from resolvers.write_limits import WriteLimit
+from resolvers.limits.writes import WriteLimit
 from schema.binding import NO_KEY, field, mutation
 from schema.chat import Community, Message, Topic
 from schema.identity import User

@@ -5,7 +5,7 @@ from strawberry import ID
 
 import resolvers.chat.presence
 import resolvers.chat.typing_people
-from resolvers.write_limits import WriteLimit
+from resolvers.limits.writes import WriteLimit
 from schema.binding import NO_KEY, field, mutation, subscription
 from schema.events import PresenceEvent, TypingEvent
 from schema.identity import User

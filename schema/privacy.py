@@ -8,7 +8,7 @@ from strawberry import ID
 import resolvers.administration.erasures
 import resolvers.administration.retention_rules
 import resolvers.exports
-from resolvers.write_limits import WriteLimit
+from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
 from schema.identity import User
 from storage.privacy.erasures import ErasureState

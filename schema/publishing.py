@@ -9,7 +9,7 @@ from strawberry import ID
 import resolvers.publishing.held_posts
 import resolvers.publishing.posts
 import resolvers.publishing.publications
-from resolvers.write_limits import WriteLimit
+from resolvers.limits.writes import WriteLimit
 from schema.binding import NO_KEY, field, mutation
 from schema.chat import Topic
 from schema.files import Attachment

@@ -1,12 +1,8 @@
 """The root types Query, Mutation and Subscription: one field for each use case of the product."""
 
-from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import strawberry
-from graphql.execution import Executor
-from strawberry.extensions import SchemaExtension
 from strawberry.schema.config import StrawberryConfig
 from strawberry.schema.name_converter import NameConverter
 
@@ -28,7 +24,7 @@ import resolvers.mail.deliveries
 import resolvers.publishing.accounts
 import resolvers.publishing.posts
 import resolvers.publishing.publications
-from resolvers.write_limits import WriteLimit
+from resolvers.limits.writes import WriteLimit
 from schema.administration.invitations import InvitationMutation, InvitationQuery
 from schema.administration.service_keys import ServiceKeyMutation, ServiceKeyQuery
 from schema.administration.users import AdministrationMutation, AdministrationQuery
@@ -37,7 +33,6 @@ from schema.calls import CallJob, CallLimits, CallQuery, CallTask
 from schema.chat_root import ChatMutation, ChatQuery
 from schema.content_reports import ContentReportMutation, ContentReportQuery
 from schema.conversations import ConversationMutation, ConversationQuery
-from schema.errors import ErrorPresenter
 from schema.events import (
     CommunityEvent,
     ContentReportEvent,
@@ -128,7 +123,6 @@ class Query(
         resolvers.mail.book.address_book,
         "Standing of each address, in the order of the argument; duplicates are kept. Needs the role OPERATOR or "
         "SERVICE.",
-        admission=resolvers.mail.book.admit_lookup,
     )
     domain_standings: list[DomainStanding] = field(
         resolvers.mail.book.domain_standings,
@@ -356,29 +350,21 @@ class Subscription(PresenceSubscription):
     )
 
 
-def build_schema(
-    *extensions: Callable[[], SchemaExtension], executor: type[Executor[Any]] | None = None
-) -> strawberry.Schema:
-    """Returns the schema with these extensions after ErrorPresenter, and with this executor instead of Strawberry's."""
-    return _Schema(
-        query=Query,
-        mutation=Mutation,
-        subscription=Subscription,
-        config=StrawberryConfig(scalar_map=SCALARS, name_converter=_CachedNameConverter()),
-        extensions=[ErrorPresenter, *extensions],
-        execution_context_class=executor,
-    )
-
-
 class _CachedNameConverter(NameConverter):
     """Strawberry's converter with a cache, since Strawberry converts argument names whenever a field is resolved."""
 
     apply_naming_config = cache(NameConverter.apply_naming_config)
 
 
-class _Schema(strawberry.Schema):
-    def process_errors(self, errors: object, execution_context: object = None) -> None:
-        """Logs nothing: ErrorPresenter logs unexpected errors, and expected errors need no log."""
+def build_schema() -> strawberry.Schema:
+    """Returns a new schema of the product."""
+    return strawberry.Schema(
+        query=Query,
+        mutation=Mutation,
+        subscription=Subscription,
+        config=StrawberryConfig(scalar_map=SCALARS, name_converter=_CachedNameConverter()),
+    )
 
 
 schema = build_schema()
+"""The product's schema. `server.graphql.operations` executes its operations."""

@@ -7,7 +7,7 @@ from strawberry import ID
 
 import resolvers.passkeys
 import resolvers.sessions
-from resolvers.write_limits import WriteLimit
+from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
 from storage.identity.session_records import SignInMethod
 

@@ -14,8 +14,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from jobs.providers.egress import Egress
 from jobs.providers.legacy_book import legacy_book
 from resolvers.context import Context
-from resolvers.write_limits import WriteBudgets, WriteLimit, WritesPerMinute
-from schema.root import build_schema
+from resolvers.limits.writes import WriteBudgets, WriteLimit, WritesPerMinute
+from schema.root import schema
 from server.auth.access_watch import AccessWatch
 from server.auth.authenticators import Authenticator, ServiceKeyAuthenticator, SessionAuthenticator, TokenAuthenticator
 from server.auth.credentials import CredentialKind, RequestCredentials
@@ -26,7 +26,7 @@ from server.auth.passkeys.ceremonies import PasskeyCeremonies
 from server.auth.passkeys.relying_party import relying_party
 from server.auth.tokens import TokenVerifier
 from server.auth.viewers import ViewerSessions
-from server.graphql import CostPerMinute, DocumentCache, GraphQLEndpoint, compiled_executor, limits_extension
+from server.graphql import CostPerMinute, GraphQLEndpoint
 from server.http import health
 from server.http.accounts import account_routes, invitation_routes
 from server.http.audit_export import audit_export_route
@@ -45,11 +45,11 @@ from server.http.sign_in_options import sign_in_options_route
 from server.http.unsubscribe import unsubscribe_route
 from server.http.uploads import EXPOSED_HEADERS, uploads_route
 from server.oidc import oidc_client
+from server.operation_contexts import OperationContexts
 from server.settings import Settings
 from server.stores import open_stores_for
 from server.telephony import telephony_lines
 from server.transport.bodies import RefusalsAfterBodies
-from storage.identity.roles import Role, with_included
 from storage.mail.legacy_book import LegacyBook
 from storage.privacy.download_urls import DownloadUrls
 from storage.secrets.image_urls import ImageUrls
@@ -101,26 +101,22 @@ async def _add_routes_of_stores(
     image_urls = ImageUrls(settings.base_url, await shared_secret(stores.mongo, "image_urls"))
     download_urls = DownloadUrls(settings.base_url, await shared_secret(stores.mongo, "export_urls"))
     credentials = RequestCredentials(settings.page_origins)
-    documents = DocumentCache()
-    schema = build_schema(limits_extension(documents), executor=compiled_executor(documents))
+    new_context = partial(
+        Context,
+        stores,
+        image_urls.sign,
+        legacy_book=legacy,
+        sign_download=download_urls.sign,
+        egress_refusal=egress.refusal_of,
+        push_key=settings.vapid_key and vapid_key(settings.vapid_key).public_text,
+        telephony_lines=telephony_lines(settings),
+        write_budgets=WriteBudgets(writes_per_minute(settings)),
+        base_url=settings.base_url,
+    )
     endpoint = GraphQLEndpoint(
         schema,
-        documents,
-        access_watch,
-        partial(
-            Context,
-            stores,
-            image_urls.sign,
-            legacy_book=legacy,
-            sign_download=download_urls.sign,
-            egress_refusal=egress.refusal_of,
-            push_key=settings.vapid_key and vapid_key(settings.vapid_key).public_text,
-            telephony_lines=telephony_lines(settings),
-            write_budgets=WriteBudgets(writes_per_minute(settings)),
-            base_url=settings.base_url,
-        ),
+        OperationContexts(access_watch, credentials, stores.online, new_context),
         allowed_origins=settings.page_origins,
-        may_send_large_bodies=_is_operator,
         execution_timeout_s=settings.execution_timeout_s,
         cost_per_minute=CostPerMinute(
             settings.viewer_cost_per_minute,
@@ -188,10 +184,6 @@ def writes_per_minute(settings: Settings) -> WritesPerMinute:
         organization_factor=settings.organization_writes_factor,
         service_factor=settings.service_writes_factor,
     )
-
-
-def _is_operator(roles: frozenset[Role]) -> bool:
-    return Role.OPERATOR in with_included(roles)
 
 
 def _dispatch_before_router(app: Starlette, endpoint: ASGIApp) -> None:

@@ -44,6 +44,10 @@ class Unauthenticated(DomainError):
         super().__init__(message)
 
 
+class CredentialExpired(Unauthenticated):
+    """The credential was valid until it expired. The same user can continue with a new one."""
+
+
 class AccountDeactivated(Unauthenticated):
     """An administrator has deactivated the user."""
 
@@ -55,6 +59,13 @@ class Forbidden(DomainError):
     """The viewer may see the object, but may not perform the operation on it."""
 
     code = "FORBIDDEN"
+
+
+class MissingScope(Forbidden):
+    """The service key of the request lacks a scope."""
+
+    def __init__(self, scope: str) -> None:
+        super().__init__(f"The service key lacks the scope {scope}.", scope=scope)
 
 
 class NotFound(DomainError):

@@ -1,10 +1,8 @@
 """Subscriptions to topics and communities: access checks, and the records of their events."""
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import aclosing
 from dataclasses import dataclass
 
 from strawberry import UNSET, Parent
@@ -21,10 +19,6 @@ from storage.errors import Forbidden
 from storage.identity.records import User
 from storage.streams.hub import EventHub, HydratedEvent
 from storage.streams.log import Stream, StreamPosition, format_cursor, parse_cursor
-from storage.streams.subscription import StreamEvent, SubscriptionStart, follow_events
-
-RECHECK_S = 2.0
-"""How often a subscription checks whether its viewer is still a member."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,25 +128,6 @@ class ChatEventSource(SharedEventSource):
             if community.visibility is CommunityVisibility.PUBLIC:
                 return set(user_ids)
         return await communities.members_among(self.community_id, user_ids)
-
-    async def __aiter__(self) -> AsyncIterator[ChatEventRecord]:
-        """Yields the viewer's events. Raises: Forbidden, at most 5 s after the viewer lost the membership."""
-        checked_at = time.monotonic()
-        async with aclosing(follow_events(self.hub, self.stream, self.since)) as items:
-            async for item in items:
-                if time.monotonic() - checked_at >= RECHECK_S:
-                    if not await self.authorized_among([self.viewer.id]):
-                        raise self.forbidden()
-                    checked_at = time.monotonic()
-                if isinstance(item, SubscriptionStart):
-                    if not item.resumed:
-                        await self.wait_until_readable(item.position)
-                    yield self.ready(item)
-                elif isinstance(item, StreamEvent) and not await self._is_hidden(item.event):
-                    yield self.record(item.position.epoch, item.event)
-
-    async def _is_hidden(self, event: HydratedEvent) -> bool:
-        return bool(await self.hidden_from([self.viewer.id], [event]))
 
     def forbidden(self) -> Forbidden:
         """Returns the error for a viewer who left the community or was removed."""

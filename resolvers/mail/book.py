@@ -1,7 +1,6 @@
 """Lookups in the address book, bounce rates, and changes by operators."""
 
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Annotated
 
@@ -9,17 +8,27 @@ import strawberry
 
 from resolvers.access import require_role
 from resolvers.arguments import checked_text, text_or_none
-from resolvers.context import Context, Info
+from resolvers.context import Info
+from resolvers.limits.concurrency import ConcurrencyLimiter
 from resolvers.mail.lookup import look_up
-from storage.errors import BadUserInput
+from storage.errors import BadUserInput, RateLimited
 from storage.identity.roles import Role
 from storage.mail.addresses import normalize, normalize_domain
 from storage.mail.rates import day_of
 from storage.mail.records import AddressStanding, BounceRate, DomainStanding
+from storage.metrics import MAIL_LOOKUPS
 
 MAX_ITEMS = 1000
 MAX_DAYS = 400
 MAX_REASON_CHARS = 500
+MAX_RUNNING_LOOKUPS = 4
+"""Maximum number of lookups that run at once in one process."""
+
+MAX_WAITING_LOOKUPS = 64
+"""Maximum number of lookups that wait in one process."""
+
+MAX_LOOKUP_WAIT_S = 1.0
+"""How long a lookup waits at most, in seconds."""
 
 Reason = Annotated[
     str, strawberry.argument(description="Reason for the change, stored with the user: 1 to 500 characters.")
@@ -27,9 +36,13 @@ Reason = Annotated[
 Domain = Annotated[str, strawberry.argument(description="Domain, such as example.org.")]
 
 
-def admit_lookup(context: Context) -> AbstractAsyncContextManager[None]:
-    """Returns a context manager that holds one of the process's lookup slots. Raises: RateLimited on entering."""
-    return context.stores.lookup_limiter.slot()
+def _refuse_lookup() -> RateLimited:
+    MAIL_LOOKUPS.labels("refused").inc()
+    return RateLimited("Too many lookups at once. Try again later.", 1000)
+
+
+_LOOKUPS = ConcurrencyLimiter(MAX_WAITING_LOOKUPS, MAX_LOOKUP_WAIT_S, _refuse_lookup)
+"""The lookups of this process."""
 
 
 async def address_book(
@@ -39,7 +52,9 @@ async def address_book(
     """Returns the standing of each address, in the same order."""
     viewer = require_role(info, Role.OPERATOR, Role.SERVICE)
     check_at_most_1000("addresses", addresses)
-    return await look_up(info.context, viewer.organization_id, addresses)
+    async with _LOOKUPS.execution("lookups", 1, MAX_RUNNING_LOOKUPS):
+        MAIL_LOOKUPS.labels("served").inc()
+        return await look_up(info.context, viewer.organization_id, addresses)
 
 
 async def domain_standings(

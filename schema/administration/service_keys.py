@@ -6,7 +6,7 @@ import strawberry
 from strawberry import ID
 
 import resolvers.administration.service_keys
-from resolvers.write_limits import WriteLimit
+from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
 from schema.identity import User
 

@@ -7,7 +7,7 @@ from strawberry import ID
 
 import resolvers.administration.audit
 import resolvers.administration.users
-from resolvers.write_limits import WriteLimit
+from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
 from schema.identity import User
 from schema.sessions import Session

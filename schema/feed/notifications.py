@@ -10,7 +10,7 @@ import resolvers.feed.notifications
 import resolvers.feed.push_devices
 import resolvers.mutes
 from resolvers.feed.notification_settings import DigestObstacle
-from resolvers.write_limits import WriteLimit
+from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
 from schema.chat import Community, Message, StampPack, Topic
 from schema.feed.posts import Post

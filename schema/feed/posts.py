@@ -9,7 +9,7 @@ import resolvers.feed.fan_outs
 import resolvers.feed.posts
 import resolvers.feed.reactions
 import resolvers.feed.responses
-from resolvers.write_limits import WriteLimit
+from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation, shared_field
 from schema.chat import LinkPreview
 from schema.files import Attachment

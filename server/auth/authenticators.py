@@ -7,9 +7,9 @@ from typing import Protocol
 from resolvers.context import Context
 from server.auth.credentials import SessionEnded
 from server.auth.tokens import TokenClaims, TokenVerifier
-from storage.errors import AccountDeactivated
+from storage.errors import AccountDeactivated, MissingScope
 from storage.identity.keys.recognition import KeyExpired, KeyRecognizer
-from storage.identity.keys.scopes import missing_scope, roles_of_scopes
+from storage.identity.keys.scopes import roles_of_scopes
 from storage.identity.records import User
 from storage.identity.roles import Role, narrow_roles, with_included
 from storage.identity.sessions import SessionStore
@@ -32,6 +32,11 @@ class ViewerSession:
     """The scopes of a service key; None for a token or a session of a browser."""
 
     @property
+    def is_service(self) -> bool:
+        """Whether the user has the role SERVICE."""
+        return Role.SERVICE in self.roles
+
+    @property
     def user_key(self) -> UserKey:
         """The organization and the id of the user."""
         return self.user.key
@@ -44,7 +49,7 @@ class ViewerSession:
     def require_scope(self, scope: str) -> None:
         """Raises Forbidden for a service key without the scope."""
         if self.scopes is not None and scope not in self.scopes:
-            raise missing_scope(scope)
+            raise MissingScope(scope)
 
 
 class Authenticator(Protocol):

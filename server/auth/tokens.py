@@ -16,7 +16,7 @@ import httpx2
 import jwt
 import structlog
 
-from storage.errors import Unauthenticated, Unavailable
+from storage.errors import CredentialExpired, Unauthenticated, Unavailable
 from storage.identity.roles import Role
 from storage.mongo.text_index.visible_characters import has_visible_character
 
@@ -45,8 +45,8 @@ class TokenInvalid(Unauthenticated):
         self.reason = reason
 
 
-class TokenExpired(Unauthenticated):
-    """The token was valid until its `exp`. The same user can continue with a new token."""
+class TokenExpired(CredentialExpired):
+    """The token was valid until its `exp`."""
 
     def __init__(self) -> None:
         super().__init__("The bearer token has expired.")

@@ -3,9 +3,9 @@
 The engine adds to Strawberry:
 
 - Documents are parsed, validated and measured once, in a cache with a memory bound (`DocumentCache`).
-- Limits on text, tokens, depth, aliases, root fields and cost hold over every transport (`limits_extension`).
+- Limits on text, tokens, depth, aliases, root fields and cost hold over every transport.
 - Each viewer, service and organization has a budget of cost for a minute (`CostPerMinute`).
-- Lists and objects are completed by compiled functions, with the results of graphql-core (`compiled_executor`).
+- Lists and objects are completed by compiled functions, with the results of graphql-core.
 - Identical queries that arrive together share one execution (ADR 44). Identical subscriptions share one execution and
   one payload for each event (ADR 10).
 - GraphQL over HTTP conforms to the audits of graphql-http (`GraphQLEndpoint`).
@@ -14,28 +14,18 @@ The engine adds to Strawberry:
 
 An application creates the engine like this:
 
-    documents = DocumentCache()
-    schema = build_schema(limits_extension(documents), executor=compiled_executor(documents))
-    endpoint = GraphQLEndpoint(schema, documents, access_watch, new_context)
+    endpoint = GraphQLEndpoint(schema, application)
 
-The binding of a field (schema/binding.py) declares whether viewers may share the field, and whether it serves
-audiences. It also declares the field's admission control, and whether the field accepts larger request bodies.
+`application` signs viewers in and makes contexts (`protocols.py`); the engine imports no area of the product.
+All queries and mutations run by `Operations`, all subscriptions by `Subscriptions`. The binding of a field
+(schema/binding.py) declares whether viewers may share the field, whether it serves audiences, and whether it accepts
+larger request bodies.
 """
 
 from server.graphql.budgets import CostPerMinute
-from server.graphql.compiled import compiled_executor
-from server.graphql.documents import DocumentCache
 from server.graphql.http import GraphQLEndpoint
 from server.graphql.limits import DocumentLimits
-from server.graphql.limits_extension import limits_extension
+from server.graphql.operations import Operations
 from server.graphql.socket_writer import WebSocketProtocol
 
-__all__ = [
-    "CostPerMinute",
-    "DocumentCache",
-    "DocumentLimits",
-    "GraphQLEndpoint",
-    "WebSocketProtocol",
-    "compiled_executor",
-    "limits_extension",
-]
+__all__ = ["CostPerMinute", "DocumentLimits", "GraphQLEndpoint", "Operations", "WebSocketProtocol"]

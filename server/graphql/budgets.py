@@ -12,10 +12,9 @@ from dataclasses import dataclass
 
 from prometheus_client import Counter
 
-from resolvers.rate_limits import GroupRateLimiter, RateLimiter
+from resolvers.limits.rates import GroupRateLimiter, RateLimiter
+from server.graphql.protocols import Viewer
 from storage.errors import RateLimited
-from storage.identity.records import User
-from storage.identity.roles import Role
 
 REFUSALS = Counter("noroshi_cost_refusals", "Operations refused because a budget for cost was spent.", ["budget"])
 
@@ -59,9 +58,9 @@ class CostBudgets:
             GroupRateLimiter(limits.organization, "The cost of the operations of your organization's services"),
         )
 
-    def check(self, viewer: User, roles: frozenset[Role], cost: int) -> None:
+    def check(self, viewer: Viewer, cost: int, *, is_service: bool = False) -> None:
         """Raises: RateLimited if the cost is more than what the viewer or the organization may spend now."""
-        limiters = self._of(roles)
+        limiters = self._of(is_service)
         budget = limiters.kind
         try:
             limiters.personal.check(_key(viewer), cost)
@@ -71,20 +70,20 @@ class CostBudgets:
             REFUSALS.labels(budget).inc()
             raise
 
-    def spend(self, viewers: Sequence[User], roles: frozenset[Role], cost: int) -> None:
+    def spend(self, viewers: Sequence[Viewer], cost: int, *, is_service: bool = False) -> None:
         """Divides the cost among viewers of one organization, and subtracts it."""
-        limiters = self._of(roles)
+        limiters = self._of(is_service)
         for viewer in viewers:
             limiters.personal.spend(_key(viewer), cost / len(viewers))
         limiters.organization.spend(viewers[0].organization_id, [each.id for each in viewers], cost)
 
-    def remaining(self, viewer: User, roles: frozenset[Role]) -> int:
+    def remaining(self, viewer: Viewer, *, is_service: bool = False) -> int:
         """Returns what is left of the viewer's budget; negative after an expensive operation."""
-        return self._of(roles).personal.remaining(_key(viewer))
+        return self._of(is_service).personal.remaining(_key(viewer))
 
-    def _of(self, roles: frozenset[Role]) -> _Limiters:
-        return self._services if Role.SERVICE in roles else self._people
+    def _of(self, is_service: bool) -> _Limiters:
+        return self._services if is_service else self._people
 
 
-def _key(viewer: User) -> tuple[str, str]:
+def _key(viewer: Viewer) -> tuple[str, str]:
     return viewer.organization_id, viewer.id

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from prometheus_client import Counter
 from starlette.responses import Response
 
+from server.graphql.protocols import Viewer
 from storage.errors import RateLimited, Unavailable
-from storage.identity.records import User
 
 MAX_REQUESTS = 500
 """Maximum number of requests that one execution answers."""
@@ -46,13 +46,13 @@ class SharedAnswer(NamedTuple):
     excluded_ids: AbstractSet[str]
 
 
-ExecuteForViewers = Callable[[Sequence[User]], Awaitable[SharedAnswer]]
+ExecuteForViewers = Callable[[Sequence[Viewer]], Awaitable[SharedAnswer]]
 """Executes the query for distinct viewers. An execution for one viewer excludes nobody."""
 
 
 @dataclass(slots=True, eq=False)
 class _WaitingRequest:
-    viewer: User
+    viewer: Viewer
     answer: asyncio.Future[SharedAnswer]
 
 
@@ -105,7 +105,7 @@ class QueryCoalescer:
     def __init__(self) -> None:
         self._queries: dict[Hashable, _WaitingQuery] = {}
 
-    async def answer(self, key: Hashable, viewer: User, execute: ExecuteForViewers) -> Response:
+    async def answer(self, key: Hashable, viewer: Viewer, execute: ExecuteForViewers) -> Response:
         """Returns the shared response; to an excluded viewer, the response of an execution for that viewer alone.
 
         Raises: what `execute` raises; RateLimited if too many requests wait.

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from cachetools import LRUCache
 from graphql import (
-    ASTValidationRule,
     DocumentNode,
     GraphQLError,
     GraphQLSchema,
@@ -22,8 +22,9 @@ from graphql.validation.rules import overlapping_fields_can_be_merged
 from strawberry.schema.validation_rules.maybe_null import MaybeNullValidationRule
 from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
-from schema.binding import ANY_KEY, NO_KEY
-from schema.sharing import metadata_values, required_scopes
+from resolvers.arguments import require_storable
+from schema.binding import ACCEPTS_LARGE_BODY, ANY_KEY, NO_KEY
+from schema.sharing import metadata_values, required_scopes, suits_audience
 from server.graphql.cost import VariableSizes, measure_cost, size_of
 from server.graphql.limits import (
     VALIDATION_FAILED,
@@ -33,8 +34,7 @@ from server.graphql.limits import (
     set_code,
     validation_error,
 )
-from storage.errors import Forbidden
-from storage.identity.keys.scopes import missing_scope
+from storage.errors import BadUserInput, Forbidden, MissingScope
 
 MAX_CACHE_BYTES = 32 * 1024 * 1024
 MAX_CACHED_COSTS = 64
@@ -50,55 +50,55 @@ ABORTED = "Validation aborted."
 
 overlapping_fields_can_be_merged.MAX_COMPLEXITY_BUDGET = MAX_COMPARISONS
 
-ValidationRules = tuple[type[ASTValidationRule], ...]
+
+@dataclass(frozen=True, slots=True)
+class OperationRequest:
+    """The request for one operation of a document, over any transport."""
+
+    query: str
+    variables: dict[str, Any] | None = None
+    operation_name: str | None = None
 
 
-class OperationRequest(Protocol):
-    """The request for one operation, over any transport."""
+class OperationRefused(Exception):
+    """The operation may not be executed. `errors` hold the reasons."""
 
-    @property
-    def query(self) -> str | None: ...
-
-    @property
-    def variables(self) -> dict[str, Any] | None: ...
-
-    @property
-    def operation_name(self) -> str | None: ...
+    def __init__(self, errors: list[GraphQLError]) -> None:
+        super().__init__(str(errors))
+        self.errors = errors
 
 
 class PreparedDocument:
     """A parsed document that has passed or failed every check that does not depend on variables."""
 
-    def __init__(
-        self, schema: GraphQLSchema, document: DocumentNode, rules: ValidationRules, limits: DocumentLimits
-    ) -> None:
-        self.document, self.rules = document, rules
+    def __init__(self, schema: GraphQLSchema, document: DocumentNode, limits: DocumentLimits) -> None:
+        self.document = document
         self._schema, self._limits = schema, limits
-        self._errors = limits.check_shape(document) or _validation_errors(schema, document, rules)
+        self._errors = limits.check_shape(document) or _validation_errors(schema, document)
         self._size_variables: dict[int, frozenset[str]] = {}
         self._costs: LRUCache[object, tuple[int, list[GraphQLError]]] = LRUCache(MAX_CACHED_COSTS)
 
     def errors(self, variables: Mapping[str, Any] | None, operation_name: str | None) -> list[GraphQLError]:
         """Returns the errors that forbid executing the operation with these variables; empty if it may be executed."""
-        if self._errors:
-            return self._errors
-        if operation_name is None and sum(1 for _ in operations_of(self.document)) > 1:
-            # Strawberry would execute the first operation.
-            return [validation_error("The document has several operations; operationName says which one to execute.")]
-        return self._measure(variables, operation_name)[1]
+        return self.measure(variables, operation_name)[1]
 
-    def cost(self, variables: Mapping[str, Any] | None, operation_name: str | None) -> int:
-        """Returns the cost of the operation with these variables; 0 if it may not be executed."""
-        return 0 if self.errors(variables, operation_name) else self._measure(variables, operation_name)[0]
-
-    def _measure(
+    def measure(
         self, variables: Mapping[str, Any] | None, operation_name: str | None
     ) -> tuple[int, list[GraphQLError]]:
-        """Returns the cost of the operation, and the error of a cost over the limit."""
+        """Returns the cost of the operation with these variables, and the errors that forbid executing it."""
+        if self._errors:
+            return 0, self._errors
+        if operation_name is None and sum(1 for _ in operations_of(self.document)) > 1:
+            message = "The document has several operations; operationName says which one to execute."
+            return 0, [validation_error(message)]
         operation = find_operation(self.document, operation_name)
-        if operation is None:
-            return 0, []
-        sizes = self._sizes(operation, variables or {})
+        return (0, []) if operation is None else self._measure(operation, variables or {})
+
+    def _measure(
+        self, operation: OperationDefinitionNode, variables: Mapping[str, Any]
+    ) -> tuple[int, list[GraphQLError]]:
+        """Returns the cost of the operation, and the error of a cost over the limit."""
+        sizes = self._sizes(operation, variables)
         # Operations of one document have different costs, even with the same variables.
         key = (id(operation), *sizes.items())
         measured = self._costs.get(key)
@@ -113,15 +113,15 @@ class PreparedDocument:
         return print_ast(self.document)
 
     @cached_property
-    def is_subscription(self) -> bool:
-        """Whether one of the operations is a subscription."""
-        return any(each.operation is OperationType.SUBSCRIPTION for each in operations_of(self.document))
+    def is_coalescible(self) -> bool:
+        """Whether one execution may answer several viewers: it has only queries, whose fields suit an audience."""
+        are_queries = all(each.operation is OperationType.QUERY for each in operations_of(self.document))
+        return are_queries and not self._errors and suits_audience(self._schema, self.document)
 
-    def metadata(self, key: str) -> list[Any]:
-        """Returns the values of a metadata key in the bindings of the selected fields."""
-        if key not in self._metadata:
-            self._metadata[key] = metadata_values(self._schema, self.document, key)
-        return self._metadata[key]
+    @cached_property
+    def accepts_large_body(self) -> bool:
+        """Whether a selected field accepts larger request bodies."""
+        return bool(metadata_values(self._schema, self.document, ACCEPTS_LARGE_BODY))
 
     def require_scopes(self, scopes: frozenset[str] | None) -> None:
         """Raises Forbidden unless a key with these scopes may select the document's root fields. None: no key."""
@@ -131,16 +131,12 @@ class PreparedDocument:
             if scope == NO_KEY:
                 raise Forbidden(f"Service keys cannot use {name}.")
             if scope not in scopes and scope != ANY_KEY:
-                raise missing_scope(scope)
+                raise MissingScope(scope)
 
     @cached_property
     def scopes(self) -> dict[str, str]:
         """The scope that each selected root field needs, by name."""
         return required_scopes(self._schema, self.document)
-
-    @cached_property
-    def _metadata(self) -> dict[str, list[Any]]:
-        return {}
 
     def _sizes(self, operation: OperationDefinitionNode, variables: Mapping[str, Any]) -> VariableSizes:
         """Returns the sizes of the variables that the cost depends on. Other variables do not change the cost."""
@@ -150,36 +146,72 @@ class PreparedDocument:
         return {name: size_of(variables[name]) for name in self._size_variables[id(operation)] if name in variables}
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedOperation:
+    """An operation that passed every check that does not depend on the viewer."""
+
+    document: PreparedDocument
+    node: OperationDefinitionNode
+    request: OperationRequest
+    cost: int
+
+    @property
+    def is_subscription(self) -> bool:
+        """Whether the operation is a subscription."""
+        return self.node.operation is OperationType.SUBSCRIPTION
+
+
 class DocumentCache:
     """The limits of one schema and its least-recently-used cache of prepared documents, by text."""
 
-    def __init__(self, limits: DocumentLimits | None = None, max_bytes: int = MAX_CACHE_BYTES) -> None:
+    def __init__(
+        self, schema: GraphQLSchema, limits: DocumentLimits | None = None, max_bytes: int = MAX_CACHE_BYTES
+    ) -> None:
         """The cache takes about `max_bytes` bytes of memory."""
-        self.limits = limits or DocumentLimits()
+        self._schema, self._limits = schema, limits or DocumentLimits()
         self._documents: LRUCache[str, PreparedDocument] = LRUCache(max_bytes, _size_bytes)
 
     def find(self, query: str) -> PreparedDocument | None:
         """Returns the cached document of the text and marks it as used; None if it is not cached."""
         return self._documents.get(query)
 
-    def store(self, query: str, prepared: PreparedDocument) -> None:
-        """Caches the document, in place of an earlier document of the same text, unless it is larger than the cache."""
-        with suppress(ValueError):
-            self._documents[query] = prepared
+    def prepare(self, query: str) -> PreparedDocument:
+        """Returns the document of the text, cached or new.
 
-    def prepare(self, schema: GraphQLSchema, query: str) -> PreparedDocument:
-        """Returns the document of the text, cached or new. Raises: GraphQLError when it cannot be parsed."""
+        Raises: GraphQLError when it cannot be parsed; BadUserInput for a lone surrogate.
+        """
         prepared = self.find(query)
         if prepared is None:
-            self.limits.check_text(query)
-            document = parse(query, max_tokens=self.limits.tokens)
-            prepared = PreparedDocument(schema, document, tuple(specified_rules), self.limits)
-            self.store(query, prepared)
+            require_storable(query, "query")
+            self._limits.check_text(query)
+            document = parse(query, max_tokens=self._limits.tokens)
+            prepared = PreparedDocument(self._schema, document, self._limits)
+            # A document that is larger than the cache is not cached.
+            with suppress(ValueError):
+                self._documents[query] = prepared
         return prepared
 
+    def operation(self, request: OperationRequest) -> PreparedOperation:
+        """Returns the requested operation.
 
-def _validation_errors(schema: GraphQLSchema, document: DocumentNode, rules: ValidationRules) -> list[GraphQLError]:
-    rules = (*rules, MaybeNullValidationRule, OneOfInputValidationRule)
+        Raises: OperationRefused by GraphQL itself and by the limits; BadUserInput for a lone surrogate, and if the
+        document has no operation of the name.
+        """
+        try:
+            document = self.prepare(request.query)
+        except GraphQLError as error:
+            raise OperationRefused([error]) from error
+        cost, errors = document.measure(request.variables, request.operation_name)
+        if errors:
+            raise OperationRefused(errors)
+        node = find_operation(document.document, request.operation_name)
+        if node is None:
+            raise BadUserInput("operationName", "the name of an operation of the document")
+        return PreparedOperation(document, node, request, cost)
+
+
+def _validation_errors(schema: GraphQLSchema, document: DocumentNode) -> list[GraphQLError]:
+    rules = (*specified_rules, MaybeNullValidationRule, OneOfInputValidationRule)
     errors = validate(schema, document, rules, max_errors=MAX_ERRORS)
     for error in errors:
         if error.message == ABORTED:

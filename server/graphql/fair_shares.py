@@ -18,9 +18,8 @@ from typing import Any, Generic, TypeVar
 
 from cachetools import LRUCache
 
-from server.graphql.concurrency import MAX_WAIT_S, count_refusal
-from storage.identity.records import User
-from storage.identity.roles import Role
+from resolvers.limits.concurrency import MAX_WAIT_S, count_refusal
+from server.graphql.protocols import Viewer
 
 SHARE = 0.1
 """The part of the event loop's time that a viewer may use permanently without waiting."""
@@ -103,12 +102,12 @@ class FairShares:
         self.newest_active_until_s = self.others_active_until_s = -math.inf
         """When the newest share, and the last of the others, stop being active."""
 
-    def of(self, viewer: User | None, roles: frozenset[Role] = frozenset()) -> LoopShare:
+    def of(self, viewer: Viewer | None, *, is_service: bool = False) -> LoopShare:
         """Returns the viewer's share. All clients without a token have one share. Services never wait."""
-        key = viewer and (viewer.organization_id, viewer.id, Role.SERVICE in roles)
+        key = None if viewer is None else (viewer.organization_id, viewer.id, is_service)
         share = self._shares.get(key)
         if share is None:
-            share = self._shares[key] = LoopShare(self, math.inf if Role.SERVICE in roles else BURST_S)
+            share = self._shares[key] = LoopShare(self, math.inf if is_service else BURST_S)
         return share
 
     async def begin(self, share: LoopShare) -> None:

@@ -3,17 +3,28 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from server.graphql.fair_shares import LoopShare
-from server.graphql.socket_writer import WebSocketProtocol, text_frame_header
+from server.graphql.socket_writer import text_frame_header
 from storage.errors import DomainError
+
+
+class EventWriter(Protocol):
+    """One client's connection, to which the events of its subscriptions are written."""
+
+    def write_events(self, frames: bytes, events: int) -> None:
+        """Writes complete frames that hold `events` events."""
+
+    async def wait_for_room(self) -> None:
+        """Waits until nearly all written data is sent."""
 
 
 @dataclass(slots=True, eq=False)
 class SocketSubscription:
     """One subscription on one socket, a listener of a broadcast. `id` is the client's id of it: JSON without quotes."""
 
-    connection: WebSocketProtocol
+    connection: EventWriter
     id: bytes
     viewer_id: str
     ended: asyncio.Future[DomainError | None]

@@ -1,8 +1,8 @@
 """Limits of one GraphQL document: text, tokens, depth, aliases, root fields and cost (docs/limits.md)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from graphql import (
     DocumentNode,
@@ -10,7 +10,6 @@ from graphql import (
     FragmentDefinitionNode,
     FragmentSpreadNode,
     GraphQLError,
-    GraphQLSchema,
     InlineFragmentNode,
     Node,
     OperationDefinitionNode,
@@ -19,7 +18,7 @@ from graphql import (
     TokenKind,
 )
 
-from server.graphql.cost import Cost, measure_cost, size_of
+from server.graphql.cost import Cost
 
 PARSE_FAILED = "GRAPHQL_PARSE_FAILED"
 VALIDATION_FAILED = "GRAPHQL_VALIDATION_FAILED"
@@ -52,22 +51,6 @@ class DocumentLimits:
     aliases: int = 15
     root_fields: int = 20
     cost: int = 200_000
-
-    def check(
-        self,
-        schema: GraphQLSchema,
-        document: DocumentNode,
-        variables: Mapping[str, Any] | None,
-        operation_name: str | None,
-    ) -> list[GraphQLError]:
-        """Checks all limits except the text's length. The document need not be valid."""
-        if errors := self.check_shape(document):
-            return errors
-        operation = find_operation(document, operation_name)
-        if operation is None:
-            return []
-        sizes = {name: size_of(value) for name, value in (variables or {}).items()}
-        return self.check_cost(measure_cost(schema, document, operation, sizes), operation)
 
     def check_text(self, query: str) -> None:
         """Raises: GraphQLError when the UTF-8 text is too long."""

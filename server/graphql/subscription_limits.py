@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import prometheus_client
 
-from server.graphql.subscriptions import SharedSubscription, ViewerSubscription
+from server.graphql.subscription_start import SharedSubscription, ViewerSubscription
 from storage.errors import RateLimited
 
 MAX_SHARED = 20

@@ -1,142 +1,53 @@
-"""Starts subscriptions, and computes the keys by which identical subscriptions share one execution."""
+"""Serves subscriptions: the one way for sockets and tests."""
 
-from collections.abc import Awaitable, Hashable, Mapping
-from dataclasses import dataclass
-from typing import Any
+import asyncio
 
-import orjson
-from graphql import (
-    DocumentNode,
-    ExecutionResult,
-    GraphQLError,
-    GraphQLSchema,
-    NamedTypeNode,
-    NonNullTypeNode,
-    OperationDefinitionNode,
-    OperationType,
-    TypeNode,
-    create_source_event_stream,
-    get_operation_ast,
-)
-from graphql.execution import Executor
-
-from resolvers.arguments import require_storable
-from resolvers.context import Context
-from resolvers.events import SharedEventSource, ViewerEventSource
-from schema.sharing import depends_on_viewer
-from server.graphql.documents import DocumentCache
-
-CURSOR_TYPE = "Cursor"
+from server.graphql.broadcasts import Broadcasts
+from server.graphql.documents import PreparedOperation
+from server.graphql.event_execution import EventExecution, write_events
+from server.graphql.fair_shares import LoopShare
+from server.graphql.frames import EventWriter, SocketSubscription
+from server.graphql.operations import Operations
+from server.graphql.protocols import OperationContext
+from server.graphql.subscription_limits import SubscriptionLimits
+from server.graphql.subscription_start import SubscriptionStarter, ViewerSubscription
+from storage.errors import DomainError
 
 
-class OperationRefused(Exception):
-    """The subscription cannot start. `errors` hold the reasons, as the client receives them."""
+class Subscriptions:
+    """The open subscriptions to one schema in this process."""
 
-    def __init__(self, errors: list[GraphQLError]) -> None:
-        super().__init__(str(errors))
-        self.errors = errors
+    def __init__(self, operations: Operations) -> None:
+        self.broadcasts = Broadcasts(operations.execution_timeout_s)
+        self._timeout_s = operations.execution_timeout_s
+        self._starter = SubscriptionStarter(operations)
+        self._limits = SubscriptionLimits()
 
+    async def serve(
+        self,
+        operation: PreparedOperation,
+        context: OperationContext,
+        writer: EventWriter,
+        id_: bytes,
+        share: LoopShare | None = None,
+    ) -> DomainError | None:
+        """Writes the events until the caller is cancelled or the subscription ends.
 
-@dataclass(frozen=True, slots=True)
-class SharedSubscription:
-    """A subscription to a shared stream, which the viewer may see. Subscriptions with equal keys get equal payloads."""
+        `id_` is the client's id of the subscription as JSON without quotes. Returns the error with which a recheck of
+        permissions ended the subscription.
 
-    key: Hashable
-    executor: Executor[Any]
-    source: SharedEventSource
-
-
-@dataclass(frozen=True, slots=True)
-class ViewerSubscription:
-    """A subscription to the events of one viewer. It shares no execution."""
-
-    executor: Executor[Any]
-    source: ViewerEventSource
-
-
-@dataclass(frozen=True, slots=True)
-class SubscriptionStarter:
-    """Prepares and starts subscriptions to one schema."""
-
-    schema: GraphQLSchema
-    documents: DocumentCache
-    executor_class: type[Executor[Any]]
-
-    async def start(
-        self, context: Context, query: str, variables: Mapping[str, Any] | None, operation_name: str | None
-    ) -> SharedSubscription | ViewerSubscription | None:
-        """Returns the subscription; None for a query or a mutation, and for a field without an event source.
-
-        Raises: OperationRefused; Forbidden for a service key without the scope; BadUserInput for a lone surrogate.
+        Raises: OperationRefused and DomainError of a subscription that cannot start; the errors of reads that ended it.
         """
-        require_storable(query, "query")
-        try:
-            prepared = self.documents.prepare(self.schema, query)
-        except GraphQLError as error:
-            raise OperationRefused([error]) from error
-        operation = get_operation_ast(prepared.document, operation_name)
-        if operation is None or operation.operation is not OperationType.SUBSCRIPTION:
-            return None
-        if errors := prepared.errors(variables, operation_name):
-            raise OperationRefused(list(errors))
-        prepared.require_scopes(context.scopes)
-        require_storable(variables)
-        executor = self._build_executor(prepared.document, context, variables, operation_name)
-        source = await _open_source(executor)
-        if isinstance(source, ViewerEventSource):
-            return ViewerSubscription(executor, source)
-        if source is None:
-            return None
-        is_personal = depends_on_viewer(self.schema, prepared.document)
-        audience_key = _viewer_key(context) if is_personal else source.viewer.organization_id
-        key = (
-            prepared.normalized_text,
-            operation_name,
-            _variables_key(operation, variables or {}),
-            source.stream,
-            audience_key,
-        )
-        return SharedSubscription(key, executor, source)
-
-    def _build_executor(
-        self, document: DocumentNode, context: Context, variables: Mapping[str, Any] | None, operation_name: str | None
-    ) -> Executor[Any]:
-        executor = self.executor_class.build(
-            self.schema,
-            document,
-            context_value=context,
-            raw_variable_values=dict(variables or {}),
-            operation_name=operation_name,
-        )
-        if isinstance(executor, list):
-            raise OperationRefused(executor)
-        return executor
-
-
-async def _open_source(executor: Executor[Any]) -> SharedEventSource | ViewerEventSource | None:
-    created = create_source_event_stream(executor)
-    stream = await created if isinstance(created, Awaitable) else created
-    if isinstance(stream, ExecutionResult):
-        raise OperationRefused(list(stream.errors or ()))
-    return stream if isinstance(stream, SharedEventSource | ViewerEventSource) else None
-
-
-def _viewer_key(context: Context) -> Hashable:
-    """Returns the part of the key that separates viewers, for operations whose data depend on the viewer."""
-    assert context.viewer is not None
-    return context.viewer.organization_id, context.viewer.id, context.roles
-
-
-def _variables_key(operation: OperationDefinitionNode, variables: Mapping[str, Any]) -> bytes:
-    """Returns the variables that payloads depend on, as JSON: the declared ones without cursors.
-
-    Cursors only say where each client resumes.
-    """
-    types = {each.variable.name.value: _type_name(each.type) for each in operation.variable_definitions or ()}
-    relevant = {name: value for name, value in variables.items() if types.get(name, CURSOR_TYPE) != CURSOR_TYPE}
-    return orjson.dumps(relevant, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
-
-
-def _type_name(node: TypeNode) -> str | None:
-    inner = node.type if isinstance(node, NonNullTypeNode) else node
-    return inner.name.value if isinstance(inner, NamedTypeNode) else None
+        subscription = await self._starter.start(context, operation)
+        ended = asyncio.get_running_loop().create_future()
+        listener = SocketSubscription(writer, id_, subscription.source.viewer.id, ended, share)
+        with self._limits.open(subscription):
+            if isinstance(subscription, ViewerSubscription):
+                execution = EventExecution(subscription.executor, self._timeout_s)
+                await write_events(execution, subscription.source, listener)
+                return None
+            broadcast = self.broadcasts.get(subscription.key, subscription.executor, subscription.source)
+            since = subscription.source.since
+            # Frees the memory of the executor: the broadcast uses only the executor of its first listener.
+            del subscription
+            return await broadcast.serve(listener, since)

@@ -13,44 +13,43 @@ Close codes (docs/semantics.md, 3):
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, ClassVar
 
 import orjson
+import strawberry
 import structlog
 from graphql import GraphQLError
-from starlette.websockets import WebSocketDisconnect
-from strawberry.asgi import ASGIWebSocketAdapter
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.websockets import WebSocket, WebSocketDisconnect
+from strawberry.asgi import ASGIWebSocketAdapter, GraphQL
 from strawberry.http.exceptions import NonTextMessageReceived, WebSocketDisconnected
+from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 from strawberry.subscriptions.protocols.graphql_transport_ws.handlers import BaseGraphQLTransportWSHandler, Operation
 from strawberry.subscriptions.protocols.graphql_transport_ws.types import SubscribeMessage
 from uvicorn.protocols.utils import ClientDisconnected
 
-from resolvers.context import Context
 from schema.errors import to_client_error
-from server.auth.access_watch import AccessWatch
-from server.auth.credentials import Credential, RequestCredentials
-from server.auth.tokens import TokenExpired, TokenInvalid
-from server.auth.viewers import ViewerSession
-from server.graphql.broadcasts import Broadcasts
 from server.graphql.compiled.variables import is_storable
-from server.graphql.documents import OperationRequest
-from server.graphql.event_execution import EventExecution, write_events
-from server.graphql.fair_shares import FairShares, LoopShare, MeasuredAwaitable, attribute_time_to
-from server.graphql.frames import SocketSubscription
-from server.graphql.socket_writer import WebSocketProtocol, connection_of
-from server.graphql.subscription_limits import SubscriptionLimits
-from server.graphql.subscriptions import OperationRefused, SubscriptionStarter, ViewerSubscription
-from storage.errors import Forbidden, RateLimited, Unauthenticated, Unavailable
-from storage.identity.keys.recognition import KeyExpired
-from storage.identity.roles import Role
+from server.graphql.documents import OperationRefused, OperationRequest, PreparedOperation
+from server.graphql.fair_shares import LoopShare, MeasuredAwaitable, attribute_time_to
+from server.graphql.operations import Operations
+from server.graphql.protocols import Application, OperationContext, Session
+from server.graphql.socket_writer import connection_of
+from server.graphql.subscriptions import Subscriptions
+from server.transport.json_decoding import decode_json
+from storage.errors import CredentialExpired, Forbidden, RateLimited, Unauthenticated
 
 INVALID_MESSAGE = 4400
 UNAUTHORIZED = 4401
 FORBIDDEN = 4403
 TRY_AGAIN_LATER = 1013
+INIT_TIMEOUT_S = 5.0
+MAX_OPERATIONS = 50
 SEND_TIMEOUT_S = 10.0
 MAX_TIMER_S = 7 * 86_400.0
 MAX_REASON_BYTES = 123
@@ -86,31 +85,20 @@ class SocketAdapter(ASGIWebSocketAdapter):
 
 @dataclass(frozen=True, slots=True)
 class SocketServices:
-    """The parts of GraphQLEndpoint that its sockets use."""
+    """The services that the sockets of one endpoint share."""
 
-    access_watch: AccessWatch
-    credentials: RequestCredentials
-    subscription_starter: SubscriptionStarter
-    broadcasts: Broadcasts
-    admit: Callable[[OperationRequest, Context], AbstractAsyncContextManager[int]]
-    """Passes the admission controls of a query or mutation, and limits its time. Yields the operation's cost.
-
-    Raises: the error of an admission control that refuses the operation; Unavailable at the deadline.
-    """
-    shares: FairShares
-    execution_timeout_s: float
-    """The time limit of the execution of one event."""
-    limits: SubscriptionLimits = field(default_factory=SubscriptionLimits)
+    application: Application
+    operations: Operations
+    subscriptions: Subscriptions
 
 
-class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
+class SocketHandler(BaseGraphQLTransportWSHandler[OperationContext, None]):
     """Handles one socket from its acceptance until it closes."""
 
     services: ClassVar[SocketServices]
 
     _authorization: str | None = None
-    _credential: Credential | None = None
-    _session: ViewerSession | None = None
+    _session: Session | None = None
     _expiry_timer: asyncio.TimerHandle | None = None
 
     async def handle_message(self, message: Any) -> None:
@@ -123,7 +111,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
             # The socket reads no further frames while its viewer must wait.
             await self._share.wait_for_turn()
             attribute_time_to(self._share)
-            self.services.shares.mark_active(self._share)
+            self.services.operations.shares.mark_active(self._share)
         await MeasuredAwaitable(super().handle_message(message))
 
     async def handle_connection_init(self, message: Any) -> None:
@@ -142,17 +130,12 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
             self._sign_in(session)
             await super().handle_connection_init(message)
 
-    async def _authenticate(self, *, is_use: bool = True) -> ViewerSession | None:
+    async def _authenticate(self, *, is_use: bool = True) -> Session | None:
         """Returns the session of the credential. Closes the socket and returns None if there is no session now."""
         try:
-            self._credential = self._credential or self.services.credentials.of_socket(
-                self._authorization, self._adapter.ws.headers
-            )
-            session = await self.services.access_watch.sessions.session(self._credential, is_use=is_use)
-            if session is None:
-                raise TokenInvalid("no token: send it as `authorization` in the payload of connection_init")
-            return session
-        except (TokenExpired, KeyExpired, Forbidden) as error:
+            headers = self._adapter.ws.headers
+            return await self.services.application.session_of_socket(self._authorization, headers, is_use=is_use)
+        except (CredentialExpired, Forbidden) as error:
             await self.websocket.close(FORBIDDEN, error.message)
         except Unauthenticated as error:
             await self.websocket.close(UNAUTHORIZED, error.message)
@@ -160,14 +143,12 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
             await self.websocket.close(TRY_AGAIN_LATER, _client_error(error).message)
         return None
 
-    def _sign_in(self, session: ViewerSession) -> None:
+    def _sign_in(self, session: Session) -> None:
         """Lets the socket's operations run for the session's user, until the session ends."""
         self._session = session
         session.sign_in(self.context)
         self._set_expiry_timer(session.expires_at)
-        self.services.access_watch.add(session.user_key, self._check_access)
-        if self._is_person:
-            self.context.stores.online.connect(session.user_key)
+        self.services.application.socket_opened(session, self._check_access)
 
     async def _check_access(self) -> None:
         """Closes the socket if its session has ended or its roles have changed. Otherwise adopts the session's end."""
@@ -188,64 +169,54 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
         else:
             await super().handle_subscribe(message)
 
-    async def run_operation(self, operation: Operation[Context, None]) -> None:
-        """Runs an operation, and measures it."""
+    async def run_operation(self, operation: Operation[OperationContext, None]) -> None:
+        """Runs an operation until it ends, and measures it."""
         await MeasuredAwaitable(self._run_operation(operation))
 
-    async def _run_operation(self, operation: Operation[Context, None]) -> None:
-        """Serves a subscription to an event source here. Strawberry runs every other operation."""
-        connection = connection_of(self._adapter.ws.scope)
-        if connection is not None and await self._subscribe(operation, connection):
-            return
+    async def _run_operation(self, operation: Operation[OperationContext, None]) -> None:
+        errors: Sequence[Exception]
         try:
-            async with self.services.admit(operation, self.context):
-                await super().run_operation(operation)
-        except (Forbidden, RateLimited, Unavailable) as error:
-            await operation.send_initial_errors([_client_error(error)])
+            errors = await self._execute(operation)
+        except OperationRefused as refused:
+            errors = refused.errors
+        except WebSocketDisconnected:
+            return
+        except Exception as error:
+            errors = [error]
+        if errors:
+            await operation.send_initial_errors([_client_error(error) for error in errors])
 
-    @property
-    def _is_person(self) -> bool:
-        """Whether the signed-in viewer is a person, not a service."""
-        viewer = self.context.viewer
-        return viewer is not None and not viewer.is_service and Role.SERVICE not in self.context.roles
+    async def _execute(self, operation: Operation[OperationContext, None]) -> Sequence[Exception]:
+        """Sends the result of a query or mutation, or serves a subscription. Returns the error that ends it, if any."""
+        operations = self.services.operations
+        request = OperationRequest(operation.query, operation.variables, operation.operation_name)
+        prepared = operations.documents.operation(request)
+        if prepared.is_subscription:
+            return await self._subscribe(operation, prepared)
+        async with operations.run(prepared, self.context) as result:
+            await operation.send_operation_message({"id": operation.id, "type": "next", "payload": result.formatted})
+        await operation.send_operation_message({"id": operation.id, "type": "complete"})
+        return ()
 
     @property
     def _share(self) -> LoopShare:
-        return self.services.shares.of(self.context.viewer, self.context.roles)
+        return self.services.operations.shares.of(self.context.viewer, is_service=self.context.is_service)
 
     @property
     def _adapter(self) -> SocketAdapter:
         assert isinstance(self.websocket, SocketAdapter)
         return self.websocket
 
-    async def _subscribe(self, operation: Operation[Context, None], connection: WebSocketProtocol) -> bool:
-        """Serves the subscription until the client or the server ends it. Returns False for other operations."""
-        try:
-            subscription = await self.services.subscription_starter.start(
-                self.context, operation.query, operation.variables, operation.operation_name
-            )
-            if subscription is None:
-                return False
-            ended = asyncio.get_running_loop().create_future()
-            id_ = orjson.dumps(operation.id)[1:-1]
-            listener = SocketSubscription(connection, id_, subscription.source.viewer.id, ended, self._share)
-            with self.services.limits.open(subscription):
-                if isinstance(subscription, ViewerSubscription):
-                    execution = EventExecution(subscription.executor, self.services.execution_timeout_s)
-                    await write_events(execution, subscription.source, listener)
-                    return True
-                broadcast = self.services.broadcasts.get(subscription.key, subscription.executor, subscription.source)
-                since = subscription.source.since
-                # Frees the memory of the executor: the broadcast uses only the executor of its first listener.
-                del subscription
-                final_error = await broadcast.serve(listener, since)
-            errors: list[Exception] = [] if final_error is None else [final_error]
-        except OperationRefused as refused:
-            errors = [*refused.errors]
-        except Exception as error:
-            errors = [error]
-        await operation.send_initial_errors([_client_error(error) for error in errors])
-        return True
+    async def _subscribe(
+        self, operation: Operation[OperationContext, None], prepared: PreparedOperation
+    ) -> Sequence[Exception]:
+        """Serves a subscription until it ends. Returns the error that ends it, if there is one."""
+        connection = connection_of(self._adapter.ws.scope)
+        if connection is None:
+            raise WebSocketDisconnected
+        id_ = orjson.dumps(operation.id)[1:-1]
+        error = await self.services.subscriptions.serve(prepared, self.context, connection, id_, self._share)
+        return () if error is None else (error,)
 
     def _set_expiry_timer(self, expires_at: float) -> None:
         """Sets the timer that checks access at the expiry, which other requests of the browser may have deferred."""
@@ -261,9 +232,7 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
     async def shutdown(self) -> None:
         """Ends the operations, the timer of the token's expiry, and the checks of access."""
         if self._session is not None:
-            self.services.access_watch.remove(self._session.user_key, self._check_access)
-            if self._is_person:
-                self.context.stores.online.disconnect(self._session.user_key)
+            self.services.application.socket_closed(self._session, self._check_access)
         if self._expiry_timer is not None:
             self._expiry_timer.cancel()
         await super().shutdown()
@@ -274,9 +243,31 @@ class SocketHandler(BaseGraphQLTransportWSHandler[Context, None]):
             log.error("socket_task_failed", exc_info=error)
 
 
-def socket_handler(services: SocketServices) -> type[SocketHandler]:
-    """Returns a handler class with these services, since Strawberry's view cannot pass them to a handler."""
-    return type("SocketHandler", (SocketHandler,), {"services": services})
+class GraphQLSockets(GraphQL[OperationContext, None]):
+    """Strawberry's view, which serves only sockets here: checks the origin, accepts, and starts a handler."""
+
+    websocket_adapter_class = SocketAdapter
+
+    def __init__(self, schema: strawberry.Schema, services: SocketServices, allowed_origins: tuple[str, ...]) -> None:
+        super().__init__(
+            schema,
+            graphql_ide=None,
+            subscription_protocols=[GRAPHQL_TRANSPORT_WS_PROTOCOL],
+            connection_init_wait_timeout=timedelta(seconds=INIT_TIMEOUT_S),
+            max_subscriptions_per_connection=MAX_OPERATIONS,
+            allowed_origins=allowed_origins,
+        )
+        self._application = services.application
+        # Strawberry's view passes no services to its handlers.
+        self.graphql_transport_ws_handler_class = type("SocketHandler", (SocketHandler,), {"services": services})
+
+    async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> OperationContext:
+        """Returns a context without a viewer, who signs in later, with connection_init."""
+        return self._application.new_context(request)
+
+    def decode_json(self, data: str | bytes) -> object:
+        """Decodes JSON, also with lone surrogates in its strings. Raises: orjson.JSONDecodeError."""
+        return decode_json(data)
 
 
 def _client_error(error: Exception) -> GraphQLError:

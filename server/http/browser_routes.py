@@ -13,7 +13,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from resolvers.arguments import require_storable
-from resolvers.context import RequestClient
 from server.auth.credentials import RequestCredentials
 from server.http.json_answers import json_answer, retry_headers
 from server.transport.bodies import read_body
@@ -25,7 +24,6 @@ DEADLINE_S = 10.0
 """How long a request may take, from the first byte of its body to its answer."""
 
 MAX_BODY_BYTES = 16_384
-MAX_USER_AGENT_CHARS = 300
 STATUS = {
     "BAD_USER_INPUT": 400,
     "UNAUTHENTICATED": 401,
@@ -83,12 +81,6 @@ async def json_body(request: Request) -> dict[str, object]:
         raise BadUserInput("body", "a JSON object")
     require_storable(value)
     return value
-
-
-def client_of(request: Request) -> RequestClient:
-    """Returns where a request comes from."""
-    agent = request.headers.get("user-agent")
-    return RequestClient(request.client and request.client.host, agent and agent[:MAX_USER_AGENT_CHARS])
 
 
 def refusal(error: Exception) -> Response:

@@ -88,9 +88,8 @@ def _endpoint(viewers: ViewerSessions, record: RecordBody) -> Callable[[Request]
     async def endpoint(request: Request) -> Response:
         try:
             sender = await _authenticate(viewers, request)
-            with PROCESS_BODIES.limited(request.receive) as limited:
-                body = await Request(request.scope, limited).body()
-                decoded = _decode(body, request.headers.get("content-encoding", "identity"))
+            with PROCESS_BODIES.hold(request.receive) as body:
+                decoded = _decode(await body.read(), request.headers.get("content-encoding", "identity"))
                 return json_answer(result_as_json(await record(sender, decoded)))
         except ClientDisconnect:
             return Response(status_code=400)

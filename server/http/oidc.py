@@ -13,11 +13,12 @@ from server.auth.oidc.failures import SignInFailed, SignInFailure
 from server.auth.oidc.pending import PENDING_COOKIE, PENDING_S, PendingSignIns
 from server.auth.tokens import TokenInvalid
 from server.http.accounts import inputs
-from server.http.browser_routes import MAX_BODY_BYTES, browser_route, client_of, json_body
+from server.http.browser_routes import MAX_BODY_BYTES, browser_route, json_body
 from server.http.cookies import with_cookie, without_cookie
 from server.http.json_answers import json_answer
 from server.http.sessions import token_of, with_session_cookie
 from server.transport.bodies import read_body
+from server.transport.clients import client_of
 from storage.errors import AccountDeactivated, BadUserInput, Conflict, Forbidden, Unavailable
 from storage.identity.accounts.tokens import LinkInvalid
 from storage.identity.roles import Role

@@ -14,11 +14,12 @@ from server.auth.passkeys.ceremonies import PASSKEY_COOKIE, BegunCeremony, Cerem
 from server.auth.passkeys.relying_party import ANSWER_S, credential_of
 from server.auth.viewers import ViewerSessions
 from server.http.accounts import inputs
-from server.http.browser_routes import browser_route, client_of, json_body
+from server.http.browser_routes import browser_route, json_body
 from server.http.cookies import with_cookie, without_cookie
 from server.http.json_answers import json_answer
 from server.http.sessions import token_of, with_session_cookie
 from server.http.sign_in_attempts import account_attempts, client_attempt
+from server.transport.clients import client_of
 from storage.errors import Forbidden, Unauthenticated
 from storage.identity.accounts.attempt_limits import LimitedAttempt
 from storage.identity.accounts.local_accounts import LocalAccount

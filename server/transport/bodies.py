@@ -1,11 +1,9 @@
 """Limits on request bodies: the size of each, the bytes of all that a process holds, and the rest of refused ones."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http import HTTPStatus
 
 from prometheus_client import Counter, Gauge
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from storage.errors import BadUserInput, RateLimited
@@ -31,45 +29,57 @@ class RequestBodies:
 
     def __init__(self, max_held_bytes: int = MAX_HELD_BYTES) -> None:
         self._max_held_bytes = max_held_bytes
-        self._held_bytes = 0
+        self.held_bytes = 0
 
-    @contextmanager
-    def limited(self, receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> Iterator[Receive]:
-        """Yields a `receive` that counts the body. The body counts as held until the block ends.
+    def hold(self, receive: Receive, max_bytes: int = MAX_BODY_BYTES) -> "HeldBody":
+        """Returns a context manager for one body, which counts as held until the block ends."""
+        return HeldBody(self, receive, max_bytes)
 
-        The `receive` raises BodyTooLarge once the body has more than `max_bytes` bytes. It raises RateLimited if the
-        process would hold too many bytes of all bodies together.
-        """
-        read_bytes = 0
-
-        async def receive_counted() -> Message:
-            nonlocal read_bytes
-            message = await receive()
-            chunk_bytes = len(message.get("body", b""))
-            self._add(chunk_bytes, max_bytes - read_bytes)
-            read_bytes += chunk_bytes
-            return message
-
-        try:
-            yield receive_counted
-        finally:
-            self._change_held(-read_bytes)
-
-    def _add(self, chunk_bytes: int, allowed_bytes: int) -> None:
-        if chunk_bytes > allowed_bytes:
-            raise BodyTooLarge
-        if self._held_bytes + chunk_bytes > self._max_held_bytes:
+    def add(self, chunk_bytes: int) -> None:
+        """Counts a part of a body. Raises: RateLimited if the process would hold too many bytes."""
+        if self.held_bytes + chunk_bytes > self._max_held_bytes:
             REFUSALS.inc()
             raise RateLimited("The server receives too many large requests at the moment. Try again later.", 1000)
-        self._change_held(chunk_bytes)
+        self.held_bytes += chunk_bytes
 
-    def _change_held(self, by_bytes: int) -> None:
-        self._held_bytes += by_bytes
-        HELD_BODY_BYTES.set(self._held_bytes)
+
+class HeldBody:
+    """The body of one request."""
+
+    __slots__ = ("_bodies", "_bytes", "_max_bytes", "_receive")
+
+    def __init__(self, bodies: RequestBodies, receive: Receive, max_bytes: int) -> None:
+        self._bodies, self._receive, self._max_bytes, self._bytes = bodies, receive, max_bytes, 0
+
+    def __enter__(self) -> "HeldBody":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._bodies.held_bytes -= self._bytes
+
+    async def read(self) -> bytes:
+        """Returns the whole body. Raises: BodyTooLarge, RateLimited, ClientDisconnect."""
+        chunks, has_more = [], True
+        while has_more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            chunks.append(self._count(message.get("body", b"")))
+            has_more = message.get("more_body", False)
+        return b"".join(chunks)
+
+    def _count(self, chunk: bytes) -> bytes:
+        if self._bytes + len(chunk) > self._max_bytes:
+            raise BodyTooLarge
+        self._bodies.add(len(chunk))
+        self._bytes += len(chunk)
+        return chunk
 
 
 PROCESS_BODIES = RequestBodies()
 """The bodies of this process."""
+
+HELD_BODY_BYTES.set_function(lambda: PROCESS_BODIES.held_bytes)
 
 
 async def read_body(request: Request, max_bytes: int) -> bytes:

@@ -77,7 +77,6 @@ from storage.mail.aggregation import Aggregator
 from storage.mail.book import AddressBook
 from storage.mail.expired_events import ExpiredDeliveryEvents
 from storage.mail.ledger import Ledger
-from storage.mail.lookup_limiter import LookupLimiter
 from storage.mail.rates import BounceRates
 from storage.mail.reports import MailReportClaims
 from storage.migrations.start import prepare_database
@@ -308,7 +307,6 @@ async def _started(
         aggregator=Aggregator(mongo, locks),
         address_book=AddressBook(mongo, address_keys),
         bounce_rates=BounceRates(mongo),
-        lookup_limiter=LookupLimiter(),
         reports=MailReportClaims(mongo),
         content_reports=content_reports,
         report_effects=ContentReportEffects(

@@ -69,7 +69,6 @@ from storage.mail.aggregation import Aggregator
 from storage.mail.book import AddressBook
 from storage.mail.expired_events import ExpiredDeliveryEvents
 from storage.mail.ledger import Ledger
-from storage.mail.lookup_limiter import LookupLimiter
 from storage.mail.rates import BounceRates
 from storage.mail.reports import MailReportClaims
 from storage.mongo import Mongo
@@ -178,7 +177,6 @@ class Stores:
     aggregator: Aggregator
     address_book: AddressBook
     bounce_rates: BounceRates
-    lookup_limiter: LookupLimiter
     reports: MailReportClaims
     content_reports: ContentReportStore
     report_effects: ContentReportEffects

@@ -1,30 +1,37 @@
 """Users that execute operations in this process, on real stores and without a server."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
-from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Any
 
-from strawberry import Schema
-from strawberry.extensions import ParserCache, ValidationCache
-from strawberry.types import ExecutionResult
+import orjson
+from graphql import ExecutionResult
 
 from resolvers.context import Context, ImageSigner
-from schema.root import build_schema
+from resolvers.limits.concurrency import ConcurrencyLimiter
+from schema.root import schema
+from server.graphql import CostPerMinute, DocumentLimits, Operations
+from server.graphql.documents import OperationRefused, OperationRequest
+from server.graphql.subscriptions import Subscriptions
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.stores import Stores
 from tests.client import GraphQLFailed
+from tests.execution import refusal, run_operation
 
-CACHED_DOCUMENTS = 4096
-"""Number of parsed and validated documents that are kept."""
-
-schema = build_schema(lambda: ParserCache(CACHED_DOCUMENTS), lambda: ValidationCache(CACHED_DOCUMENTS))
-"""The product's schema. Validation takes longer than most operations, so each document is validated once."""
+DEADLINE_S = 60.0
+OPERATIONS = Operations(
+    schema,
+    # Generated operations select more than clients may.
+    DocumentLimits(tokens=10**6, depth=20, aliases=10**4, root_fields=10**4, cost=10**12),
+    cost_per_minute=CostPerMinute(10**15, 10**15, 10**15),
+    concurrency=ConcurrencyLimiter(max_wait_s=DEADLINE_S),
+)
+"""The product's operations, as the server runs them. All tests of this process share the prepared documents."""
 
 Answer = dict[str, Any]
-DEADLINE_S = 60.0
 
 MESSAGE = """
 fragment message on Message {
@@ -81,6 +88,37 @@ def fake_signed_url(url: str, copy_id: str = "") -> str:
     return f"/images/signed/{url}#{copy_id}" if copy_id else f"/images/signed/{url}"
 
 
+class EventReader:
+    """A client's connection in this process, which keeps the events that are written to it."""
+
+    def __init__(self) -> None:
+        self._answers: asyncio.Queue[Answer | None] = asyncio.Queue()
+
+    def write_events(self, frames: bytes, events: int) -> None:
+        """Keeps the events of complete text frames."""
+        for _ in range(events):
+            size_bytes = {126: 2, 127: 8}.get(frames[1], 0)
+            start = 2 + size_bytes
+            end = start + (int.from_bytes(frames[2:start]) if size_bytes else frames[1])
+            self._answers.put_nowait({"errors": [], **orjson.loads(frames[start:end])["payload"]})
+            frames = frames[end:]
+        assert not frames
+
+    async def wait_for_room(self) -> None:
+        """Returns at once, since the events take memory of this process only."""
+
+    def end(self, errors: Sequence[Exception] = ()) -> None:
+        """Ends the events, with the errors that ended the subscription."""
+        if errors:
+            self._answers.put_nowait(_answer(refusal(errors)))
+        self._answers.put_nowait(None)
+
+    async def __aiter__(self) -> AsyncGenerator[Answer, None]:
+        """Yields the data and errors of each event, and last the errors that ended the subscription."""
+        while (answer := await self._answers.get()) is not None:
+            yield answer
+
+
 @dataclass
 class Person:
     """A user that executes operations. `user` is None for an anonymous viewer."""
@@ -89,7 +127,7 @@ class Person:
     user: User | None = None
     roles: frozenset[Role] = frozenset()
     sign_image: ImageSigner = fake_signed_url
-    schema: Schema = schema
+    subscriptions: Subscriptions = field(default_factory=lambda: Subscriptions(OPERATIONS))
 
     @property
     def id(self) -> str:
@@ -102,9 +140,7 @@ class Person:
 
     async def execute(self, query: str, /, **variables: Any) -> Answer:
         """Executes a query or a mutation, and returns its data and errors."""
-        result = await self.schema.execute(query, variables, context_value=self.context)
-        assert isinstance(result, ExecutionResult)
-        return _answer(result)
+        return _answer(await run_operation(OPERATIONS, self.context, query, variables))
 
     async def run(self, query: str, /, **variables: Any) -> Answer:
         """Executes a query or a mutation, and returns its data. Raises: GraphQLFailed."""
@@ -124,13 +160,27 @@ class Person:
 
     async def answers(self, query: str, /, **variables: Any) -> AsyncGenerator[Answer, None]:
         """Subscribes, and yields the data and errors of each event."""
-        results = await self.schema.subscribe(query, variables, context_value=self.context)
-        if isinstance(results, ExecutionResult):
-            yield _answer(results)
-            return
-        async with aclosing(results) as open_results:
-            async for result in open_results:
-                yield _answer(result)
+        reader = EventReader()
+        task = asyncio.create_task(self._serve(query, variables, reader))
+        try:
+            async with aclosing(aiter(reader)) as answers:
+                async for answer in answers:
+                    yield answer
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _serve(self, query: str, variables: dict[str, Any], reader: EventReader) -> None:
+        try:
+            operation = OPERATIONS.documents.operation(OperationRequest(query, variables))
+            error = await self.subscriptions.serve(operation, self.context, reader, b"1")
+        except OperationRefused as refused:
+            reader.end(refused.errors)
+        except Exception as failure:
+            reader.end([failure])
+        else:
+            reader.end([error] if error else [])
 
     @asynccontextmanager
     async def subscribed(self, query: str, /, **variables: Any) -> AsyncIterator["RunningSubscription"]:

@@ -16,6 +16,8 @@ from strawberry.types.field import StrawberryField
 from strawberry.types.lazy_type import LazyType
 from strawberry.types.union import StrawberryUnion
 
+from resolvers.events import SharedEventSource
+
 LISTS = (list, tuple, Sequence)
 
 
@@ -112,6 +114,8 @@ def _yielded_type(annotation: Any) -> Any:
     """Returns the type that a subscription's resolver yields, or that another resolver returns."""
     if get_origin(annotation) in (AsyncGenerator, AsyncIterator):
         return get_args(annotation)[0]
+    if isinstance(annotation, type) and issubclass(annotation, SharedEventSource):
+        return get_type_hints(annotation.record)["return"]
     iterate = getattr(annotation, "__aiter__", None)
     return annotation if iterate is None else _yielded_type(get_type_hints(iterate)["return"])
 

@@ -9,15 +9,15 @@ import strawberry
 from structlog.testing import capture_logs
 
 from resolvers.context import Context
-from schema.errors import ErrorPresenter
-from schema.root import schema
+from server.graphql import Operations
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound, RateLimited, Unauthenticated, Unavailable
 from storage.files.link_previews import LinkPreview
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.ids import message_key
 from storage.stores import Stores
-from tests.resolvers.people import Person, SignIn
+from tests.execution import run_operation
+from tests.resolvers.people import OPERATIONS, Person, SignIn
 
 pytestmark = pytest.mark.anyio
 
@@ -37,7 +37,7 @@ def context_without_stores() -> Context:
 
 
 async def errors_of(query: str, context: Context | None = None, **variables: Any) -> list[dict[str, Any]]:
-    result = await schema.execute(query, variables, context_value=context or context_without_stores())
+    result = await run_operation(OPERATIONS, context or context_without_stores(), query, variables)
     return [dict(error.formatted) for error in result.errors or ()]
 
 
@@ -124,7 +124,7 @@ async def error_from_resolver(error: Exception) -> dict[str, Any]:
     class Query:
         answer: int | None = strawberry.field(resolver=fail)
 
-    result = await strawberry.Schema(Query, extensions=[ErrorPresenter]).execute("{ answer }")
+    result = await run_operation(Operations(strawberry.Schema(Query)), context_without_stores(), "{ answer }")
     (client_error,) = result.errors or []
     return dict(client_error.formatted)
 
@@ -205,10 +205,13 @@ class UnserializableQuery:
     pet: Cat | Dog | None = strawberry.field(resolver=exception_as_pet)
 
 
+UNSERIALIZABLE = Operations(strawberry.Schema(UnserializableQuery))
+
+
 @pytest.mark.parametrize("query", ["{ number }", "{ required }", "{ pet { __typename } }"])
 async def test_unserializable_value_is_an_internal_error(query: str) -> None:
     with capture_logs() as log_entries:
-        result = await strawberry.Schema(UnserializableQuery, extensions=[ErrorPresenter]).execute(query)
+        result = await run_operation(UNSERIALIZABLE, context_without_stores(), query)
     (error,) = result.errors or []
     assert_masked(dict(error.formatted), log_entries)
 

@@ -13,9 +13,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from graphql import parse, validate
 
-from schema.root import build_schema
+from schema.root import schema
 from server.auth.tokens import mint
 from server.demo import DEMO_USERS, DemoError, DemoUser, fill, filling, private_filling
 from server.demo.call_lists import call_lists
@@ -24,7 +23,7 @@ from server.demo.conversations import ASIDES, WORDS, DemoConversation, conversat
 from server.demo.posts import posts as demo_posts
 from server.demo.private_talk import TALKS
 from server.demo.schedule import planner, scheduled_posts
-from server.graphql import DocumentCache, DocumentLimits, limits_extension
+from server.graphql import Operations
 from storage.chat.stamps.catalogue import find_stamp
 from tests.product import NO_WRITE_LIMITS
 from tests.serving import WebProcess, web_process
@@ -104,17 +103,16 @@ def test_operations_are_valid_and_within_limits(count: int) -> None:
     ]
     documents += [private_filling.POST_MESSAGE, private_filling.CREATE_UPLOAD, private_filling.UPLOAD_STATE]
     documents += [private_filling.ANSWER_POST, private_filling.REACT_TO_POST]
-    schema = build_schema(limits_extension(DocumentCache()))._schema
-    for document in [*map(parse, documents), parse(filling._reactions_mutation(count))]:
-        assert validate(schema, document) == []
-        assert DocumentLimits().check(schema, document, {"limit": 200}, None) == []
+    cache = Operations(schema).documents
+    for document in [*documents, filling._reactions_mutation(count)]:
+        assert cache.prepare(document).errors({"limit": 200}, None) == []
 
 
 class TestSchedule:
     def test_operations_are_valid(self) -> None:
-        schema = build_schema(limits_extension(DocumentCache()))._schema
-        for document in map(parse, (filling.SCHEDULED, filling.SCHEDULE_POST)):
-            assert validate(schema, document) == []
+        cache = Operations(schema).documents
+        for document in (filling.SCHEDULED, filling.SCHEDULE_POST):
+            assert cache.prepare(document).errors(None, None) == []
 
     def test_scheduled_texts_are_unique_and_times_ascend(self) -> None:
         now = datetime.now(UTC)

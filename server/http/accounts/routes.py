@@ -14,12 +14,13 @@ from server.auth.passkeys.ceremonies import PASSKEY_COOKIE, CeremonyPurpose, Pas
 from server.auth.viewers import ViewerSessions
 from server.http.accounts import inputs
 from server.http.accounts.inputs import RequestBody
-from server.http.browser_routes import browser_route, client_of, json_body
+from server.http.browser_routes import browser_route, json_body
 from server.http.cookies import with_cookie
 from server.http.json_answers import json_answer
 from server.http.passkeys import options_answer, without_passkey_cookie
 from server.http.sessions import token_of, with_session_cookie
 from server.http.sign_in_attempts import account_attempts, client_attempt, client_key_of
+from server.transport.clients import client_of
 from storage.errors import BadUserInput, Forbidden, RateLimited, Unauthenticated
 from storage.identity.accounts.attempt_limits import (
     LINKS_BY_CLIENT,

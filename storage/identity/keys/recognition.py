@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.errors import PyMongoError
 
-from storage.errors import Unauthenticated
+from storage.errors import CredentialExpired, Unauthenticated
 from storage.identity.documents import ServiceKeyDocument, StoredSecret
 from storage.identity.keys.records import RecognizedKey
 from storage.identity.keys.secrets import MalformedKey, parse_key
@@ -28,7 +28,7 @@ class KeyInvalid(Unauthenticated):
         super().__init__(f"The service key is not valid: {reason}.")
 
 
-class KeyExpired(Unauthenticated):
+class KeyExpired(CredentialExpired):
     """The service key, or the secret from before a rotation, has reached its end."""
 
     def __init__(self) -> None:

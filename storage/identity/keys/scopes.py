@@ -6,7 +6,6 @@ ADMIN, so that no key can administer an organization.
 
 from collections.abc import Collection
 
-from storage.errors import Forbidden
 from storage.identity.roles import Role
 
 ROLE_OF_SCOPE: dict[str, Role] = {
@@ -38,8 +37,3 @@ SCOPES = tuple(ROLE_OF_SCOPE)
 def roles_of_scopes(scopes: Collection[str]) -> frozenset[Role]:
     """Returns the roles of a service account whose key has these scopes. Scopes of other versions imply none."""
     return frozenset({Role.SERVICE} | {ROLE_OF_SCOPE[scope] for scope in scopes if scope in ROLE_OF_SCOPE})
-
-
-def missing_scope(scope: str) -> Forbidden:
-    """Returns the error of a request whose service key lacks a scope."""
-    return Forbidden(f"The service key lacks the scope {scope}.", scope=scope)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from resolvers.chat.events import RECHECK_S
+from server.graphql.broadcasts import RECHECK_EVERY_S
 from tests.client import GraphQLFailed
 from tests.resolvers.people import DELETE, EDIT, REACT, TOPIC_EVENTS, ChatScenario, Person, SignIn
 
@@ -114,7 +114,7 @@ async def test_topic_events_need_membership_community_events_do_not(chat: ChatSc
 
 
 async def test_leaving_ends_the_subscription_within_five_seconds(chat: ChatScenario) -> None:
-    assert RECHECK_S < 4, "No time is left for the lookup and the delivery."
+    assert RECHECK_EVERY_S < 4, "No time is left for the lookup and the delivery."
     async with chat.bob.subscribed(TOPIC_EVENTS, topic=chat.topic) as events:
         await chat.bob.leave(chat.community)
         with pytest.raises(GraphQLFailed) as error:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from resolvers.chat.events import RECHECK_S
+from server.graphql.broadcasts import RECHECK_EVERY_S
 from storage.chat import community_changes
 from storage.chat.memberships import removals_stream
 from storage.identity.audit import AuditFilter
@@ -160,7 +160,7 @@ async def test_public_community_is_joined_by_a_request(chat: ChatScenario) -> No
 
 
 async def test_subscription_ends_when_the_community_is_hidden(chat: ChatScenario) -> None:
-    assert RECHECK_S < 4
+    assert RECHECK_EVERY_S < 4
     async with chat.eve.subscribed(COMMUNITY_EVENTS, community=chat.community) as events:
         await chat.ann.run(UPDATE, id=chat.community, name="Secret", visibility="PRIVATE")
         assert (await events.next_event())["community"] is None

@@ -16,13 +16,15 @@ from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
 from resolvers.context import Context
-from schema.root import build_schema
+from schema.root import schema
 from server.auth.access_watch import AccessWatch
+from server.auth.credentials import RequestCredentials
 from server.auth.tokens import TokenVerifier, mint
 from server.auth.viewers import ViewerSessions
-from server.graphql import DocumentCache, GraphQLEndpoint, compiled_executor, limits_extension
+from server.graphql import GraphQLEndpoint
 from server.graphql.deadlines import EXECUTION_TIMEOUT_S
 from server.graphql.frames import SocketSubscription
+from server.operation_contexts import OperationContexts
 from storage.stores import Stores
 from storage.streams.log import StreamPosition, format_cursor
 from tests.e2e.chat_topic import cursor_position
@@ -147,7 +149,11 @@ class GraphQLServer:
     @property
     def listeners(self) -> list[SocketSubscription]:
         """The listeners of all broadcasts."""
-        return [each for broadcast in self.endpoint.broadcasts._broadcasts.values() for each in broadcast.listeners]
+        return [
+            each
+            for broadcast in self.endpoint.subscriptions.broadcasts._broadcasts.values()
+            for each in broadcast.listeners
+        ]
 
     async def join(self, *user_ids: str) -> None:
         """Creates the users and makes them members of the community."""
@@ -216,17 +222,14 @@ async def serve_graphql(
     """Serves the endpoint on the scenario's stores. `options` are passed to uvicorn."""
     secret = secrets.token_hex(32)
     viewers = ViewerSessions(token_authenticators(TokenVerifier(secret=secret), scenario.stores))
-    documents = DocumentCache()
-    schema = build_schema(limits_extension(documents), executor=compiled_executor(documents))
     access_watch = AccessWatch(scenario.stores.access_changes, scenario.stores.clock, viewers)
+    new_context = partial(Context, scenario.stores, fake_signed_url)
     endpoint = GraphQLEndpoint(
         schema,
-        documents,
-        access_watch,
-        partial(Context, scenario.stores, fake_signed_url),
+        OperationContexts(access_watch, RequestCredentials(), scenario.stores.online, new_context),
         execution_timeout_s=execution_timeout_s,
     )
     app = Starlette(routes=[WebSocketRoute("/graphql", endpoint)])
     async with serve_in_process(app, ws_max_size=65_536, **options) as socket_server:
         yield GraphQLServer(endpoint, socket_server, scenario, secret)
-        assert await poll_until_true(lambda: len(endpoint.broadcasts) == 0)
+        assert await poll_until_true(lambda: len(endpoint.subscriptions.broadcasts) == 0)

@@ -313,7 +313,7 @@ async def test_listener_that_caught_up_is_live_before_the_next_event(server: Gra
     """The listener would lose an event that arrives between the last comparison of positions and `is_live`."""
     async with server.subscribed() as subscription:
         assert await poll_until_true(lambda: all(each.is_live for each in server.listeners))
-        (broadcast,) = server.endpoint.broadcasts._broadcasts.values()
+        (broadcast,) = server.endpoint.subscriptions.broadcasts._broadcasts.values()
         (listener,) = broadcast.listeners
         assert broadcast.position is not None
         listener.is_live = False

@@ -27,7 +27,7 @@ async def test_block_withholds_events_from_blocker_only(server: GraphQLServer) -
         await post_messages(server.scenario, 1, "bob")
         await post_messages(server.scenario, 1, "eve")
         assert await poll_until_true(lambda: all(each.numbers[-1:] == [5] for each in subscriptions))
-        assert len(server.endpoint.broadcasts) == 1
+        assert len(server.endpoint.subscriptions.broadcasts) == 1
     received = dict(zip(["ann", "bob", "eve", "joe"], [each.numbers for each in subscriptions], strict=True))
     assert received == {"ann": [1, 2, 3, 4, 5], "bob": [1, 2, 3, 4, 5], "eve": [1, 2, 3, 5], "joe": [1, 3, 4, 5]}
 
@@ -97,7 +97,7 @@ async def test_leaving_ends_only_own_subscription_within_5_s(server: GraphQLServ
         assert await eve.receives(2)
         assert not await bob.receives(1, 0.2)
         assert (ann.error_codes, eve.error_codes) == ([], [])
-        assert len(server.endpoint.broadcasts) == 1
+        assert len(server.endpoint.subscriptions.broadcasts) == 1
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ async def test_event_is_read_and_executed_once_for_all_listeners(
         await post_messages(server.scenario, 10)
         for each in subscriptions:
             assert await each.receives(10)
-        assert len(server.endpoint.broadcasts) == 1
+        assert len(server.endpoint.subscriptions.broadcasts) == 1
         assert executed_events() == executed_before + 10
         assert sorted(read_event_numbers) == list(range(1, 11))
         for each in subscriptions:
@@ -109,7 +109,7 @@ async def test_identical_subscriptions_share_one_broadcast(
         assert await one.receives(3)
         assert await other.receives(3)
         assert one.events == other.events
-        assert (len(server.endpoint.broadcasts), executed_events()) == (1, executed_before + 3)
+        assert (len(server.endpoint.subscriptions.broadcasts), executed_events()) == (1, executed_before + 3)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ async def test_different_subscriptions_are_not_shared(
         await post_messages(server.scenario, 3)
         assert await one.receives(3)
         assert await other.receives(3)
-        assert (len(server.endpoint.broadcasts), executed_events()) == (2, executed_before + 6)
+        assert (len(server.endpoint.subscriptions.broadcasts), executed_events()) == (2, executed_before + 6)
 
 
 async def test_resumes_from_any_cursor_share_one_execution(server: GraphQLServer) -> None:
@@ -155,7 +155,7 @@ async def test_resumes_from_any_cursor_share_one_execution(server: GraphQLServer
         subscriptions = [
             await stack.enter_async_context(server.subscribed(since=server.cursor(n, epoch))) for n in starts
         ]
-        assert len(server.endpoint.broadcasts) == 1
+        assert len(server.endpoint.subscriptions.broadcasts) == 1
         for start, each in zip(starts, subscriptions, strict=True):
             assert await each.receives(20 - start)
             assert [event["resumed"] for event in each.ready_events] == [True]
@@ -227,9 +227,9 @@ async def test_broadcast_ends_with_its_last_listener(
     async with server.subscribed("bob") as last:
         async with server.subscribed("ann"):
             assert await has_channel_subscriber(server, name)
-        assert len(server.endpoint.broadcasts) == 1
+        assert len(server.endpoint.subscriptions.broadcasts) == 1
         await end_subscription(server, last)
-        assert await poll_until_true(lambda: len(server.endpoint.broadcasts) == 0)
+        assert await poll_until_true(lambda: len(server.endpoint.subscriptions.broadcasts) == 0)
         assert await poll_until_true(lambda: not tasks_of(name))
         assert name not in server.stores.hub._states
         assert await loses_channel_subscribers(server, name)

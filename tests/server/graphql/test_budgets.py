@@ -5,12 +5,11 @@ import re
 
 import pytest
 
-from resolvers import rate_limits
+from resolvers.limits import rates
 from server.graphql.budgets import DEFAULT_COST_PER_MINUTE, CostBudgets, CostPerMinute
 from server.settings import Settings
 from storage.errors import RateLimited
 from storage.identity.records import User
-from storage.identity.roles import Role
 from tests.client import Client, GraphQLFailed, client
 from tests.manual_clock import ManualClock
 from tests.serving import WebProcess
@@ -149,15 +148,15 @@ def test_viewers_of_one_execution_share_its_cost() -> None:
     budgets = CostBudgets(CostPerMinute(viewer=1200, service=600, organization=600))
     viewers = [User(name, name, name, "acme", (), 0, 0) for name in ("ann", "ben")]
     for viewer in viewers:
-        budgets.check(viewer, frozenset(), 40)
-    budgets.spend(viewers, frozenset(), 40)
-    assert [budgets.remaining(each, frozenset()) for each in viewers] == [180, 180]
-    assert budgets.remaining(viewers[0], frozenset({Role.SERVICE})) == 100
-    budgets.spend(viewers, frozenset(), 60)
-    budgets.spend(viewers, frozenset(), 100)
+        budgets.check(viewer, 40)
+    budgets.spend(viewers, 40)
+    assert [budgets.remaining(each) for each in viewers] == [180, 180]
+    assert budgets.remaining(viewers[0], is_service=True) == 100
+    budgets.spend(viewers, 60)
+    budgets.spend(viewers, 100)
     for viewer in viewers:
         with pytest.raises(RateLimited, match="organization's operations"):
-            budgets.check(viewer, frozenset(), 30)
+            budgets.check(viewer, 30)
 
 
 def test_budgets_are_separate_by_user_organization_and_role() -> None:
@@ -167,26 +166,25 @@ def test_budgets_are_separate_by_user_organization_and_role() -> None:
         User(id_, id_, id_, organization, (), 0, 0)
         for id_, organization in (("ann", "acme"), ("ben", "acme"), ("ann", "beta"))
     ]
-    as_service = frozenset({Role.SERVICE})
-    budgets.spend([ann], frozenset(), 100)
-    assert budgets.remaining(ann, frozenset()) == 0
+    budgets.spend([ann], 100)
+    assert budgets.remaining(ann) == 0
     with pytest.raises(RateLimited, match="your operations"):
-        budgets.check(ann, frozenset(), 1)
-    assert budgets.remaining(ann, as_service) == 200
+        budgets.check(ann, 1)
+    assert budgets.remaining(ann, is_service=True) == 200
     for viewer in (other_user, other_organization):
-        assert budgets.remaining(viewer, frozenset()) == 100
-    budgets.spend([other_user], frozenset(), 2000)
-    budgets.check(ann, as_service, 200)
-    budgets.check(other_organization, frozenset(), 100)
+        assert budgets.remaining(viewer) == 100
+    budgets.spend([other_user], 2000)
+    budgets.check(ann, 200, is_service=True)
+    budgets.check(other_organization, 100)
 
 
-def spend_at_most(budgets: CostBudgets, viewer: User, roles: frozenset[Role], cost: int) -> bool:
+def spend_at_most(budgets: CostBudgets, viewer: User, cost: int, *, is_service: bool = False) -> bool:
     """Spends the cost, and returns True, unless it is refused."""
     try:
-        budgets.check(viewer, roles, cost)
+        budgets.check(viewer, cost, is_service=is_service)
     except RateLimited:
         return False
-    budgets.spend([viewer], roles, cost)
+    budgets.spend([viewer], cost, is_service=is_service)
     return True
 
 
@@ -195,19 +193,19 @@ def test_people_at_their_limits_cause_no_refusal_of_others(
     monkeypatch: pytest.MonkeyPatch, members: int, services: int
 ) -> None:
     clock = ManualClock(1000.0)
-    monkeypatch.setattr(rate_limits, "time", clock)
+    monkeypatch.setattr(rates, "time", clock)
     budgets = CostBudgets(DEFAULT_COST_PER_MINUTE)
-    names = [(f"member{n}", frozenset({Role.MEMBER})) for n in range(members)]
-    names += [(f"service{n}", frozenset({Role.SERVICE})) for n in range(services)]
-    greedy = [(User(name, name, name, "acme", (), 0, 0), roles) for name, roles in names]
+    names = [(f"member{n}", False) for n in range(members)]
+    names += [(f"service{n}", True) for n in range(services)]
+    greedy = [(User(name, name, name, "acme", (), 0, 0), is_service) for name, is_service in names]
     colleague = User("cat", "cat", "cat", "acme", (), 0, 0)
     answered = 0
     for _ in range(70):
         clock.now += 1
-        for viewer, roles in greedy:
-            while spend_at_most(budgets, viewer, roles, 100_000):
+        for viewer, is_service in greedy:
+            while spend_at_most(budgets, viewer, 100_000, is_service=is_service):
                 pass
-        answered += spend_at_most(budgets, colleague, frozenset({Role.MEMBER}), 2000)
+        answered += spend_at_most(budgets, colleague, 2000)
     assert answered == 70
 
 

@@ -239,7 +239,7 @@ async def test_query_with_evicted_document_is_answered(viewers: DifferingViewers
     async with serve_graphql(viewers.scenario) as server, http_client(server) as http:
         separate_answers = {name: await execute_as(http, server, name, text) for name in ("fay", "eve", "hal")}
         await execute_as(http, server, "gus", text)
-        server.endpoint._documents._documents.clear()
+        server.endpoint.operations.documents._documents.clear()
         tasks = {name: asyncio.create_task(execute_as(http, server, name, text)) for name in separate_answers}
         assert {name: await task for name, task in tasks.items()} == separate_answers
 

@@ -47,7 +47,6 @@ from server.graphql.compiled.rows import (
 )
 from server.graphql.documents import DocumentCache
 from server.graphql.event_execution import EventExecution
-from server.graphql.limits_extension import limits_extension
 from tests.server.graphql.generated_data import SCALARS, BatchResolvers, GeneratedData, install_resolvers
 from tests.server.graphql.operation_enricher import OperationEnricher
 
@@ -85,8 +84,10 @@ def _generated_batch_resolvers(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-async def execute_with(executor: type[Executor[Any]], document: DocumentNode, data: GeneratedData) -> ExecutionResult:
-    variables = {"yes": data.seed % 3 > 0, "no": data.seed % 2 > 0}
+async def execute_with(
+    executor: type[Executor[Any]], document: DocumentNode, data: GeneratedData, **more_variables: Any
+) -> ExecutionResult:
+    variables = {"yes": data.seed % 3 > 0, "no": data.seed % 2 > 0, **more_variables}
     result = execute(
         GRAPHQL_CORE_SCHEMA, document, context_value=data, variable_values=variables, executor_class=executor
     )
@@ -325,19 +326,15 @@ QUERY = "query ($no: Boolean!) { addressBook(addresses: []) { address success @s
 
 
 def test_plans_are_cached_by_document_and_condition() -> None:
-    documents = DocumentCache()
-    executor = compiled_executor(documents)
-    schema = build_product_schema(limits_extension(documents), executor=executor)
-    install_resolvers(schema._schema, {})
-    data = GeneratedData(schema._schema, 3, 0)
-    results = [asyncio.run(schema.execute(QUERY, {"no": no}, context_value=data)) for no in (True, False, True, False)]
+    documents = DocumentCache(GRAPHQL_CORE_SCHEMA)
+    executor, prepared = compiled_executor(documents), documents.prepare(QUERY)
+    data = GeneratedData(GRAPHQL_CORE_SCHEMA, 3, 0)
+    results = [asyncio.run(execute_with(executor, prepared.document, data, no=no)) for no in (True, False, True, False)]
     assert [result.errors for result in results] == [None] * 4
     assert [set(result.data["addressBook"][0]) for result in results if result.data] == [
         {"address"},
         {"address", "success"},
     ] * 2
-    prepared = documents.find(QUERY)
-    assert prepared is not None
     assert executor.compiler_cache is not None
     assert len(executor.compiler_cache._compilers[prepared]) == 2
 
@@ -357,5 +354,3 @@ def test_replaced_methods_of_graphql_core_are_unchanged() -> None:
     ]
     overridden = [name for name in vars(CORE_EXECUTOR) if not name.startswith("__") or name == "__init__"]
     assert sorted(overridden) == ["__init__", "build_resolve_info"]
-    schema = build_product_schema(executor=CompiledExecutor)
-    assert schema.execution_context_class is CompiledExecutor

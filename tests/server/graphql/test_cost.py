@@ -21,7 +21,7 @@ from graphql import (
 )
 from graphql.type.definition import GraphQLDefaultInput
 
-from schema.root import build_schema as build_product_schema
+from schema.root import schema as product_schema
 from server.graphql.cost import Cost, measure_cost, size_of
 
 SCHEMA = build_schema("""
@@ -227,7 +227,7 @@ def test_fragments_too_complex_to_measure_have_no_cost() -> None:
 
 
 def test_a_coroutine_for_each_object_costs_five() -> None:
-    schema = build_product_schema()._schema
+    schema = product_schema._schema
     totals = []
     for fields in ("name", "name joined viewerRole"):
         document = parse(f"{{ communities(limit: 300) {{ {fields} }} }}")
@@ -237,7 +237,7 @@ def test_a_coroutine_for_each_object_costs_five() -> None:
 
 
 def test_batch_resolver_of_scalar_costs_nothing() -> None:
-    schema = build_product_schema()._schema
+    schema = product_schema._schema
     totals = []
     for fields in ("id", "id unreadCount muted"):
         document = parse(f"{{ communities(limit: 300) {{ topics(limit: 1) {{ {fields} }} }} }}")
@@ -259,7 +259,7 @@ def test_default_of_limit_counts_in_any_form(default: dict[str, Any]) -> None:
 def test_a_query_for_each_object_costs_a_hundred(reactions: str, limit: int) -> None:
     """A page of reactions is one query; the users of each reaction are a query of their own."""
     query = f'{{ messages(topicId: "t", latest: "now", limit: LIMIT) {{ items {{ {reactions} }} }} }}'
-    schema = build_product_schema()._schema
+    schema = product_schema._schema
     totals = []
     for each in (limit, limit + 1):
         document = parse(query.replace("LIMIT", str(each)))

@@ -73,7 +73,7 @@ async def test_removed_people_no_longer_see_who_is_typing(server: GraphQLServer)
 
 
 async def test_watch_ends_with_the_last_broadcast(server: GraphQLServer) -> None:
-    departures = server.endpoint.broadcasts._departures
+    departures = server.endpoint.subscriptions.broadcasts._departures
     async with server.subscribed("ann"):
         assert [stream.kind for stream in departures._watches] == ["removals"]
     assert await poll_until_true(lambda: not departures._watches)

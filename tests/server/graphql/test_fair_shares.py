@@ -7,15 +7,14 @@ import math
 import time
 from collections.abc import Callable, Coroutine
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import strawberry
 from graphql import GraphQLError
 
+from resolvers.context import Context
 from server.graphql import fair_shares
-from server.graphql.compiled import compiled_executor
-from server.graphql.documents import DocumentCache
 from server.graphql.fair_shares import (
     BURST_S,
     MAX_TURN_WAIT_S,
@@ -26,17 +25,18 @@ from server.graphql.fair_shares import (
     attribute_time_to,
     execute_root_fields_singly,
 )
+from server.graphql.operations import Operations
 from storage.errors import RateLimited
 from storage.identity.records import User
-from storage.identity.roles import Role
+from storage.stores import Stores
+from tests.execution import run_operation
 from tests.manual_clock import ManualClock
 from tests.server.graphql.graphql_server import GraphQLServer, post_messages
 
+ANONYMOUS = Context(cast("Stores", None), str)
 pytestmark = pytest.mark.anyio
 
 BeginQuery = Callable[[str], Coroutine[Any, Any, None]]
-
-MEMBER = frozenset({Role.MEMBER})
 
 
 def user(id_: str, organization_id: str = "acme") -> User:
@@ -76,7 +76,7 @@ def admitted_viewers() -> list[str]:
 @pytest.fixture
 def begin(shares: FairShares, admitted_viewers: list[str]) -> BeginQuery:
     async def begin(viewer: str) -> None:
-        await shares.begin(shares.of(user(viewer), MEMBER))
+        await shares.begin(shares.of(user(viewer)))
         admitted_viewers.append(viewer)
 
     return begin
@@ -86,14 +86,14 @@ async def test_other_viewer_begins_before_one_with_used_up_share(
     clock: ManualClock, shares: FairShares, admitted_viewers: list[str], begin: BeginQuery
 ) -> None:
     await begin("ann")
-    use_up(shares.of(user("mallory"), MEMBER), clock)
+    use_up(shares.of(user("mallory")), clock)
     async with asyncio.TaskGroup() as tasks:
         for viewer in ("mallory", "mallory", "ann", "ben"):
             tasks.create_task(begin(viewer))
         await let_tasks_proceed()
         assert admitted_viewers == ["ann", "ann", "ben"]
         for viewer in ("ann", "ben"):
-            use_up(shares.of(user(viewer), MEMBER), clock)
+            use_up(shares.of(user(viewer)), clock)
     assert admitted_viewers[3:] == ["mallory", "mallory"]
 
 
@@ -101,17 +101,17 @@ async def test_lone_viewer_never_waits(
     clock: ManualClock, shares: FairShares, admitted_viewers: list[str], begin: BeginQuery
 ) -> None:
     await begin("mallory")
-    use_up(shares.of(user("mallory"), MEMBER), clock)
+    use_up(shares.of(user("mallory")), clock)
     await begin("mallory")
     assert admitted_viewers == ["mallory", "mallory"]
 
 
 async def test_services_never_wait(clock: ManualClock, shares: FairShares) -> None:
-    service = shares.of(user("crm"), frozenset({Role.SERVICE}))
+    service = shares.of(user("crm"), is_service=True)
     use_up(service, clock)
-    shares.mark_active(shares.of(user("ann"), MEMBER))
+    shares.mark_active(shares.of(user("ann")))
     assert not service.must_wait()
-    assert not shares.of(user("crm"), MEMBER).must_wait()
+    assert not shares.of(user("crm")).must_wait()
 
 
 async def test_turn_comes_within_half_a_second(
@@ -123,8 +123,8 @@ async def test_turn_comes_within_half_a_second(
 ) -> None:
     """Even while other operations of the viewer, which began earlier, use time."""
     monkeypatch.setattr(fair_shares, "POLL_S", 0)
-    mallory = shares.of(user("mallory"), MEMBER)
-    shares.mark_active(shares.of(user("ann"), MEMBER))
+    mallory = shares.of(user("mallory"))
+    shares.mark_active(shares.of(user("ann")))
     use_up(mallory, clock)
     waiting = asyncio.create_task(begin("mallory"))
     await let_tasks_proceed()
@@ -141,15 +141,15 @@ async def test_operation_behind_many_of_its_viewer_is_refused(
     shares: FairShares, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fair_shares, "MAX_WAIT_S", 0.01)
-    mallory = shares.of(user("mallory"), MEMBER)
+    mallory = shares.of(user("mallory"))
     async with mallory.waiting:
         with pytest.raises(RateLimited, match="wait for their turn"):
             await shares.begin(mallory)
 
 
 def test_used_time_is_forgotten_at_the_rate_of_the_share(shares: FairShares) -> None:
-    ann = shares.of(user("ann"), MEMBER)
-    shares.mark_active(shares.of(user("ben"), MEMBER))
+    ann = shares.of(user("ann"))
+    shares.mark_active(shares.of(user("ben")))
     ann.spend(0.14, now_s=100.0)
     assert ann.used_s(now_s=100.4) == pytest.approx(0.1)
     ann.spend(0.03, now_s=100.4)
@@ -163,7 +163,7 @@ def test_used_time_is_forgotten_at_the_rate_of_the_share(shares: FairShares) -> 
 
 def test_time_used_alone_is_not_held_against_a_viewer(clock: ManualClock) -> None:
     shares = FairShares()
-    mallory, *others = (shares.of(user(id_), MEMBER) for id_ in ("mallory", "ann", "ben"))
+    mallory, *others = (shares.of(user(id_)) for id_ in ("mallory", "ann", "ben"))
     shares.mark_active(mallory)
     mallory.spend(MAX_USED_S, clock.now)
     for other in others:
@@ -175,7 +175,7 @@ def test_time_used_alone_is_not_held_against_a_viewer(clock: ManualClock) -> Non
 
 def test_time_counts_while_another_viewer_is_active(clock: ManualClock) -> None:
     shares = FairShares(active_s=0.5)
-    ann, ben = (shares.of(user(id_), MEMBER) for id_ in ("ann", "ben"))
+    ann, ben = (shares.of(user(id_)) for id_ in ("ann", "ben"))
     shares.mark_active(ann)
     clock.now = 100.25
     shares.mark_active(ben)
@@ -188,7 +188,7 @@ def test_time_counts_while_another_viewer_is_active(clock: ManualClock) -> None:
 
 
 def test_viewer_waits_for_those_who_used_less_than_half(clock: ManualClock, shares: FairShares) -> None:
-    mallory, ann = (shares.of(user(id_), MEMBER) for id_ in ("mallory", "ann"))
+    mallory, ann = (shares.of(user(id_)) for id_ in ("mallory", "ann"))
     for share in (mallory, ann):
         shares.mark_active(share)
     mallory.spend(0.14, clock.now)
@@ -202,7 +202,7 @@ def test_viewer_is_active_for_half_a_second_after_a_beginning(monkeypatch: pytes
     clock = SimpleNamespace()
     monkeypatch.setattr(fair_shares, "time", clock)
     shares = FairShares(active_s=0.5)
-    ann, ben, cat = (shares.of(user(id_), MEMBER) for id_ in ("ann", "ben", "cat"))
+    ann, ben, cat = (shares.of(user(id_)) for id_ in ("ann", "ben", "cat"))
     for share, now_s in ((ann, 100.0), (ben, 100.4), (ann, 100.45)):
         clock.perf_counter = lambda now_s=now_s: now_s
         shares.mark_active(share)
@@ -217,9 +217,9 @@ def test_viewer_is_active_for_half_a_second_after_a_beginning(monkeypatch: pytes
 async def test_operations_of_a_viewer_begin_in_their_order(
     clock: ManualClock, shares: FairShares, begin: BeginQuery
 ) -> None:
-    mallory = shares.of(user("mallory"), MEMBER)
+    mallory = shares.of(user("mallory"))
     use_up(mallory, clock)
-    shares.mark_active(shares.of(user("ann"), MEMBER))
+    shares.mark_active(shares.of(user("ann")))
     waiting = asyncio.create_task(begin("mallory"))
     await let_tasks_proceed()
     mallory._used_s = 0
@@ -232,23 +232,19 @@ async def test_time_of_a_begun_operation_counts_for_its_viewer(shares: FairShare
     await begin("ben")
     await begin("ann")
     await MeasuredAwaitable(let_tasks_proceed())
-    assert shares.of(user("ann"), MEMBER).used_s(time.perf_counter()) > 0
+    assert shares.of(user("ann")).used_s(time.perf_counter()) > 0
 
 
 def test_shares_are_separate_by_user_organization_and_role(shares: FairShares) -> None:
-    roles = (MEMBER, frozenset({Role.SERVICE}))
-    keys = [
-        (user(id_, organization), each)
-        for id_, organization in (("ann", "acme"), ("ben", "acme"), ("ann", "beta"))
-        for each in roles
-    ]
-    assert len({id(shares.of(*key)) for key in (*keys, (None, frozenset[Role]()))}) == 7
-    assert shares.of(*keys[0]) is shares.of(user("ann"), MEMBER)
+    users = [user("ann"), user("ben"), user("ann", "beta")]
+    separate = [shares.of(each, is_service=is_service) for each in users for is_service in (False, True)]
+    assert len({id(each) for each in (*separate, shares.of(None))}) == 7
+    assert shares.of(user("ann")) is separate[0]
 
 
 async def test_steps_of_coroutine_count_for_its_share(shares: FairShares) -> None:
-    mallory = shares.of(user("mallory"), MEMBER)
-    shares.mark_active(shares.of(user("ann"), MEMBER))
+    mallory = shares.of(user("mallory"))
+    shares.mark_active(shares.of(user("ann")))
 
     async def work() -> str:
         await asyncio.sleep(0)
@@ -268,8 +264,8 @@ async def test_steps_of_coroutine_count_for_its_share(shares: FairShares) -> Non
 
 
 async def test_nested_coroutine_counts_once(shares: FairShares, monkeypatch: pytest.MonkeyPatch) -> None:
-    ann, ticks = shares.of(user("ann"), MEMBER), itertools.count(100.0, 0.01)
-    shares.mark_active(shares.of(user("ben"), MEMBER))
+    ann, ticks = shares.of(user("ann")), itertools.count(100.0, 0.01)
+    shares.mark_active(shares.of(user("ben")))
     monkeypatch.setattr(fair_shares, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
 
     async def inner() -> None:
@@ -325,15 +321,15 @@ async def test_root_fields_of_a_large_operation_are_executed_singly(singly: bool
             running -= 1
             return 1
 
-    schema = strawberry.Schema(query=Query, execution_context_class=compiled_executor(DocumentCache()))
+    operations = Operations(strawberry.Schema(query=Query))
     if singly:
         execute_root_fields_singly()
-    assert (await schema.execute("{ a: page b: page }")).data == {"a": 1, "b": 1}
+    assert (await run_operation(operations, ANONYMOUS, "{ a: page b: page }")).data == {"a": 1, "b": 1}
     assert max_running == (1 if singly else 2)
 
 
 async def test_later_root_field_waits_for_its_turn(clock: ManualClock, shares: FairShares) -> None:
-    mallory, ann = (shares.of(user(id_), MEMBER) for id_ in ("mallory", "ann"))
+    mallory, ann = (shares.of(user(id_)) for id_ in ("mallory", "ann"))
     shares.mark_active(ann)
     executed = 0
 
@@ -346,10 +342,10 @@ async def test_later_root_field_waits_for_its_turn(clock: ManualClock, shares: F
             use_up(mallory, clock)
             return 1
 
-    schema = strawberry.Schema(query=Query, execution_context_class=compiled_executor(DocumentCache()))
+    operations = Operations(strawberry.Schema(query=Query))
     await shares.begin(mallory)
     execute_root_fields_singly()
-    execution = asyncio.ensure_future(schema.execute("{ a: page b: page }"))
+    execution = asyncio.ensure_future(run_operation(operations, ANONYMOUS, "{ a: page b: page }"))
     await asyncio.sleep(0.05)
     assert executed == 1
     use_up(ann, clock)
@@ -357,7 +353,7 @@ async def test_later_root_field_waits_for_its_turn(clock: ManualClock, shares: F
 
 
 async def test_refused_documents_count_for_their_viewer(server: GraphQLServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    shares, organization = server.endpoint.shares, server.scenario.organization_id
+    shares, organization = server.endpoint.operations.shares, server.scenario.organization_id
     monkeypatch.setattr(shares, "_active_s", math.inf)
     shares.mark_active(shares.of(user("ben", organization)))
     share = shares.of(user("ann", organization))
@@ -371,7 +367,7 @@ async def test_events_for_one_viewer_wait_and_others_get_theirs(
     clock: ManualClock, server: GraphQLServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await server.join("ben")
-    shares, organization = server.endpoint.shares, server.scenario.organization_id
+    shares, organization = server.endpoint.operations.shares, server.scenario.organization_id
     monkeypatch.setattr(shares, "_active_s", math.inf)
     ann, ben, cat = (shares.of(user(id_, organization)) for id_ in ("ann", "ben", "cat"))
     async with server.subscribed("ann") as ann_subscription:

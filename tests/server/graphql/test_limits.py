@@ -1,29 +1,35 @@
-"""The limits of documents: as plain checks, and over HTTP and WebSocket through Strawberry's ASGI application."""
+"""The limits of documents, each as a plain check, and by the cache that prepares the documents of requests."""
 
-import asyncio
-import json
-import socket
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx2
 import pytest
-import uvicorn
-from graphql import GraphQLError, get_introspection_query, parse
-from strawberry.asgi import GraphQL
-from strawberry.subscriptions.protocols.graphql_transport_ws.handlers import BaseGraphQLTransportWSHandler
-from websockets.asyncio.client import connect
+from graphql import DocumentNode, GraphQLError, get_introspection_query, parse
 
-from server.graphql.limits import DocumentLimits, set_code
-from tests.server.graphql.limited_schema import COSTLY_QUERY, RESOLVED, SCHEMA, nested_query, new_schema
+from schema.errors import to_client_error
+from server.graphql.cost import measure_cost, size_of
+from server.graphql.documents import DocumentCache, OperationRefused, OperationRequest
+from server.graphql.limits import DocumentLimits, find_operation, set_code
+from tests.server.graphql.limited_schema import COSTLY_QUERY, SCHEMA, nested_query
 
 LIMITS = DocumentLimits()
+DOCUMENTS = DocumentCache(SCHEMA._schema)
+
+
+def errors_of(
+    limits: DocumentLimits, document: DocumentNode, variables: dict[str, Any], operation_name: str | None = None
+) -> list[GraphQLError]:
+    """Returns the errors by all limits except the text's length. The document need not be valid."""
+    operation = find_operation(document, operation_name)
+    errors = limits.check_shape(document)
+    if errors or operation is None:
+        return errors
+    sizes = {name: size_of(value) for name, value in variables.items()}
+    return limits.check_cost(measure_cost(SCHEMA._schema, document, operation, sizes), operation)
 
 
 def error_messages(query: str, variables: dict[str, Any] | None = None, operation_name: str | None = None) -> list[str]:
-    errors = LIMITS.check(SCHEMA._schema, parse(query), variables, operation_name)
+    errors = errors_of(LIMITS, parse(query), variables or {}, operation_name)
     assert all(error.extensions == {"code": "GRAPHQL_VALIDATION_FAILED"} for error in errors)
     return [error.message for error in errors]
 
@@ -165,7 +171,7 @@ class TestCost:
         start = " ".join(f"...L0G{n}" for n in range(9))
         fragments = [spreading(level, n) for level in range(9) for n in range(9)]
         document = parse(f"{{ user(id: 1) {{ {start} }} }}" + " ".join(fragments))
-        errors = limits.check(SCHEMA._schema, document, None, None)
+        errors = errors_of(limits, document, {})
         assert [error.message for error in errors] == [
             "The fragments are too complex to measure the cost of the operation."
         ]
@@ -199,83 +205,16 @@ REFUSED_DOCUMENTS = {
 }
 
 
-class TransportHandler(BaseGraphQLTransportWSHandler[None, None]):
-    """Sends a syntax error as the error of its operation. Strawberry's own handler closes the socket with 4400."""
-
-    @staticmethod
-    def _get_pre_execution_close_reason(error: object) -> str | None:
-        return None
-
-
-class StrawberryApplication(GraphQL[None, None]):
-    graphql_transport_ws_handler_class = TransportHandler
-
-
-@asynccontextmanager
-async def serve_application() -> AsyncIterator[str]:
-    """Serves Strawberry's ASGI application on a real socket, and yields its host and port."""
-    app = StrawberryApplication(new_schema(), subscription_protocols=["graphql-transport-ws"])
-    listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="websockets-sansio", lifespan="off"))
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
-    try:
-        yield f"127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        await serving
+@pytest.mark.parametrize("name", REFUSED_DOCUMENTS)
+def test_refused_document_is_refused_each_time(name: str) -> None:
+    query, variables, code, message = REFUSED_DOCUMENTS[name]
+    for _ in range(2):
+        with pytest.raises(OperationRefused) as refused:
+            DOCUMENTS.operation(OperationRequest(query, variables))
+        error = to_client_error(refused.value.errors[0])
+        assert error.extensions == {"code": code}
+        assert message in error.message
 
 
-@asynccontextmanager
-async def acknowledged_socket(address: str) -> AsyncIterator[Any]:
-    """Yields an acknowledged socket."""
-    protocol: Any = ["graphql-transport-ws"]
-    async with connect(f"ws://{address}/", subprotocols=protocol) as websocket:
-        await websocket.send('{"type": "connection_init"}')
-        assert json.loads(await websocket.recv())["type"] == "connection_ack"
-        yield websocket
-
-
-async def first_message(websocket: Any, query: str, variables: object = None) -> dict[str, Any]:
-    """Starts an operation, and returns the first message of the server."""
-    payload = {"query": query, "variables": variables}
-    await websocket.send(json.dumps({"id": "1", "type": "subscribe", "payload": payload}))
-    answer: dict[str, Any] = json.loads(await asyncio.wait_for(websocket.recv(), 30))
-    return answer
-
-
-@pytest.mark.anyio
-class TestTransports:
-    @pytest.mark.parametrize("name", [name for name in REFUSED_DOCUMENTS if "subscription" not in name])
-    async def test_refused_document_is_not_executed_over_http(self, name: str) -> None:
-        query, variables, code, message = REFUSED_DOCUMENTS[name]
-        RESOLVED.clear()
-        async with serve_application() as address, httpx2.AsyncClient(trust_env=False, timeout=60) as client:
-            for _ in range(2):
-                answer = await client.post(f"http://{address}/", json={"query": query, "variables": variables})
-                (error, *_) = answer.json()["errors"]
-                assert error["extensions"] == {"code": code}
-                assert message in error["message"]
-        assert RESOLVED == []
-
-    @pytest.mark.parametrize("name", REFUSED_DOCUMENTS)
-    async def test_refused_document_keeps_the_websocket_open(self, name: str) -> None:
-        query, variables, code, message = REFUSED_DOCUMENTS[name]
-        RESOLVED.clear()
-        async with serve_application() as address, acknowledged_socket(address) as websocket:
-            for _ in range(2):
-                answer = await first_message(websocket, query, variables)
-                assert answer["type"] == "error"
-                assert answer["payload"][0]["extensions"] == {"code": code}
-                assert message in answer["payload"][0]["message"]
-            assert RESOLVED == []
-            answer = await first_message(websocket, "subscription { users { id } }")
-            assert answer["payload"] == {"data": {"users": {"id": "1"}}}
-
-    async def test_document_within_limits_runs_over_http_and_websocket(self) -> None:
-        query, variables = COSTLY_QUERY, {"n": 1000}
-        data = {"user": {"friends": [{"friends": [{"id": "2"}]}]}}
-        async with serve_application() as address, httpx2.AsyncClient(trust_env=False, timeout=60) as client:
-            answer = await client.post(f"http://{address}/", json={"query": query, "variables": variables})
-            assert answer.json() == {"data": data}
-            async with acknowledged_socket(address) as websocket:
-                assert (await first_message(websocket, query, variables))["payload"] == {"data": data}
+def test_document_within_limits_is_not_refused() -> None:
+    assert DOCUMENTS.operation(OperationRequest(COSTLY_QUERY, {"n": 1000})).cost == 1 + 199 * 1001

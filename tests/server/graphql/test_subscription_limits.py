@@ -13,7 +13,7 @@ from resolvers.context import Context
 from resolvers.feed.events import NotificationEventSource
 from server.graphql import subscription_limits
 from server.graphql.subscription_limits import SubscriptionLimits
-from server.graphql.subscriptions import SharedSubscription, ViewerSubscription
+from server.graphql.subscription_start import SharedSubscription, ViewerSubscription
 from storage.errors import RateLimited
 from storage.feed.follows import FollowPair
 from storage.identity.records import User
@@ -64,8 +64,8 @@ async def test_different_subscriptions_to_a_stream_are_limited(server: GraphQLSe
             assert (equal.error_codes, other.error_codes) == ([], [])
         await post_messages(server.scenario, 1)
         assert await first.receives(1)
-        assert len(server.endpoint.broadcasts) == LIMIT
-    assert await poll_until_true(lambda: len(server.endpoint.broadcasts) == 0)
+        assert len(server.endpoint.subscriptions.broadcasts) == LIMIT
+    assert await poll_until_true(lambda: len(server.endpoint.subscriptions.broadcasts) == 0)
     async with server.subscribed("ann", query=variant(LIMIT)) as accepted:
         assert accepted.error_codes == []
 

@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -13,9 +14,13 @@ from storage.errors import RateLimited
 pytestmark = pytest.mark.anyio
 
 
-def receive_of(*chunks: bytes) -> Receive:
-    """Returns a `receive` that returns these chunks of a body, and then a disconnect."""
-    messages: list[Message] = [{"type": "http.request", "body": chunk, "more_body": True} for chunk in chunks]
+def receive_of(*chunks: bytes, is_cut: bool = False) -> Receive:
+    """Returns a `receive` that returns these chunks of a body. A cut body ends with a disconnect."""
+    count = len(chunks)
+    messages: list[Message] = [
+        {"type": "http.request", "body": chunk, "more_body": is_cut or number < count}
+        for number, chunk in enumerate(chunks, 1)
+    ]
     messages.append({"type": "http.disconnect"})
 
     async def receive() -> Message:
@@ -24,24 +29,28 @@ def receive_of(*chunks: bytes) -> Receive:
     return receive
 
 
-async def test_body_over_its_limit_is_refused() -> None:
-    with RequestBodies().limited(receive_of(b"12345", b"67890", b"1"), 10) as limited:
-        assert [(await limited())["body"] for _ in range(2)] == [b"12345", b"67890"]
-        with pytest.raises(BodyTooLarge):
-            await limited()
+async def test_body_is_read_whole_up_to_its_limit() -> None:
+    with RequestBodies().hold(receive_of(b"12345", b"", b"67890"), 10) as body:
+        assert await body.read() == b"1234567890"
+    with RequestBodies().hold(receive_of(b"12345", b"67890", b"1"), 10) as body, pytest.raises(BodyTooLarge):
+        await body.read()
+
+
+async def test_disconnect_within_a_body_raises() -> None:
+    with RequestBodies().hold(receive_of(b"12345", is_cut=True)) as body, pytest.raises(ClientDisconnect):
+        await body.read()
 
 
 async def test_bodies_over_common_limit_are_refused_until_others_end() -> None:
     bodies = RequestBodies(max_held_bytes=10)
-    with bodies.limited(receive_of(b"12345678"), 10) as first:
-        await first()
-        with bodies.limited(receive_of(b"12", b"3"), 10) as second:
-            await second()
-            with pytest.raises(RateLimited):
-                await second()
-        assert (await first())["type"] == "http.disconnect"
-    with bodies.limited(receive_of(b"1234567890"), 10) as later:
-        assert len((await later())["body"]) == 10
+    with bodies.hold(receive_of(b"12345678"), 10) as first:
+        await first.read()
+        with bodies.hold(receive_of(b"12", b"3"), 10) as second, pytest.raises(RateLimited):
+            await second.read()
+        assert bodies.held_bytes == 8
+    with bodies.hold(receive_of(b"1234567890"), 10) as later:
+        assert len(await later.read()) == 10
+    assert bodies.held_bytes == 0
 
 
 def answering_app(status: int) -> ASGIApp:

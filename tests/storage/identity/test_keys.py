@@ -6,12 +6,12 @@ from functools import partial
 
 import pytest
 
-from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
+from storage.errors import BadUserInput, Conflict, Forbidden, MissingScope, NotFound
 from storage.idempotency import idempotency_key
 from storage.identity.audit import Actor, AuditAction, AuditFilter, command_line_actor
 from storage.identity.keys.recognition import KeyExpired, KeyInvalid
 from storage.identity.keys.records import IssuedKey, NewServiceKey
-from storage.identity.keys.scopes import ROLE_OF_SCOPE, SCOPES, missing_scope, roles_of_scopes
+from storage.identity.keys.scopes import ROLE_OF_SCOPE, SCOPES, roles_of_scopes
 from storage.identity.keys.secrets import MalformedKey, new_key_text, parse_key
 from storage.identity.keys.store import MAX_ACTIVE_KEYS, MAX_PREVIOUS_SECRETS
 from storage.identity.rights import lock_actor
@@ -67,7 +67,7 @@ def test_no_scope_gives_the_role_admin() -> None:
     assert Role.ADMIN not in ROLE_OF_SCOPE.values()
     assert roles_of_scopes(["mail:ingest", "a scope of a later version"]) == {Role.SERVICE}
     assert roles_of_scopes(SCOPES) == {Role.SERVICE, Role.MEMBER, Role.OPERATOR}
-    assert missing_scope("chat:read").extensions == {"code": "FORBIDDEN", "scope": "chat:read"}
+    assert MissingScope("chat:read").extensions == {"code": "FORBIDDEN", "scope": "chat:read"}
 
 
 async def test_key_acts_as_its_service_account(shared_stores: Stores, admin: Actor) -> None:

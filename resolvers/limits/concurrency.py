@@ -1,13 +1,13 @@
-"""Limits the cost of the operations that one viewer executes at a time, in this process (docs/limits.md).
+"""Limits the cost of what is executed at a time in this process: one viewer's operations, and lookups of addresses.
 
-Without this limit, the answers of one viewer's concurrent operations could fill the memory of the process. Operations
-over the limit wait for earlier ones, in the order of their arrival. An operation that costs more than the limit is
-executed alone.
+Without this limit, the answers of one viewer's concurrent operations could fill the memory of the process. Executions
+over the limit wait for earlier ones, in the order of their arrival. One that costs more than the limit is executed
+alone (docs/limits.md).
 """
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Hashable
+from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -15,24 +15,24 @@ from prometheus_client import Counter, Gauge
 
 from storage.errors import RateLimited
 
-MAX_COST = 2_000
-"""Total cost of the operations of one viewer that are executed at a time."""
-
-MAX_SERVICE_COST = 200_000
-"""The total that replaces `MAX_COST` for a viewer with the role SERVICE."""
-
 MAX_WAITING = 1_000
 """Operations of one viewer that wait at a time."""
 
 MAX_WAIT_S = 5.0
 
 WAITING_OPERATIONS = Gauge(
-    "noroshi_waiting_operations", "Operations that wait for earlier operations of the same viewer."
+    "noroshi_waiting_operations", "Operations that wait for earlier operations of the same viewer, and waiting lookups."
 )
 REFUSALS = Counter(
     "noroshi_refused_operations",
     "Operations refused because too many operations of the same viewer waited, or because they waited too long.",
 )
+
+
+def count_refusal(reason: str = "Too many of your operations are executed at the same time.") -> RateLimited:
+    """Counts the refusal of an operation, and returns it as an error."""
+    REFUSALS.inc()
+    return RateLimited(reason, 1000)
 
 
 @dataclass(slots=True, eq=False)
@@ -51,8 +51,14 @@ class _ViewerOperations:
 class ConcurrencyLimiter:
     """The operations of each viewer that are executed or wait."""
 
-    def __init__(self, max_waiting: int = MAX_WAITING, max_wait_s: float = MAX_WAIT_S) -> None:
-        self._max_waiting, self._max_wait_s = max_waiting, max_wait_s
+    def __init__(
+        self,
+        max_waiting: int = MAX_WAITING,
+        max_wait_s: float = MAX_WAIT_S,
+        refuse: Callable[[], RateLimited] = count_refusal,
+    ) -> None:
+        """`refuse` counts a refusal and returns its error."""
+        self._max_waiting, self._max_wait_s, self._refuse = max_waiting, max_wait_s, refuse
         self._viewers: dict[Hashable, _ViewerOperations] = {}
 
     @asynccontextmanager
@@ -76,7 +82,7 @@ class ConcurrencyLimiter:
 
     async def _wait(self, viewer_key: Hashable, viewer: _ViewerOperations, cost: int, max_cost: int) -> None:
         if len(viewer.waiting) >= self._max_waiting:
-            raise count_refusal()
+            raise self._refuse()
         waiting = _WaitingOperation(cost, asyncio.get_running_loop().create_future())
         viewer.waiting.append(waiting)
         try:
@@ -89,7 +95,7 @@ class ConcurrencyLimiter:
                 viewer.waiting.remove(waiting)
             self._release(viewer_key, viewer, cost if is_admitted else 0, max_cost)
             if isinstance(error, TimeoutError):
-                raise count_refusal() from None
+                raise self._refuse() from None
             raise
 
     def _release(self, viewer_key: Hashable, viewer: _ViewerOperations, cost: int, max_cost: int) -> None:
@@ -107,9 +113,3 @@ class ConcurrencyLimiter:
     def __len__(self) -> int:
         """Returns the number of viewers with operations."""
         return len(self._viewers)
-
-
-def count_refusal(reason: str = "Too many of your operations are executed at the same time.") -> RateLimited:
-    """Counts the refusal of an operation, and returns it as an error."""
-    REFUSALS.inc()
-    return RateLimited(reason, 1000)

@@ -10,7 +10,7 @@ from typing import TypeVar
 from cachetools import LRUCache
 from prometheus_client import Counter
 
-from resolvers.rate_limits import GroupRateLimiter, RateLimiter
+from resolvers.limits.rates import GroupRateLimiter, RateLimiter
 from storage.errors import RateLimited
 from storage.identity.records import User
 from storage.identity.roles import Role

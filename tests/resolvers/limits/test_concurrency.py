@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from server.graphql.concurrency import ConcurrencyLimiter
+from resolvers.limits.concurrency import ConcurrencyLimiter
 from storage.errors import RateLimited
 
 pytestmark = pytest.mark.anyio

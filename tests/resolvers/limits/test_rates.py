@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolvers import rate_limits
-from resolvers.rate_limits import ACTIVE_S, BURST_S, GroupRateLimiter, RateLimiter
+from resolvers.limits import rates
+from resolvers.limits.rates import ACTIVE_S, BURST_S, GroupRateLimiter, RateLimiter
 from storage.errors import RateLimited
 from tests.manual_clock import ManualClock
 
@@ -19,7 +19,7 @@ BURST = PER_MINUTE / 60 * BURST_S
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
     clock = ManualClock(1000.0)
-    monkeypatch.setattr(rate_limits, "time", clock)
+    monkeypatch.setattr(rates, "time", clock)
     return clock
 
 
@@ -64,7 +64,7 @@ def test_full_budget_allows_an_amount_above_it(clock: ManualClock) -> None:
 
 
 def test_forgotten_budget_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rate_limits, "MAX_BUDGETS", 2)
+    monkeypatch.setattr(rates, "MAX_BUDGETS", 2)
     limiter = RateLimiter(PER_MINUTE, "Testing")
     for key in ("ann", "ben", "cat"):
         limiter.spend(key, BURST)
@@ -75,7 +75,7 @@ def test_forgotten_budget_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_spending_never_exceeds_the_rate(steps: list[tuple[float, float]]) -> None:
     clock = ManualClock(1000.0)
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(rate_limits, "time", clock)
+        monkeypatch.setattr(rates, "time", clock)
         limiter = RateLimiter(PER_MINUTE, "Testing")
         spent_amount = last_amount = 0.0
         for pause_s, amount in steps:
@@ -162,7 +162,7 @@ def test_members_never_exceed_the_rate_of_their_group(steps: list[tuple[float, i
     """Beyond the rate, the group may spend its budget, and shares of a whole, a half, a third, and so on."""
     clock, spent_amount = ManualClock(1000.0), 0.0
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(rate_limits, "time", clock)
+        monkeypatch.setattr(rates, "time", clock)
         limiter = GroupRateLimiter(PER_MINUTE, "Testing")
         for pause_s, member, amount in steps:
             clock.now += pause_s

@@ -18,7 +18,7 @@ from graphql import (
 )
 
 from resolvers.context import Context
-from resolvers.write_limits import WriteBudgets, WriteLimit, WritesPerMinute
+from resolvers.limits.writes import WriteBudgets, WriteLimit, WritesPerMinute
 from schema.root import schema
 from server.app import writes_per_minute
 from server.settings import Settings
@@ -26,6 +26,8 @@ from storage.errors import RateLimited
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.stores import Stores
+from tests.execution import run_operation
+from tests.resolvers.people import OPERATIONS
 
 pytestmark = pytest.mark.anyio
 
@@ -83,7 +85,7 @@ def operation(name: str, field: GraphQLField) -> tuple[str, dict[str, Any]]:
 async def refusal_of(context: Context, name: str) -> dict[str, Any] | None:
     """Executes the mutation once, and returns the extensions of RATE_LIMITED, or None if it was not refused."""
     document, variables = operation(name, mutations()[name])
-    result = await schema.execute(document, variables, context_value=context)
+    result = await run_operation(OPERATIONS, context, document, variables)
     refusals = [error.extensions or {} for error in result.errors or ()]
     return next((each for each in refusals if each["code"] == "RATE_LIMITED"), None)
 

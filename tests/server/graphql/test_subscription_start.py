@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 import strawberry
-from graphql import GraphQLSchema, print_schema
 from strawberry.schema.config import StrawberryConfig
 
 from resolvers.access import require_member
@@ -14,26 +13,21 @@ from resolvers.context import Context, Info
 from schema.binding import subscription
 from schema.errors import to_client_error
 from schema.events import CommunityEvent
-from schema.root import Query, build_schema
+from schema.root import Query, schema
 from schema.scalars import SCALARS
-from server.graphql.compiled import compiled_executor
-from server.graphql.documents import DocumentCache
-from server.graphql.limits_extension import limits_extension
-from server.graphql.subscriptions import OperationRefused, SharedSubscription, SubscriptionStarter, ViewerSubscription
+from server.graphql.documents import OperationRefused, OperationRequest
+from server.graphql.operations import Operations
+from server.graphql.subscription_start import SharedSubscription, SubscriptionStarter, ViewerSubscription
 from storage.identity.records import user_stream
 from storage.identity.roles import Role
 from storage.stores import Stores
 from storage.streams.log import StreamPosition, format_cursor
 from tests.resolvers.people import fake_signed_url
-from tests.server.graphql.graphql_server import GraphQLServer
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
 
 pytestmark = pytest.mark.anyio
 
-DOCUMENTS = DocumentCache()
-SCHEMA = build_schema(limits_extension(DOCUMENTS))
-GRAPHQL_CORE_SCHEMA = SCHEMA._schema
-STARTER = SubscriptionStarter(GRAPHQL_CORE_SCHEMA, DOCUMENTS, compiled_executor(DOCUMENTS))
+OPERATIONS = Operations(schema)
 TOPIC_EVENTS = """
     subscription Plain($topic: ID!, $since: Cursor, $withText: Boolean! = false) {
       topicEvents(topicId: $topic, since: $since) {
@@ -56,10 +50,12 @@ async def scenario(shared_stores: Stores) -> TopicScenario:
     return scenario
 
 
-def starter_for_schema(core: GraphQLSchema) -> SubscriptionStarter:
-    """Returns a starter of subscriptions to a schema other than the product's."""
-    documents = DocumentCache()
-    return SubscriptionStarter(core, documents, compiled_executor(documents))
+async def start(
+    context: Context, query: str, variables: Mapping[str, Any] = NO_VARIABLES, operations: Operations = OPERATIONS
+) -> SharedSubscription | ViewerSubscription:
+    """Starts a subscription."""
+    operation = operations.documents.operation(OperationRequest(query, dict(variables)))
+    return await SubscriptionStarter(operations).start(context, operation)
 
 
 async def viewer_context(
@@ -82,20 +78,13 @@ async def start_shared(
     """Starts a subscription to the topic, by default as ann. Asserts that it is shared."""
     all_variables = {**variables}
     all_variables.setdefault("topic", scenario.topic.id)
-    shared = await STARTER.start(context or await viewer_context(scenario), query, all_variables, None)
+    shared = await start(context or await viewer_context(scenario), query, all_variables)
     assert isinstance(shared, SharedSubscription)
     return shared
 
 
 def cursor(scenario: TopicScenario, n: int) -> str:
     return format_cursor(scenario.stream, StreamPosition("epoch", n))
-
-
-async def test_core_schema_of_endpoint_is_the_whole_schema(server: GraphQLServer) -> None:
-    graphql_core_schema = server.endpoint.graphql_core_schema
-    assert isinstance(graphql_core_schema, GraphQLSchema)
-    assert print_schema(graphql_core_schema).strip().splitlines()[-1] == SCHEMA.as_str().strip().splitlines()[-1]
-    assert set(graphql_core_schema.type_map) == set(GRAPHQL_CORE_SCHEMA.type_map)
 
 
 async def test_key_ignores_positions_and_order_of_variables(scenario: TopicScenario) -> None:
@@ -161,11 +150,11 @@ class ViewerStreamSubscription:
 
 async def test_shared_keys_differ_for_streams_of_different_viewers(scenario: TopicScenario) -> None:
     config = StrawberryConfig(scalar_map=SCALARS)
-    core = strawberry.Schema(Query, subscription=ViewerStreamSubscription, config=config)._schema
+    operations = Operations(strawberry.Schema(Query, subscription=ViewerStreamSubscription, config=config))
     query = "subscription { viewerStreamEvents { __typename } }"
-    start = starter_for_schema(core).start
     subscriptions = [
-        await start(await viewer_context(scenario, name), query, None, None) for name in ("ann", "bob", "ann")
+        await start(await viewer_context(scenario, name), query, operations=operations)
+        for name in ("ann", "bob", "ann")
     ]
     ann, bob, ann_again = [each.key for each in subscriptions if isinstance(each, SharedSubscription)]
     assert ann == ann_again != bob
@@ -174,25 +163,9 @@ async def test_shared_keys_differ_for_streams_of_different_viewers(scenario: Top
 async def test_subscription_with_viewer_event_source_is_not_shared(scenario: TopicScenario) -> None:
     for query in ("homeFeedEvents", "notificationEvents", "jobEvents"):
         text = f"subscription {{ {query} {{ __typename }} }}"
-        subscriptions = [
-            await STARTER.start(await viewer_context(scenario, name), text, None, None) for name in ("ann", "ann")
-        ]
+        subscriptions = [await start(await viewer_context(scenario, name), text) for name in ("ann", "ann")]
         assert all(isinstance(each, ViewerSubscription) for each in subscriptions)
         assert subscriptions[0] != subscriptions[1]
-
-
-async def test_queries_and_mutations_start_no_subscription(scenario: TopicScenario) -> None:
-    for query in ("{ viewer { id } }", 'mutation { createCommunity(input: {name: "x"}) { id } }', "{ nope }"):
-        assert await STARTER.start(await viewer_context(scenario), query, None, None) is None
-
-
-async def test_operation_name_selects_the_subscription(scenario: TopicScenario) -> None:
-    query = f"query Q {{ __typename }} {TOPIC_EVENTS}"
-    context, variables = await viewer_context(scenario), {"topic": scenario.topic.id}
-    assert await STARTER.start(context, query, variables, "Q") is None
-    assert await STARTER.start(context, query, variables, "Plain") is not None
-    assert await STARTER.start(context, query, variables, None) is None
-    assert await STARTER.start(context, query, variables, "Unknown") is None
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,115 @@
+"""Starts subscriptions, and computes the keys by which identical subscriptions share one execution."""
+
+from collections.abc import Awaitable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from graphql import (
+    ExecutionResult,
+    NamedTypeNode,
+    NonNullTypeNode,
+    OperationDefinitionNode,
+    TypeNode,
+    create_source_event_stream,
+)
+from graphql.execution import Executor
+
+from resolvers.arguments import require_storable
+from resolvers.events import SharedEventSource, ViewerEventSource
+from schema.sharing import depends_on_viewer
+from server.graphql.documents import OperationRefused, PreparedOperation
+from server.graphql.operations import Operations
+from server.graphql.protocols import OperationContext
+
+CURSOR_TYPE = "Cursor"
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSubscription:
+    """A subscription to a shared stream, which the viewer may see. Subscriptions with equal keys get equal payloads."""
+
+    key: Hashable
+    executor: Executor[Any]
+    source: SharedEventSource
+
+
+@dataclass(frozen=True, slots=True)
+class ViewerSubscription:
+    """A subscription to the events of one viewer. It shares no execution."""
+
+    executor: Executor[Any]
+    source: ViewerEventSource
+
+
+class SubscriptionStarter:
+    """Starts subscriptions to one schema."""
+
+    def __init__(self, operations: Operations) -> None:
+        self._schema, self._executor_class = operations.schema, operations.executor_class
+
+    async def start(
+        self, context: OperationContext, operation: PreparedOperation
+    ) -> SharedSubscription | ViewerSubscription:
+        """Returns the started subscription.
+
+        Raises: OperationRefused; Forbidden for a service key without the scope; BadUserInput for a lone surrogate.
+        """
+        operation.document.require_scopes(context.scopes)
+        require_storable(operation.request.variables)
+        executor = self._build_executor(operation, context)
+        source = await _open_source(executor)
+        if isinstance(source, ViewerEventSource):
+            return ViewerSubscription(executor, source)
+        is_personal = depends_on_viewer(self._schema, operation.document.document)
+        audience_key = _viewer_key(context) if is_personal else source.viewer.organization_id
+        key = (
+            operation.document.normalized_text,
+            operation.request.operation_name,
+            _variables_key(operation.node, operation.request.variables or {}),
+            source.stream,
+            audience_key,
+        )
+        return SharedSubscription(key, executor, source)
+
+    def _build_executor(self, operation: PreparedOperation, context: OperationContext) -> Executor[Any]:
+        executor = self._executor_class.build(
+            self._schema,
+            operation.document.document,
+            context_value=context,
+            raw_variable_values=dict(operation.request.variables or {}),
+            operation_name=operation.request.operation_name,
+        )
+        if isinstance(executor, list):
+            raise OperationRefused(executor)
+        return executor
+
+
+async def _open_source(executor: Executor[Any]) -> SharedEventSource | ViewerEventSource:
+    created = create_source_event_stream(executor)
+    stream = await created if isinstance(created, Awaitable) else created
+    if isinstance(stream, ExecutionResult):
+        raise OperationRefused(list(stream.errors or ()))
+    assert isinstance(stream, SharedEventSource | ViewerEventSource)
+    return stream
+
+
+def _viewer_key(context: OperationContext) -> Hashable:
+    """Returns the part of the key that separates viewers, for operations whose data depend on the viewer."""
+    assert context.viewer is not None
+    return context.viewer.organization_id, context.viewer.id, context.roles
+
+
+def _variables_key(operation: OperationDefinitionNode, variables: Mapping[str, Any]) -> bytes:
+    """Returns the variables that payloads depend on, as JSON: the declared ones without cursors.
+
+    Cursors only say where each client resumes.
+    """
+    types = {each.variable.name.value: _type_name(each.type) for each in operation.variable_definitions or ()}
+    relevant = {name: value for name, value in variables.items() if types.get(name, CURSOR_TYPE) != CURSOR_TYPE}
+    return orjson.dumps(relevant, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+
+
+def _type_name(node: TypeNode) -> str | None:
+    inner = node.type if isinstance(node, NonNullTypeNode) else node
+    return inner.name.value if isinstance(inner, NamedTypeNode) else None
