@@ -7,85 +7,105 @@ slices, so that a slow minute of the machine affects both. The other checkout ne
 import asyncio
 import statistics
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from benchmarks import posting, timeline
-from benchmarks.fanout_targets import database_servers
-from benchmarks.servers import WebProcesses
+from benchmarks.posting import PostingBenchmark, RunOptions
+from benchmarks.servers import WebProcesses, database_servers, web_process
+from benchmarks.tables import numbers, print_table
+from benchmarks.timeline import MeasuredWebProcess
 from benchmarks.timeline_data import timeline_data
 from tests.client import client
+from tests.product import NOROSHI
 
 BEFORE, AFTER = "before", "after"
-CLIENTS = (1, 10, 100)
-
-Measurements = dict[tuple[str, str], list[float]]
-"""Measured values by workload, such as "random page", and variant."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
-async def measure(rounds: int, seconds: float) -> tuple[Measurements, Measurements]:
-    """Returns pages and posts a second, and the processor time of the web process for each page or post in ms."""
-    rates, cpu_ms = defaultdict[tuple[str, str], list[float]](list), defaultdict[tuple[str, str], list[float]](list)
-    async with database_servers("pymongo") as servers, timeline_data(servers) as data, AsyncExitStack() as stack:
-        webs = {
-            variant: await stack.enter_async_context(timeline.web_process(variant, servers))
-            for variant in (BEFORE, AFTER)
-        }
-        founder = await stack.enter_async_context(
-            client(f"http://127.0.0.1:{webs[AFTER].port}", servers.token("founder"))
-        )
-        options = posting.RunOptions([1], CLIENTS, seconds, 1.0, "pymongo")
-        posting_benchmark = posting.PostingBenchmark(servers, founder, options)
-        await posting_benchmark.prepare()
-        for number in range(rounds):
-            for variant in (BEFORE, AFTER) if number % 2 else (AFTER, BEFORE):
-                web = webs[variant]
-                measured = timeline.MeasuredWebProcess(variant, web, servers, data, seconds)
-                async for result in timeline.measure_page_kinds(measured):
-                    rates[f"{result.page_kind} page", variant].append(result.rate)
-                    cpu_ms[f"{result.page_kind} page", variant].append(result.cpu_ms)
-                for clients in CLIENTS:
-                    posting_result = await posting_benchmark.measure_posts(
-                        variant, WebProcesses(web.port, [web.pid]), clients
-                    )
-                    rates[f"post, {clients} clients", variant].append(posting_result.rate)
-                    cpu_ms_per_s = 10 * posting_result.report.cpu_percent[str(web.pid)]
-                    cpu_ms[f"post, {clients} clients", variant].append(cpu_ms_per_s / max(posting_result.rate, 1))
-    return rates, cpu_ms
+@dataclass(frozen=True)
+class SliceOptions:
+    """The number of slices of each checkout, their lengths, and the numbers of clients that post."""
+
+    rounds: int
+    seconds: float
+    warm_up_s: float
+    clients: Sequence[int]
+
+    def order(self) -> Iterator[str]:
+        """Yields the checkouts in the order of their slices: each round begins with the other one."""
+        for number in range(self.rounds):
+            yield from (BEFORE, AFTER) if number % 2 else (AFTER, BEFORE)
 
 
-def table(title: str, measurements: Measurements) -> Table:
-    """Returns a table of the medians before and after, and of the change in percent."""
-    medians = Table(title=title)
-    medians.add_column("workload")
-    for name in (BEFORE, AFTER, "change"):
-        medians.add_column(name, justify="right")
-    for workload in dict.fromkeys(workload for workload, _ in measurements):
-        before, after = (statistics.median(measurements[workload, variant]) for variant in (BEFORE, AFTER))
-        medians.add_row(workload, f"{before:,.3f}", f"{after:,.3f}", f"{100 * after / before - 100:+.1f} %")
-    return medians
+class Measurements:
+    """Rates, and processor times of the web process in ms, by workload and checkout."""
+
+    def __init__(self) -> None:
+        self.rates = defaultdict[tuple[str, str], list[float]](list)
+        self.cpu_ms = defaultdict[tuple[str, str], list[float]](list)
+
+    def add(self, workload: str, variant: str, rate: float, cpu_ms: float) -> None:
+        """Adds the figures of one slice."""
+        self.rates[workload, variant].append(rate)
+        self.cpu_ms[workload, variant].append(cpu_ms)
+
+
+async def measure(programs: dict[str, Sequence[str]], options: SliceOptions) -> Measurements:
+    """Measures pages and posts of both checkouts, interleaved. `programs` are their `noroshi` commands."""
+    found = Measurements()
+    async with database_servers() as servers, timeline_data(servers) as data, AsyncExitStack() as stack:
+        webs = {variant: stack.enter_context(web_process(servers, programs[variant])) for variant in programs}
+        founder = await stack.enter_async_context(client(webs[AFTER].url, servers.token("founder")))
+        run_options = RunOptions([1], options.clients, options.seconds, 0, warm_up_s=options.warm_up_s)
+        posting = PostingBenchmark(servers, founder, run_options)
+        await posting.prepare()
+        for variant in options.order():
+            web = webs[variant]
+            pages = MeasuredWebProcess(variant, web, servers, data, options.seconds, options.warm_up_s)
+            async for result in pages.measure_page_kinds():
+                found.add(f"{result.page_kind} page", variant, result.rate, result.cpu_ms)
+            for count in options.clients:
+                await _measure_posts(found, posting, variant, web, count)
+    return found
+
+
+async def _measure_posts(
+    found: Measurements, posting: PostingBenchmark, variant: str, web: WebProcesses, clients: int
+) -> None:
+    result = await posting.measure_posts(variant, web, clients)
+    cpu_ms = 10 * result.report.cpu_percent[str(web.pid)] / max(result.rate, 1)
+    found.add(f"post, {clients} clients", variant, result.rate, cpu_ms)
+
+
+def medians(figures: dict[tuple[str, str], list[float]]) -> Iterator[list[str]]:
+    """Yields a row for each workload: the medians before and after, and the change in percent."""
+    for workload in dict.fromkeys(workload for workload, _ in figures):
+        before, after = (statistics.median(figures[workload, variant]) for variant in (BEFORE, AFTER))
+        change = f"{100 * after / before - 100:+.1f} %" if before else ""
+        yield [workload, f"{before:,.3f}", f"{after:,.3f}", change]
 
 
 @app.command()
 def main(
     before: Annotated[Path, typer.Option(exists=True, file_okay=False, help="Folder of the other checkout.")],
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of each variant.")] = 10,
-    seconds: Annotated[float, typer.Option(min=0.5, help="Length of a slice in seconds.")] = 1.5,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Length of a slice in seconds.")] = 1.5,
+    warm_up_s: Annotated[float, typer.Option("--warm-up", help="Seconds before each slice.")] = 0.5,
+    clients: Annotated[str, typer.Option(help="Numbers of clients that post, separated by commas.")] = "1,10,100",
 ) -> None:
     """Prints two tables of medians."""
-    timeline.VARIANTS[BEFORE] = [str(before.absolute() / ".venv/bin/noroshi"), "web", "--fd"]
-    timeline.VARIANTS[AFTER] = timeline.VARIANTS["Noroshi"]
-    timeline.WARM_UP_S = posting.WARM_UP_S = 0.5
-    rates, cpu_ms = asyncio.run(measure(rounds, seconds))
-    Console().print(table(f"Pages or posts a second, median of {rounds} slices of {seconds:g} s", rates))
-    Console().print(table("Processor time of the web process for each page or post, ms", cpu_ms))
+    programs = {BEFORE: [str(before.absolute() / ".venv/bin/noroshi")], AFTER: NOROSHI}
+    options = SliceOptions(rounds, seconds, warm_up_s, numbers(clients))
+    found = asyncio.run(measure(programs, options))
+    columns = ["workload", BEFORE, AFTER, "change"]
+    print_table(f"Pages or posts a second, median of {rounds} slices of {seconds:g} s", columns, medians(found.rates))
+    print_table("Processor time of the web process for each page or post, ms", columns, medians(found.cpu_ms))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Processor time by process, from /proc. Linux only."""
+"""Processor time and memory by process, from /proc. Linux only."""
 
 import asyncio
 import os
+import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -38,6 +39,17 @@ class CpuTimes:
 def cpu_times(pids: Iterable[int]) -> CpuTimes:
     """Returns the current times. The processes must be running."""
     return CpuTimes(time.monotonic(), {str(pid): _process_s(pid) for pid in pids}, _machine_s())
+
+
+def memory_mib(pid: int, name: str = "VmRSS") -> float:
+    """Returns the process's memory: VmRSS (present) or VmHWM (greatest since `forget_peak`)."""
+    found = re.search(rf"^{name}:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    return int(found[1]) / 1024 if found else 0.0
+
+
+def forget_peak(pid: int) -> None:
+    """Sets the process's greatest memory to the present one."""
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
 async def wait_for_idle_machine(timeout_s: float) -> None:

@@ -9,6 +9,7 @@ import gc
 import os
 import select
 import socket
+import struct
 import sys
 import time
 import uuid
@@ -21,7 +22,12 @@ from typing import Any
 import orjson
 
 MAX_CONNECTING = 64
-CONNECT_TIMEOUT_S = 20.0
+MAX_RECONNECTING = 2000
+CONNECT_TIMEOUT_S = 120.0
+FIRST_EVENT_TIMEOUT_S = 240.0
+RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+"""SO_LINGER with a time of 0: closing sends RST and no FIN, as if the connection had been lost."""
+
 BUFFER_BYTES = 1 << 20
 SWEEP_INTERVAL_S = 0.02
 """Interval between two reads of the sockets whose frames are only counted."""
@@ -186,9 +192,7 @@ class ResumingSubscriber:
 
 
 class LoadGenerator:
-    """All subscribers, and the tally of their frames. The commands are connect, reset, progress and report."""
-
-    max_connecting, connect_timeout_s = MAX_CONNECTING, CONNECT_TIMEOUT_S
+    """All subscribers, and the tally of their frames. The commands are connect, cut, reset, progress and report."""
 
     def __init__(self, spec: SubscriptionLoadSpec) -> None:
         self.spec, self.tally, self.now_s = spec, DeliveryTally(), 0.0
@@ -198,6 +202,7 @@ class LoadGenerator:
         self._by_fd: dict[int, ResumingSubscriber] = {}
         self._by_index: dict[int, ResumingSubscriber] = {}
         """Open sockets by the index of their token."""
+        self._cut_subscribers: dict[int, ResumingSubscriber] = {}
         self._buffer = bytearray(BUFFER_BYTES)
 
     def run(self) -> None:
@@ -215,18 +220,35 @@ class LoadGenerator:
         sys.stdout.buffer.write(orjson.dumps(answer) + b"\n")
         sys.stdout.buffer.flush()
 
-    def connect(self) -> dict[str, Any]:
-        """Opens every socket that is not open, at most `MAX_CONNECTING` at a time."""
+    def connect(self, max_connecting: int = MAX_CONNECTING) -> dict[str, Any]:
+        """Opens every socket that is not open, at most `max_connecting` at a time."""
         began_s = time.monotonic()
         missing = [index for index in range(len(self.spec.tokens)) if index not in self._by_index]
         opened = len(missing)
         connecting: set[ResumingSubscriber] = set()
-        while (missing or connecting) and time.monotonic() < began_s + self.connect_timeout_s:
-            while missing and len(connecting) < self.max_connecting:
+        while (missing or connecting) and time.monotonic() < began_s + CONNECT_TIMEOUT_S:
+            while missing and len(connecting) < max_connecting:
                 connecting.add(self._open(missing.pop()))
             self._read_sockets(0.1)
             connecting = {subscriber for subscriber in connecting if not subscriber.is_ready}
         return {"opened": opened, "seconds": time.monotonic() - began_s, **self.progress()}
+
+    def cut(self) -> dict[str, Any]:
+        """Cuts every socket, connects all of them again, and waits until each has received an event.
+
+        Returns the progress and the faults. `connect_s` has the seconds until all sockets were connected again, and
+        `first_ms` the milliseconds from the cut to the first event of each socket.
+        """
+        self._cut_subscribers, self._by_index, self._by_fd = self._by_index, {}, {}
+        for subscriber in self._cut_subscribers.values():
+            subscriber.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
+            subscriber.sock.close()
+        cut_at_s = time.monotonic()
+        connected = self.connect(MAX_RECONNECTING)
+        while self.progress()["least"] == 0 and time.monotonic() < cut_at_s + FIRST_EVENT_TIMEOUT_S:
+            self._read_sockets(0.1)
+        first_ms = [1000 * (each.first_event_s - cut_at_s) for each in self._by_index.values() if each.frames]
+        return {**self.progress(), "connect_s": connected["seconds"], "first_ms": first_ms, "faults": self.tally.faults}
 
     def reset(self) -> dict[str, Any]:
         """Starts a new tally."""
@@ -251,7 +273,7 @@ class LoadGenerator:
         return {
             **self.progress(),
             "frames": sum(counts),
-            "latencies_ms": sorted(tally.latencies_ms),
+            "latencies_ms": tally.latencies_ms,
             "faults": tally.faults,
             "last_s": tally.last_s,
             "cpu_percent": cpu_percent,
@@ -260,13 +282,11 @@ class LoadGenerator:
 
     def _open(self, index: int) -> ResumingSubscriber:
         interval = max(len(self.spec.tokens) // self.spec.sample_size, 1)
-        subscriber = self._new_subscriber(index, index % interval == 0)
+        token, predecessor = self.spec.tokens[index], self._cut_subscribers.get(index)
+        subscriber = ResumingSubscriber(self, token, index % interval == 0, predecessor)
         self._by_index[index] = self._by_fd[subscriber.sock.fileno()] = subscriber
         self._parsed_epoll.register(subscriber.sock.fileno(), select.EPOLLIN)
         return subscriber
-
-    def _new_subscriber(self, index: int, is_sampled: bool) -> ResumingSubscriber:
-        return ResumingSubscriber(self, self.spec.tokens[index], is_sampled)
 
     def _read_sockets(self, timeout_s: float) -> bool:
         """Reads parsed sockets, and counted ones when a sweep is due. Returns whether a command is pending."""
@@ -331,14 +351,14 @@ def _handshake(port: int) -> bytes:
     return "\r\n".join(lines).encode()
 
 
-def main(generator: type[LoadGenerator] = LoadGenerator) -> None:
+def main() -> None:
     """Runs the load that the first line of stdin specifies."""
     # Reads without a buffer: a buffered read could also take commands, and epoll would never report them.
     line = b""
     while not line.endswith(b"\n"):
         line += os.read(0, 1 << 20)
     gc.disable()
-    load = generator(SubscriptionLoadSpec(**orjson.loads(line)))
+    load = LoadGenerator(SubscriptionLoadSpec(**orjson.loads(line)))
     load.write_answer({})
     load.run()
 

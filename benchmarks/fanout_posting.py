@@ -8,21 +8,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
-import orjson
-from redis.asyncio import Redis
-
-from benchmarks.fanout_apps import PAYLOADS_CHANNEL
-from benchmarks.fanout_targets import DATABASE, ORGANIZATION, DatabaseServers
+from benchmarks.servers import ORGANIZATION, DatabaseServers
 from storage.chat.changes import NewMessage
 from storage.chat.communities import NewCommunity
 from storage.chat.records import Topic
 from storage.mongo.text_index.names import search_terms
 from storage.stores import Stores, open_stores
-from storage.streams.log import Stream, StreamPosition, format_cursor
 
 AUTHOR = "ann"
 FIELD = "topicEvents"
-QUERY = """subscription($topicId: ID!) { topicEvents(topicId: $topicId) { __typename ... on Event { cursor at }
+QUERY = """subscription($topicId: ID!, $since: Cursor) { topicEvents(topicId: $topicId, since: $since) {
+  __typename ... on Event { cursor at }
   ... on MessagePosted { message { id timestamp text author { id handle name } } } } }"""
 TEXT_CHARS = 23
 """Length of every text: a number, the time of writing, and padding."""
@@ -94,34 +90,10 @@ class TopicWithMembers:
         await asyncio.gather(*(self.stores.messages.post(NewMessage(*ids, AUTHOR, text, None, [])) for text in texts))
 
 
-@dataclass(frozen=True, slots=True)
-class PayloadSender:
-    """A sender of payloads in the format of the product, for servers without GraphQL."""
-
-    redis: Redis
-    topic_id: str
-    _publish_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    async def post(self, texts: list[str]) -> None:
-        """Publishes the payloads of all texts as one pub/sub message."""
-        async with self._publish_lock:
-            await self.redis.publish(PAYLOADS_CHANNEL, b"\n".join(map(self._payload, texts)))
-
-    def _payload(self, text: str) -> bytes:
-        author = {"id": AUTHOR, "handle": AUTHOR, "name": AUTHOR}
-        id_ = f"{self.topic_id}-1700000000000000"
-        message = {"id": id_, "timestamp": "1700000000.000000", "text": text, "author": author}
-        cursor = format_cursor(Stream("topic", self.topic_id), StreamPosition("12345678", 1000))
-        at = "2026-11-21T12:00:00.000Z"
-        return orjson.dumps(
-            {"data": {FIELD: {"__typename": "MessagePosted", "cursor": cursor, "at": at, "message": message}}}
-        )
-
-
 @asynccontextmanager
 async def topic_with_members(servers: DatabaseServers, members: list[str]) -> AsyncIterator[TopicWithMembers]:
     """Creates the members, and a topic to which all of them may subscribe."""
-    async with open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as stores:
+    async with open_stores(servers.mongodb_uri, servers.redis_url, servers.database) as stores:
         author = await stores.users.sign_in(ORGANIZATION, AUTHOR, [], AUTHOR, AUTHOR)
         community = await stores.communities.create(NewCommunity(ORGANIZATION, "Hilltops", ""), author, None)
         await _insert_members(stores, community.id, members)

@@ -7,7 +7,6 @@ refused, and one WebSocket subscribes. Phases with and without the hostile membe
 
 import asyncio
 import os
-import re
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -20,11 +19,11 @@ from typing import Annotated, Any
 import httpx2
 import orjson
 import typer
-from rich.console import Console
-from rich.table import Table
 from websockets.exceptions import ConnectionClosed
 
+from benchmarks.cpu import forget_peak, memory_mib
 from benchmarks.servers import RunningDeployment, deployment
+from benchmarks.tables import percentile, print_table
 from tests.client import Client, client
 from tests.e2e.chat_topic import ChatTopic, create_chat_topic, join, post_several
 
@@ -61,24 +60,24 @@ def aliased(count: int, selection: str) -> str:
     return " ".join(f"a{number}: {selection}" for number in range(count))
 
 
-def documents(chat: ChatTopic) -> dict[str, str]:
-    """Returns the most expensive documents that validation accepts, by what they read."""
+def documents(chat: ChatTopic) -> list[str]:
+    """Returns the most expensive documents that validation accepts."""
     page = f'messages(topicId: "{chat.topic}", latest: "now", limit: %d) {{ items {{ %s }} }}'
     feed = '%s(latest: "now", limit: 900) { items { %s } }'
     post = f"id text author {{ {USER} following blocked }} mentions {{ id }} hashtags linkPreview {{ title }}"
     topic = "id title lastMessage { text author { id } mentions { id } } unreadCount readUpTo"
-    return {
-        "users of reactions": aliased(9, page % (20, "reactions { users(limit: 1) { id } }")),
-        "reactions": aliased(9, page % (999, "reactions { emoji count reacted }")),
-        "mentions": aliased(9, page % (999, f"text mentions {{ {USER} }}")),
-        "authors": aliased(15, page % (999, f"id timestamp text author {{ {USER} following blocked }}")),
-        "home feed": aliased(9, feed % ("homeFeed", post)),
-        "local feed": aliased(9, feed % ("localFeed", post)),
-        "notifications": aliased(9, feed % ("notifications", "id kind actor { id } message { text mentions { id } }")),
-        "trending topics": aliased(9, f"trendingTopics(limit: 999) {{ topic {{ {topic} }} messagesPerMinute }}"),
-        "user search": aliased(15, f'users(query: "a", limit: 999) {{ {USER} following blocked }}'),
-        "communities": aliased(3, f"communities(limit: 99) {{ id members(limit: 99) {{ id }} topics {{ {topic} }} }}"),
-    }
+    return [
+        aliased(9, page % (20, "reactions { users(limit: 1) { id } }")),
+        aliased(9, page % (999, "reactions { emoji count reacted }")),
+        aliased(9, page % (999, f"text mentions {{ {USER} }}")),
+        aliased(15, page % (999, f"id timestamp text author {{ {USER} following blocked }}")),
+        aliased(9, feed % ("homeFeed", post)),
+        aliased(9, feed % ("localFeed", post)),
+        aliased(9, feed % ("notifications", "id kind actor { id } message { text mentions { id } }")),
+        aliased(9, f"trendingTopics(limit: 999) {{ topic {{ {topic} }} messagesPerMinute }}"),
+        aliased(15, f'users(query: "a", limit: 999) {{ {USER} following blocked }}'),
+        aliased(3, f"communities(limit: 99) {{ id members(limit: 99) {{ id }} topics {{ {topic} }} }}"),
+    ]
 
 
 def subscriptions(chat: ChatTopic) -> list[str]:
@@ -99,11 +98,6 @@ class PhaseResults:
     errors: Counter[str] = field(default_factory=Counter)
     hostile_answers: Counter[str] = field(default_factory=Counter)
     growth_mib: float = 0.0
-
-
-def percentile(values: list[float], share: float) -> float:
-    """Returns a percentile of the values. `share` is 0.5 for p50."""
-    return sorted(values)[min(int(len(values) * share), len(values) - 1)] if values else 0.0
 
 
 async def time_requests(person: Client, chat: ChatTopic, phase: PhaseResults, ends_at_s: float) -> None:
@@ -171,12 +165,6 @@ async def attack_by_subscriptions(person: Client, chat: ChatTopic, phase: PhaseR
             phase.hostile_answers["event" if (await socket.next_frame())["type"] == "next" else "refused"] += 1
 
 
-def memory_mib(pid: int, name: str) -> float:
-    """Returns the value of the line `name` in /proc/PID/status in MiB: VmRSS (present) or VmHWM (greatest)."""
-    match = re.search(rf"^{name}:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
-    return int(match[1]) / 1024 if match else 0.0
-
-
 @asynccontextmanager
 async def hostile_member(
     running: RunningDeployment, queries: list[str], chat: ChatTopic, phase: PhaseResults
@@ -212,7 +200,7 @@ async def fill(people: list[Client], chat: ChatTopic) -> None:
             await person.execute(f"mutation {{ {' '.join(f'a{n}: {each}' for n, each in enumerate(fields))} }}")
 
 
-async def measure(running: RunningDeployment, seconds: float, rounds: int, only: str | None) -> dict[str, PhaseResults]:
+async def measure(running: RunningDeployment, seconds: float, rounds: int) -> dict[str, PhaseResults]:
     """Alternates phases "without" and "with" the hostile member. Returns their results by these words."""
     phases = {"without": PhaseResults(), "with": PhaseResults()}
     async with AsyncExitStack() as stack:
@@ -223,8 +211,7 @@ async def measure(running: RunningDeployment, seconds: float, rounds: int, only:
             await join(chat, *members)
         people = members[:ORDINARY_MEMBERS]
         await fill(people, large_chat)
-        queries = [text for name, text in documents(large_chat).items() if only in (None, name)]
-        (pid,) = running.web_processes.pids
+        queries, pid = documents(large_chat), running.web_processes.pid
         for _ in range(rounds):
             await run_phase(phases["without"], people, shared_chat, seconds, pid)
             async with hostile_member(running, queries, shared_chat, phases["with"]):
@@ -235,25 +222,21 @@ async def measure(running: RunningDeployment, seconds: float, rounds: int, only:
 
 async def run_phase(phase: PhaseResults, people: list[Client], chat: ChatTopic, seconds: float, pid: int) -> None:
     """Measures the requests of `people`, and the growth of the web process's memory."""
-    Path(f"/proc/{pid}/clear_refs").write_text("5")
-    before_mib, ends_at_s = memory_mib(pid, "VmRSS"), time.perf_counter() + seconds
+    forget_peak(pid)
+    before_mib, ends_at_s = memory_mib(pid), time.perf_counter() + seconds
     await asyncio.gather(*(time_requests(person, chat, phase, ends_at_s) for person in people))
     phase.growth_mib = max(phase.growth_mib, memory_mib(pid, "VmHWM") - before_mib)
 
 
-def print_table(phases: dict[str, PhaseResults]) -> None:
-    table = Table(
-        "hostile member", "reads p50", "reads p99", "posts p50", "posts p99", "errors", "memory", "answers to it"
-    )
-    for name, phase in phases.items():
-        figures = [
-            f"{percentile(latencies, share):.0f} ms"
-            for latencies in (phase.reads_ms, phase.posts_ms)
-            for share in (0.5, 0.99)
-        ]
-        answers = ", ".join(f"{count} {answer}" for answer, count in phase.hostile_answers.most_common())
-        table.add_row(name, *figures, f"{dict(phase.errors) or 0}", f"+{phase.growth_mib:.0f} MiB", answers)
-    Console(width=160).print(table)
+def cells(name: str, phase: PhaseResults) -> list[str]:
+    """Returns the cells of the table."""
+    figures = [
+        f"{percentile(latencies, percent):.0f} ms"
+        for latencies in (phase.reads_ms, phase.posts_ms)
+        for percent in (50, 99)
+    ]
+    answers = ", ".join(f"{count} {answer}" for answer, count in phase.hostile_answers.most_common())
+    return [name, *figures, f"{dict(phase.errors) or 0}", f"+{phase.growth_mib:.0f} MiB", answers]
 
 
 def pin_processes(running: RunningDeployment) -> None:
@@ -270,13 +253,14 @@ def main(
     seconds: Annotated[float, typer.Option(help="Duration of each phase.")] = 5.0,
     rounds: Annotated[int, typer.Option(help="Number of phases with the hostile member, and without.")] = 3,
     pin: Annotated[bool, typer.Option(help="Give core 0 to the web process, and core 1 to everything else.")] = False,
-    only: Annotated[str | None, typer.Option(help="Name of one document, such as `reactions`.")] = None,
 ) -> None:
     """Prints the ordinary members' latencies and the growth of memory, with and without a hostile member."""
-    with deployment(1, "pymongo") as running:
+    with deployment(1) as running:
         if pin:
             pin_processes(running)
-        print_table(asyncio.run(measure(running, seconds, rounds, only)))
+        phases = asyncio.run(measure(running, seconds, rounds))
+    columns = ["hostile member", "reads p50", "p99", "posts p50", "p99", "errors", "memory", "answers to it"]
+    print_table(f"{ORDINARY_MEMBERS} members", columns, (cells(*each) for each in phases.items()))
 
 
 if __name__ == "__main__":

@@ -1,30 +1,32 @@
 """Rates at which delivery events become durable and are aggregated, for 1 and for 1,000 domains.
 
-One process records events and another aggregates them, as `noroshi web` and `noroshi worker` do. MongoDB runs on the
-same machine.
+This process records events as a web process does, and a worker process aggregates them. MongoDB runs on the same
+machine.
 """
 
 import asyncio
 import random
-import subprocess
-import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from benchmarks.fanout_targets import DATABASE, database_servers
+from benchmarks.servers import FOLDER_PREFIX, database_servers
+from benchmarks.tables import print_table
 from storage.mail.records import DeliveryEvent
 from storage.stores import Stores, open_stores
 from tests.keys import ADDRESS_KEYS
-from tests.product import environment
+from tests.serving import worker_process
 
 BATCH = 1000
+DOMAINS = (1, 1000)
 # SMTP codes and enhanced status codes: 90 % delivered, 5 % hard and 5 % soft bounces.
 ANSWERS = [(250, "2.0.0")] * 18 + [(550, "5.1.1"), (452, "4.2.2")]
+POLL_INTERVAL_S = 0.02
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 async def measure_events(stores: Stores, org: str, count: int, domains: int, addresses: int) -> tuple[float, float]:
@@ -41,45 +43,35 @@ async def measure_events(stores: Stores, org: str, count: int, domains: int, add
         await stores.ledger.record(org, "benchmark", events)
     durable_s = time.perf_counter() - began_s
     while await stores.aggregator.pending_partitions():
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(POLL_INTERVAL_S)
     return durable_s, time.perf_counter() - began_s
 
 
-async def measure(count: int, addresses: int) -> None:
-    """Measures with one domain and with 1,000 domains. Prints a table."""
-    table = Table("domains", "addresses", "events", "recorded/s", "aggregated/s")
-    async with database_servers("pymongo") as servers:
-        command = [
-            sys.executable,
-            "-m",
-            "tests.storage.mail.aggregation_process",
-            servers.mongodb_uri,
-            servers.redis_url,
-        ]
-        root = Path(__file__).parents[1]
-        with subprocess.Popen([*command, DATABASE], cwd=root, env=environment()) as aggregator:
-            try:
-                async with open_stores(
-                    servers.mongodb_uri, servers.redis_url, DATABASE, address_keys=ADDRESS_KEYS
-                ) as stores:
-                    for domains in (1, 1000):
-                        durable_s, aggregated_s = await measure_events(
-                            stores, f"org{domains}", count, domains, addresses
-                        )
-                        rates = (f"{count / durable_s:,.0f}", f"{count / aggregated_s:,.0f}")
-                        table.add_row(str(domains), f"{addresses:,}", f"{count:,}", *rates)
-            finally:
-                aggregator.kill()
-    Console(width=120).print(table)
+async def measure(count: int, addresses: int) -> list[list[str]]:
+    """Returns a row for each number of domains."""
+    rows = []
+    with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as folder:
+        async with (
+            database_servers() as servers,
+            open_stores(servers.mongodb_uri, servers.redis_url, servers.database, address_keys=ADDRESS_KEYS) as stores,
+        ):
+            with worker_process(Path(folder), servers.mongodb_uri, servers.redis_url, servers.database):
+                for domains in DOMAINS:
+                    durations = await measure_events(stores, f"org{domains}", count, domains, addresses)
+                    rates = [f"{count / seconds:,.0f}" for seconds in durations]
+                    rows.append([f"{domains:,}", f"{addresses:,}", f"{count:,}", *rates])
+    return rows
 
 
+@app.command()
 def main(
     count: Annotated[int, typer.Option("--events", help="Events for each number of domains.")] = 60_000,
     addresses: Annotated[int, typer.Option(help="Number of different addresses.")] = 20_000,
 ) -> None:
     """Measures and prints a table."""
-    asyncio.run(measure(count, addresses))
+    columns = ["domains", "addresses", "events", "recorded/s", "aggregated/s"]
+    print_table("Delivery events", columns, asyncio.run(measure(count, addresses)))
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app()

@@ -95,8 +95,7 @@ class LoadGenerator:
         if self._began_s <= now_s < self._ends_s:
             self.report.latencies_ms.append(1000 * (now_s - sent_s))
         (result,) = answer["data"].values()
-        if isinstance(result, dict):
-            self._record_timestamp(int(result["timestamp"].replace(".", "")), newest_when_sent)
+        self._record_timestamp(int(result["timestamp"].replace(".", "")), newest_when_sent)
         return now_s < self._ends_s
 
     def _record_timestamp(self, timestamp: int, newest_when_sent: int) -> None:

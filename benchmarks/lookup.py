@@ -1,46 +1,29 @@
-"""Lookups of 1,000 addresses in an address book of a million: the product compared with ordinary Strawberry.
+"""Lookups of 1,000 addresses in an address book of a million, at fixed rates.
 
-Requests are sent at a fixed rate. The web process runs on core 0. MongoDB and the load generator share core 1. Linux
-only.
+Requests do not wait for earlier answers, and latency counts from the time when a request was due. The web process runs
+on core 0. MongoDB and this process, which sends the requests, share core 1. Linux only.
 """
 
 import asyncio
-import math
+import os
 import random
-import subprocess
-import sys
-import urllib.request
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Annotated
 
-import orjson
 import typer
-from rich.console import Console
-from rich.table import Table
+import uvloop
 
-from benchmarks import layers
-from benchmarks.fanout_targets import (
-    DATABASE,
-    ORGANIZATION,
-    OTHER_PROCESSES_CORE,
-    SERVER_CORE,
-    DatabaseServers,
-    database_servers,
-    end_process,
-    pin_to_core,
-)
+from benchmarks.cpu import cpu_times
 from benchmarks.load import post_request
-from benchmarks.lookup_load import LookupLoadReport, LookupLoadSpec
-from server.auth.tokens import mint
-from server.web import listen
+from benchmarks.servers import ORGANIZATION, DatabaseServers, WebProcesses, database_servers, web_process
+from benchmarks.tables import numbers, percentile, print_table
 from storage.mail.aggregation import domain_id
 from storage.mail.counters import new_address, new_domain, summarize, summarize_domain
 from storage.stores import open_stores
-from tests.keys import ADDRESS_KEYS, ADDRESS_KEYS_SETTING
-from tests.product import NOROSHI, eventually
+from tests.keys import ADDRESS_KEYS
 
 QUERY = """query ($addresses: [String!]!) { addressBook(addresses: $addresses) {
   address blocked verdict { rule } success softBounce hardBounce
@@ -51,44 +34,14 @@ REQUESTS = 40
 
 DOMAINS = 2000
 INSERTED_AT_ONCE = 20_000
-LAYERS_RATE, LAYERS_S = 50.0, 6.0
-VARIANTS = {
-    "Noroshi": [*NOROSHI, "web", "--fd"],
-    "Noroshi, not compiled": [sys.executable, "-m", "benchmarks.uncompiled"],
-    "Strawberry, ordinary": [sys.executable, "-m", "benchmarks.lookup_apps"],
-}
+WARM_UP_RATE = 10
+LAST_ANSWER_TIMEOUT_S = 8.0
+HEAD_END = b"\r\n\r\n"
+CONTENT_LENGTH = b"\r\ncontent-length: "
+COLUMNS = ["requested/s", "served/s", "p50 ms", "p95 ms", "p99 ms", "429", "failed"]
+COLUMNS += ["web CPU %", "mongod", "load", "others"]
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-
-@dataclass(frozen=True)
-class LookupResult:
-    """The result of one variant at one rate."""
-
-    variant: str
-    rate: float
-    seconds: float
-    web_pid: int
-    mongod_pid: int
-    report: LookupLoadReport
-
-    def cells(self) -> list[str]:
-        """Returns the cells of the table."""
-        latencies = sorted(self.report.latencies_ms)
-        served = len(latencies) / self.seconds
-        cpu = self.report.cpu_percent
-        failed = sum(count for status, count in self.report.statuses.items() if status not in ("200", "429"))
-        return [
-            *(self.variant, f"{self.rate:g}", f"{served:.0f}"),
-            *(f"{_percentile(latencies, percent):,.0f}" for percent in (50, 95, 99)),
-            *(str(self.report.statuses.get("429", 0)), str(failed)),
-            *(f"{cpu[str(pid)]:.0f}" for pid in (self.web_pid, self.mongod_pid, self.report.pid)),
-            f"{cpu['others']:.0f}",
-        ]
-
-
-def _percentile(latencies: list[float], percent: int) -> float:
-    return latencies[math.ceil(len(latencies) * percent / 100) - 1] if latencies else math.nan
 
 
 def address(number: int) -> str:
@@ -99,7 +52,7 @@ def address(number: int) -> str:
 async def fill_book(servers: DatabaseServers, addresses: int) -> None:
     """Inserts documents of addresses and domains as mail aggregation writes them."""
     async with open_stores(
-        servers.mongodb_uri, servers.redis_url, DATABASE, servers.driver, address_keys=ADDRESS_KEYS
+        servers.mongodb_uri, servers.redis_url, servers.database, address_keys=ADDRESS_KEYS
     ) as stores:
         for first in range(0, addresses, INSERTED_AT_ONCE):
             documents = [_document(number) for number in range(first, min(first + INSERTED_AT_ONCE, addresses))]
@@ -123,109 +76,97 @@ def _document(number: int) -> dict[str, object]:
     return {"_id": ADDRESS_KEYS.id(ORGANIZATION, text), **document}
 
 
-def requests(servers: DatabaseServers, addresses: int) -> list[str]:
+def random_requests(servers: DatabaseServers, addresses: int) -> list[bytes]:
     """Returns requests with 1,000 random addresses each. Half of them are in the book."""
-    token = mint(servers.secret, user_id="mta", organization_id=ORGANIZATION, roles=("SERVICE",))
-    rng = random.Random(1)
+    token, rng = servers.token("mta", "SERVICE"), random.Random(1)
     batches = [[address(rng.randrange(2 * addresses)) for _ in range(ADDRESSES_PER_REQUEST)] for _ in range(REQUESTS)]
-    return [post_request("/graphql", token, QUERY, {"addresses": batch}) for batch in batches]
+    return [post_request("/graphql", token, QUERY, {"addresses": batch}).encode() for batch in batches]
 
 
-@asynccontextmanager
-async def web_process(variant: str, servers: DatabaseServers) -> AsyncIterator[tuple[int, int]]:
-    """Runs a web process of a variant alone on its core. Yields its process id and port."""
-    with listen("127.0.0.1", 0) as listener:
-        fd, port = listener.fileno(), listener.getsockname()[1]
-        variables = servers.environment() | {"NOROSHI_ADDRESS_KEYS": ADDRESS_KEYS_SETTING}
-        root = Path(__file__).parents[1]
-        process = subprocess.Popen(
-            [*VARIANTS[variant], str(fd)], pass_fds=[fd], env=variables, cwd=root, stdin=subprocess.DEVNULL
-        )
-        pin_to_core(SERVER_CORE, process.pid)
+@dataclass
+class LookupLoad:
+    """Requests at a fixed rate for some seconds, in the given order and repeatedly, and the answers to them."""
+
+    port: int
+    requests: Sequence[bytes]
+    rate: float
+    seconds: float
+    latencies_ms: list[float] = field(default_factory=list)
+    """Latencies of answers with status 200."""
+
+    statuses: Counter[str] = field(default_factory=Counter)
+    _idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = field(default_factory=list)
+
+    async def run(self) -> None:
+        """Sends the requests, and waits for the last answers."""
+        began_s, tasks = time.perf_counter(), []
+        for number in range(max(int(self.rate * self.seconds), 1)):
+            due_s = began_s + number / self.rate
+            await asyncio.sleep(max(due_s - time.perf_counter(), 0))
+            tasks.append(asyncio.create_task(self._send(self.requests[number % len(self.requests)], due_s)))
+        _, unanswered = await asyncio.wait(tasks, timeout=LAST_ANSWER_TIMEOUT_S)
+        for task in unanswered:
+            task.cancel()
+        self.statuses["none"] += len(unanswered)
+        for _, writer in self._idle:
+            writer.close()
+
+    async def _send(self, request: bytes, due_s: float) -> None:
         try:
-            await asyncio.to_thread(eventually, lambda: _is_ready(port) or process.poll() is not None)
-            yield process.pid, port
-        finally:
-            await end_process(process)
+            reader, writer = self._idle.pop() if self._idle else await self._connect()
+            writer.write(request)
+            head = await reader.readuntil(HEAD_END)
+            start = head.index(CONTENT_LENGTH) + len(CONTENT_LENGTH)
+            await reader.readexactly(int(head[start : head.index(b"\r", start)]))
+        except (OSError, asyncio.IncompleteReadError):
+            self.statuses["broken"] += 1
+            return
+        self._idle.append((reader, writer))
+        status = head[9:12].decode()
+        self.statuses[status] += 1
+        if status == "200":
+            self.latencies_ms.append(1000 * (time.perf_counter() - due_s))
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 22)
 
 
-def _is_ready(port: int) -> bool:
-    with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as answer:
-        return bool(answer.status == 200)
-    return False
+async def measure_rate(
+    servers: DatabaseServers, web: WebProcesses, requests: Sequence[bytes], rate: float, seconds: float
+) -> list[str]:
+    """Returns the row of one rate."""
+    pids = [web.pid, servers.mongod_pid, os.getpid()]
+    load, before = LookupLoad(web.port, requests, rate, seconds), cpu_times(pids)
+    await load.run()
+    cpu = cpu_times(pids).percent_since(before)
+    failed = sum(count for status, count in load.statuses.items() if status not in ("200", "429"))
+    return [
+        *(f"{rate:g}", f"{len(load.latencies_ms) / seconds:.0f}"),
+        *(f"{percentile(load.latencies_ms, percent):,.0f}" for percent in (50, 95, 99)),
+        *(str(load.statuses["429"]), str(failed), *(f"{cpu[str(process)]:.0f}" for process in (*pids, "others"))),
+    ]
 
 
-async def run_load(spec: LookupLoadSpec) -> LookupLoadReport:
-    """Runs the load generator in a separate process. Returns its report."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "benchmarks.lookup_load"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    pin_to_core(OTHER_PROCESSES_CORE, process.pid)
-    out, _ = await process.communicate(orjson.dumps(spec))
-    return LookupLoadReport(**orjson.loads(out))
-
-
-async def layers_of(variant: str, pid: int, port: int, http_requests: list[str]) -> Table:
-    """Returns the processor time of a web process by layer, under moderate load."""
-    spec = LookupLoadSpec(port, http_requests, LAYERS_RATE, LAYERS_S + 2, [pid])
-    shares = asyncio.create_task(asyncio.to_thread(layers.measure_shares, pid, LAYERS_S))
-    report = await run_load(spec)
-    cpu_ms = 10 * report.cpu_percent[str(pid)] / LAYERS_RATE
-    return layers.table(await shares, f"Processor time by layer: {variant}", "request", cpu_ms)
-
-
-async def measure(addresses: int, rates: list[float], seconds: float, driver: str) -> tuple[list[LookupResult], Table]:
-    """Measures every variant at every rate, and the layers of the first variant."""
-    pin_to_core(OTHER_PROCESSES_CORE)
-    results, layer_table = list[LookupResult](), None
-    async with database_servers(driver) as servers:  # type: ignore[arg-type]
+async def measure(addresses: int, rates: Sequence[float], seconds: float, warm_up_s: float) -> list[list[str]]:
+    """Returns a row for each rate."""
+    async with database_servers() as servers:
         await fill_book(servers, addresses)
-        http_requests = requests(servers, addresses)
-        for variant in VARIANTS:
-            async with web_process(variant, servers) as (pid, port):
-                await run_load(LookupLoadSpec(port, http_requests, 10, 2, [pid]))
-                for rate in rates:
-                    report = await run_load(
-                        LookupLoadSpec(port, http_requests, rate, seconds, [pid, servers.mongod_pid])
-                    )
-                    results.append(LookupResult(variant, rate, seconds, pid, servers.mongod_pid, report))
-                    _print_results(results[-1:])
-                layer_table = layer_table or await layers_of(variant, pid, port, http_requests)
-    assert layer_table is not None
-    return results, layer_table
-
-
-def _print_results(results: list[LookupResult]) -> None:
-    names = (
-        "variant",
-        "requested/s",
-        "served/s",
-        "p50 ms",
-        "p95 ms",
-        "p99 ms",
-        "429",
-        "failed",
-        "web %",
-        "mongod %",
-        "load %",
-    )
-    table = Table(*names, "others %")
-    for result in results:
-        table.add_row(*result.cells())
-    Console(width=140).print(table)
+        requests = random_requests(servers, addresses)
+        with web_process(servers) as web:
+            await LookupLoad(web.port, requests, WARM_UP_RATE, warm_up_s).run()
+            return [await measure_rate(servers, web, requests, rate, seconds) for rate in rates]
 
 
 @app.command()
 def main(
     addresses: Annotated[int, typer.Option(help="Number of addresses in the book.")] = 1_000_000,
-    rates: Annotated[str, typer.Option(help="Requests a second.")] = "20,50,100,200",
+    rates: Annotated[str, typer.Option(help="Requests a second, separated by commas.")] = "20,50,100,200",
     seconds: Annotated[float, typer.Option(help="Duration of each rate.")] = 8,
-    driver: Annotated[str, typer.Option(help="motor or pymongo")] = "pymongo",
+    warm_up_s: Annotated[float, typer.Option("--warm-up", help="Seconds before the first rate.")] = 2,
 ) -> None:
-    """Measures and prints a table."""
-    results, layer_table = asyncio.run(measure(addresses, [float(each) for each in rates.split(",")], seconds, driver))
-    _print_results(results)
-    Console(width=None if sys.stdout.isatty() else 140).print(layer_table)
+    """Measures lookups and prints a table."""
+    rows = uvloop.run(measure(addresses, numbers(rates), seconds, warm_up_s))
+    print_table(f"Lookups of {ADDRESSES_PER_REQUEST:,} of {addresses:,} addresses", COLUMNS, rows)
 
 
 if __name__ == "__main__":

@@ -1,33 +1,29 @@
-"""Posting to one topic: the product's group commit, interleaved with one transaction for each message.
+"""Posting to one topic: messages a second and latencies, by the number of clients and of web processes.
 
 Each client has a user of its own, and posts again after each acknowledgement. After each measurement, the topic must
 hold the acknowledged messages in strictly increasing order, and at most one other message for each error.
 """
 
 import asyncio
-import math
-import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Protocol
 
 import orjson
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks.cpu import wait_for_idle_machine
 from benchmarks.load import PostingLoadReport, PostingLoadSpec, post_request
-from benchmarks.servers import RunningDeployment, WebProcesses, deployment, ungrouped_web_processes
+from benchmarks.servers import RunningDeployment, WebProcesses, deployment
+from benchmarks.tables import numbers, percentile, print_table
 from tests.client import Client, client
 
 WARM_UP_S = 2.0
-WIDTH = 120
-GROUP_COMMIT, ONE_EACH, EMPTY = "group commit", "a transaction each", "empty mutation"
+PRODUCT = "Noroshi"
 POST = "mutation($input: PostMessageInput!) { postMessage(input: $input) { id timestamp } }"
 PAGE = """query($topic: ID!, $oldest: Timestamp!) {
   messages(topicId: $topic, oldest: $oldest, limit: 999, inclusive: false) { items { timestamp } hasNewer }
@@ -45,7 +41,8 @@ class RunOptions:
     clients: Sequence[int]
     seconds: float
     idle_timeout_s: float
-    driver: str
+    driver: str = "pymongo"
+    warm_up_s: float = WARM_UP_S
 
 
 @dataclass(frozen=True)
@@ -68,22 +65,9 @@ class PostingResult:
         """Returns the cells of the table."""
         web_cpu = "+".join(self._cpu(pid) for pid in self.web.pids)
         cpu = [self._cpu(self.report.pid), web_cpu, self._cpu(self.mongod_pid), self._cpu("others")]
-        latencies = [f"{self._latency_ms(percent):,.1f}" for percent in (50, 99)]
+        latencies = [f"{percentile(self.report.latencies_ms, percent):,.1f}" for percent in (50, 99)]
         errors = str(sum(self.report.errors.values()))
-        return [
-            self.variant,
-            str(len(self.web.pids)),
-            str(self.clients),
-            f"{self.rate:,.0f}",
-            *latencies,
-            errors,
-            *cpu,
-        ]
-
-    def _latency_ms(self, percent: int) -> float:
-        """Returns a percentile of the latencies by nearest rank."""
-        latencies = sorted(self.report.latencies_ms)
-        return latencies[math.ceil(len(latencies) * percent / 100) - 1] if latencies else math.nan
+        return [str(len(self.web.pids)), str(self.clients), f"{self.rate:,.0f}", *latencies, errors, *cpu]
 
     def _cpu(self, process: int | str) -> str:
         return f"{self.report.cpu_percent[str(process)]:.0f}"
@@ -123,22 +107,12 @@ class PostingBenchmark:
         create = 'mutation($id: ID!) { createTopic(input: {communityId: $id, title: "Smoke"}) { id } }'
         topic_id = (await self._founder.run(create, id=self._community_id))["createTopic"]["id"]
         variables = {"input": {"topicId": topic_id, "text": TEXT}}
-        result = await self._measure(variant, web, "/graphql", POST, variables, clients)
-        _check(result.report, await self._read_back(topic_id))
-        return result
-
-    async def measure_empty_mutation(self, web: WebProcesses, clients: int) -> PostingResult:
-        """Measures `clients` clients that send an empty mutation."""
-        return await self._measure(EMPTY, web, "/empty", "mutation { empty }", {}, clients)
-
-    async def _measure(
-        self, variant: str, web: WebProcesses, path: str, query: str, variables: dict[str, Any], clients: int
-    ) -> PostingResult:
-        requests = [post_request(path, token, query, variables) for token in self._tokens[:clients]]
-        pids = [*web.pids, self._servers.mongod_pid]
-        await wait_for_idle_machine(self._options.idle_timeout_s)
-        report = await _run_load(PostingLoadSpec(web.port, requests, WARM_UP_S, self._options.seconds, pids))
-        return PostingResult(variant, web, self._servers.mongod_pid, clients, self._options.seconds, report)
+        requests = [post_request("/graphql", token, POST, variables) for token in self._tokens[:clients]]
+        pids, options = [*web.pids, self._servers.mongod_pid], self._options
+        await wait_for_idle_machine(options.idle_timeout_s)
+        report = await _run_load(PostingLoadSpec(web.port, requests, options.warm_up_s, options.seconds, pids))
+        _check(report, await self._read_back(topic_id))
+        return PostingResult(variant, web, self._servers.mongod_pid, clients, options.seconds, report)
 
     async def _read_back(self, topic_id: str) -> list[int]:
         """Returns all timestamps of the topic in microseconds, paged by `oldest`."""
@@ -176,50 +150,24 @@ def _check(report: PostingLoadReport, stored: Sequence[int]) -> None:
         sys.exit(f"The topic does not hold the acknowledged messages in order: {'; '.join(found)}.")
 
 
-async def _measure(
-    deployment: RunningDeployment, ungrouped: WebProcesses, options: RunOptions
-) -> AsyncIterator[PostingResult]:
-    """Measures both variants, interleaved, then the empty mutation."""
+async def _measure(deployment: RunningDeployment, options: RunOptions) -> AsyncIterator[PostingResult]:
+    """Measures each number of clients."""
     async with client(deployment.web_processes.url, deployment.token("founder")) as founder:
         benchmark = PostingBenchmark(deployment, founder, options)
         await benchmark.prepare()
         for count in options.clients:
-            yield await benchmark.measure_posts(GROUP_COMMIT, deployment.web_processes, count)
-            yield await benchmark.measure_posts(ONE_EACH, ungrouped, count)
-        for count in options.clients:
-            if count > 1:
-                yield await benchmark.measure_empty_mutation(ungrouped, count)
+            yield await benchmark.measure_posts(PRODUCT, deployment.web_processes, count)
 
 
 async def _results(options: RunOptions) -> list[PostingResult]:
     results = []
     for count in options.web:
-        with deployment(count, options.driver) as running, ungrouped_web_processes(running, count) as ungrouped:
-            async for result in _measure(running, ungrouped, options):
+        with deployment(count, options.driver) as running:
+            async for result in _measure(running, options):
                 typer.echo(" ".join(result.cells()), err=True)
                 results.append(result)
             typer.echo(running.product.errors, err=True, nl=False)
     return results
-
-
-def _table(rows: Sequence[PostingResult], seconds: float) -> Table:
-    table = Table(title=f"postMessage to one topic, {seconds:g} s each; CPU in percent of one processor")
-    table.add_column("variant")
-    for name in ("web", "clients", "messages/s", "p50 ms", "p99 ms", "errors", "load", "web CPU", "mongod", "others"):
-        table.add_column(name, justify="right")
-    for row in rows:
-        table.add_row(*row.cells())
-    return table
-
-
-def _ratios(rows: Sequence[PostingResult]) -> list[str]:
-    """Returns the rate of group commit relative to one transaction each, by web processes and clients."""
-    rates = {(row.variant, len(row.web.pids), row.clients): row.rate for row in rows}
-    return [
-        f"{web} web, {clients} clients: {rate / max(rates[ONE_EACH, web, clients], 0.1):.1f} times as many messages"
-        for (variant, web, clients), rate in rates.items()
-        if variant == GROUP_COMMIT
-    ]
 
 
 @app.command()
@@ -227,24 +175,16 @@ def main(
     seconds: Annotated[float, typer.Option(min=0.1, help="Duration of each measurement.")] = 5.0,
     clients: Annotated[str, typer.Option(help="Numbers of clients, separated by commas.")] = "1,10,100",
     web: Annotated[str, typer.Option(help="Numbers of web processes, separated by commas.")] = "1,2",
-    driver: Annotated[str, typer.Option(help="motor or pymongo.")] = "pymongo",
+    warm_up_s: Annotated[float, typer.Option("--warm-up", help="Seconds before each measurement.")] = WARM_UP_S,
     idle_timeout_s: Annotated[
-        float, typer.Option(help="Seconds that each measurement waits for an idle machine.")
+        float, typer.Option("--idle-timeout", help="Seconds that each measurement waits for an idle machine.")
     ] = 10.0,
 ) -> None:
     """Measures posting to one topic, and prints a table."""
-    # SIGTERM raises KeyboardInterrupt, so that the context managers end the child processes.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    options = RunOptions(_numbers(web), _numbers(clients), seconds, idle_timeout_s, driver)
+    options = RunOptions(numbers(web), numbers(clients), seconds, idle_timeout_s, warm_up_s=warm_up_s)
     rows = asyncio.run(_results(options))
-    console = Console(width=None if sys.stdout.isatty() else WIDTH)
-    console.print(_table(rows, seconds))
-    for line in _ratios(rows):
-        console.print(line)
-
-
-def _numbers(text: str) -> list[int]:
-    return [int(part) for part in text.split(",")]
+    columns = ["web", "clients", "messages/s", "p50 ms", "p99 ms", "errors", "load %", "web CPU", "mongod", "others"]
+    print_table(f"postMessage to one topic, {seconds:g} s each", columns, (row.cells() for row in rows))
 
 
 if __name__ == "__main__":

@@ -1,36 +1,27 @@
 """Search in a million messages: one word, two words and a Japanese phrase at a fixed rate, beside posting.
 
-The messages are inserted directly, as the documents that posting would write. Also measures the time of a post with and
-without its terms, interleaved, and tantivy on the same texts if it is installed.
+The messages are inserted directly, as the documents that posting would write.
 """
 
 import asyncio
 import random
-import statistics
-import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from benchmarks.fanout_targets import DATABASE, ORGANIZATION, DatabaseServers, database_servers, web_process
-from storage.chat import changes
-from storage.chat.changes import NewMessage
+from benchmarks.servers import ORGANIZATION, DatabaseServers, database_servers, web_process
+from benchmarks.tables import percentile, print_table
 from storage.chat.communities import NewCommunity
 from storage.chat.search.terms import MESSAGE_TERMS, message_terms
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.indexes import INDEXES
 from storage.mongo import Document, connect
-from storage.mongo.text_index.tokenizer import terms
 from storage.stores import Stores, open_stores
-from storage.streams.changes import Batch
 from tests.client import Client, client
 
 COMMUNITIES, TOPICS, AUTHORS = 40, 200, 200
@@ -44,6 +35,7 @@ CACHE_MIB = 4096
 """The embedded server has 256 MiB, which is less than the index of a million messages."""
 
 TIMEOUT_S = 30.0
+WARM_UP_RATE = 10.0
 SEARCH = """query ($words: String!) {
   searchMessages(query: $words, latest: "now", limit: 20) {
     items { message { id text author { id name } } topic { id title } excerpt { text isMatch } } hasOlder oldest
@@ -56,7 +48,6 @@ THINGS = "花火祭会話題新旧朝昼夜雨雪風光音色水木金土日月�
 ENDINGS = ("です", "でした", "ますか", "ましょう", "ません", "でしょうか", "はどうですか", "に行きます", "を見ました")
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-console = Console(width=120)
 
 
 @dataclass(frozen=True)
@@ -131,10 +122,10 @@ async def fill(servers: DatabaseServers, stores: Stores, count: int) -> SearchCo
         )
     began = time.perf_counter()
     # The build takes longer than a command of the product may.
-    patient = connect(servers.mongodb_uri, DATABASE, command_timeout_s=None)
+    patient = connect(servers.mongodb_uri, servers.database, command_timeout_s=None)
     await patient[MESSAGE_TERMS].create_indexes(INDEXES[MESSAGE_TERMS])
     await patient.close()
-    console.print(f"index built in {time.perf_counter() - began:.0f} s")
+    typer.echo(f"index built in {time.perf_counter() - began:.0f} s")
     return corpus
 
 
@@ -156,9 +147,8 @@ class RequestLatencies:
 
     def cells(self) -> list[str]:
         """Returns the number, p50, p99 and the failures."""
-        ordered = sorted(self.ms) or [0.0]
-        percentile = (ordered[len(ordered) // 2], ordered[int(len(ordered) * 0.99)])
-        return [f"{len(self.ms):,}", *(f"{each:,.1f}" for each in percentile), str(self.failures)]
+        latencies = [f"{percentile(self.ms, percent):,.1f}" for percent in (50, 99)]
+        return [f"{len(self.ms):,}", *latencies, str(self.failures)]
 
 
 async def send_at_rate(
@@ -185,173 +175,69 @@ async def send_at_rate(
     return latencies
 
 
-async def measure_searches(
-    servers: DatabaseServers, corpus: SearchCorpus, rate: float, posts: float, seconds: float
-) -> Table:
-    """Returns the table of searches at a rate, beside posts at a rate."""
-    table = Table(title=f"{rate:g} searches a second beside {posts:g} posts a second")
-    for name in ("query", "requests", "p50 ms", "p99 ms", "failed", "posts", "p50 ms", "p99 ms", "failed"):
-        table.add_column(name, justify="right")
-    rng = random.Random(4)
-    async with web_process("noroshi", servers) as web, AsyncExitStack() as stack:
-        url = f"http://127.0.0.1:{web.port}"
+@dataclass(frozen=True)
+class SearchOptions:
+    """Searches and posts a second, and the durations of each kind of search."""
+
+    rate: float
+    posts: float
+    seconds: float
+    warm_up_s: float
+
+
+async def measure_searches(servers: DatabaseServers, corpus: SearchCorpus, options: SearchOptions) -> list[list[str]]:
+    """Returns a row for each kind of search at a rate, beside posts at a rate."""
+    rng, rows = random.Random(4), []
+
+    def new_post() -> Document:
+        return {"input": {"topicId": rng.choice(corpus.topics)[0], "text": corpus.text(rng)}}
+
+    async with AsyncExitStack() as stack:
+        web = stack.enter_context(web_process(servers))
         poster, *searchers = [
-            await stack.enter_async_context(client(url, servers.token(each))) for each in ("owner", *SEARCHERS)
+            await stack.enter_async_context(client(web.url, servers.token(each))) for each in ("owner", *SEARCHERS)
         ]
         for kind, query in corpus.queries(rng).items():
-            await send_at_rate(searchers, 10, 3, SEARCH, lambda query=query: {"words": query()})
+
+            def words(query: Callable[[], str] = query) -> Document:
+                return {"words": query()}
+
+            await send_at_rate(searchers, WARM_UP_RATE, options.warm_up_s, SEARCH, words)
             searches, posted = await asyncio.gather(
-                send_at_rate(searchers, rate, seconds, SEARCH, lambda query=query: {"words": query()}),
-                send_at_rate(
-                    [poster],
-                    posts,
-                    seconds,
-                    POST,
-                    lambda: {"input": {"topicId": rng.choice(corpus.topics)[0], "text": corpus.text(rng)}},
-                ),
+                send_at_rate(searchers, options.rate, options.seconds, SEARCH, words),
+                send_at_rate([poster], options.posts, options.seconds, POST, new_post),
             )
-            table.add_row(kind, *searches.cells(), *posted.cells())
-    return table
+            rows.append([kind, *searches.cells(), *posted.cells()])
+    return rows
 
 
-@contextmanager
-def without_terms() -> Iterator[None]:
-    """Makes this process post messages without their terms."""
-    put = Batch.put
-
-    def put_others(batch: Batch, collection: str, document: Any) -> None:
-        if collection != MESSAGE_TERMS:
-            put(batch, collection, document)
-
-    original = changes.message_terms
-    Batch.put = put_others  # type: ignore[method-assign]
-    changes.message_terms = lambda *_: {}  # type: ignore[assignment, misc]
-    try:
-        yield
-    finally:
-        Batch.put = put  # type: ignore[method-assign]
-        changes.message_terms = original
-
-
-async def measure_posts(stores: Stores, corpus: SearchCorpus, rounds: int, seconds: float) -> Table:
-    """Returns the table of the time of a post with and without terms, measured alternately."""
-    table = Table(title="milliseconds a post, medians of interleaved slices")
-    for name in ("writers", "without terms", "with terms", "more"):
-        table.add_column(name, justify="right")
-    for writers in (1, 10, 50):
-        results: dict[bool, list[float]] = {False: [], True: []}
-        for number in range(2 * rounds):
-            is_indexed = number % 2 == (number // 2) % 2
-            if is_indexed:
-                results[True].append(await _post_for(stores, corpus, writers, seconds))
-            else:
-                with without_terms():
-                    results[False].append(await _post_for(stores, corpus, writers, seconds))
-        without, with_terms = (statistics.median(results[each]) for each in (False, True))
-        change = f"{100 * with_terms / without - 100:+.0f} %"
-        table.add_row(str(writers), f"{without:.2f}", f"{with_terms:.2f}", change)
-    return table
-
-
-async def _post_for(stores: Stores, corpus: SearchCorpus, writers: int, seconds: float) -> float:
-    """Posts to one topic with a number of writers. Returns the mean time of a post in milliseconds, by throughput."""
-    rng, count = random.Random(5), 0
-    topic, community = corpus.topics[0]
-    began = time.perf_counter()
-
-    async def write() -> None:
-        nonlocal count
-        while time.perf_counter() < began + seconds:
-            await stores.messages.post(NewMessage(topic, community, "owner", corpus.text(rng), None, ()))
-            count += 1
-
-    await asyncio.gather(*(write() for _ in range(writers)))
-    return (time.perf_counter() - began) * 1000 / count
-
-
-async def measure_tantivy(stores: Stores, corpus: SearchCorpus, searches: int) -> Table:
-    """Returns the table of tantivy on the same terms, in this process: single searches, and commits of one message."""
-    import tantivy
-
-    builder = tantivy.SchemaBuilder()
-    builder.add_text_field("terms", tokenizer_name="whitespace", index_option="position")
-    builder.add_text_field("place", tokenizer_name="raw")
-    builder.add_unsigned_field("ts", fast=True, stored=True)
-    table = Table(title="tantivy, one search at a time, without rights and texts")
-    for name in ("query", "p50 ms", "p99 ms"):
-        table.add_column(name, justify="right")
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        index = tantivy.Index(builder.build(), folder)
-        writer = index.writer(256_000_000, 1)
-        began = time.perf_counter()
-        async for entry in stores.mongo[MESSAGE_TERMS].find({}, batch_size=10_000, max_time_ms=600_000):
-            text = " ".join(entry["terms"])
-            writer.add_document(_document(text, entry["place"], entry["_id"]["ts"]))
-        writer.commit()
-        console.print(f"tantivy indexed in {time.perf_counter() - began:.0f} s")
-        index.reload()
-        rng = random.Random(4)
-        places = sorted({community for _, community in corpus.topics})[:JOINED]
-        any_place = tantivy.Query.term_set_query(index.schema, "place", places)
-        for kind, query in corpus.queries(rng).items():
-            times = []
-            for _ in range(searches):
-                must = [
-                    tantivy.Query.term_query(index.schema, "terms", term) for term in terms(query()) if len(term) > 1
-                ]
-                began = time.perf_counter()
-                combined = tantivy.Query.boolean_query([(tantivy.Occur.Must, each) for each in [*must, any_place]])
-                index.searcher().search(combined, 21, order_by_field="ts")
-                times.append((time.perf_counter() - began) * 1000)
-            times.sort()
-            table.add_row(kind, f"{times[len(times) // 2]:.2f}", f"{times[int(len(times) * 0.99)]:.2f}")
-        times = []
-        for number in range(30):
-            began = time.perf_counter()
-            writer.add_document(_document("one more message", places[0], number))
-            writer.commit()
-            index.reload()
-            times.append((time.perf_counter() - began) * 1000)
-        table.add_row("commit of one message", f"{statistics.median(times):.2f}", f"{max(times):.2f}")
-    return table
-
-
-def _document(text: str, place: str, timestamp: int) -> Any:
-    """Returns a document of tantivy."""
-    import tantivy
-
-    document = tantivy.Document(terms=text, place=place)
-    document.add_unsigned("ts", timestamp)
-    return document
+async def measure(messages: int, options: SearchOptions) -> list[list[str]]:
+    """Fills the database, prints the size of the terms, and returns the rows of the table."""
+    async with (
+        database_servers() as servers,
+        open_stores(servers.mongodb_uri, servers.redis_url, servers.database) as stores,
+    ):
+        cache = {"setParameter": 1, "wiredTigerEngineRuntimeConfig": f"cache_size={CACHE_MIB}M"}
+        await stores.mongo.client.admin.command(cache)
+        corpus = await fill(servers, stores, messages)
+        stats = await stores.mongo.database.command("collStats", MESSAGE_TERMS, scale=2**20)
+        sizes = {name: stats[name] for name in ("count", "size", "storageSize", "totalIndexSize")}
+        typer.echo(f"{MESSAGE_TERMS} in MiB: {sizes}")
+        return await measure_searches(servers, corpus, options)
 
 
 @app.command()
 def main(
-    messages: Annotated[int, typer.Option(min=1000, help="Number of messages.")] = 1_000_000,
+    messages: Annotated[int, typer.Option(min=100, help="Number of messages.")] = 1_000_000,
     rate: Annotated[float, typer.Option(min=1, help="Searches a second.")] = 50,
     posts: Annotated[float, typer.Option(min=1, help="Posts a second beside the searches.")] = 20,
-    seconds: Annotated[float, typer.Option(min=1, help="Seconds of each kind of search.")] = 30,
-    rounds: Annotated[int, typer.Option(min=1, help="Slices of 2 s with and without terms.")] = 6,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of each kind of search.")] = 30,
+    warm_up_s: Annotated[float, typer.Option("--warm-up", help="Seconds before each kind of search.")] = 3,
 ) -> None:
-    """Prints the tables."""
-
-    async def run() -> None:
-        async with (
-            database_servers("pymongo") as servers,
-            open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as stores,
-        ):
-            cache = {"setParameter": 1, "wiredTigerEngineRuntimeConfig": f"cache_size={CACHE_MIB}M"}
-            await stores.mongo.client.admin.command(cache)
-            corpus = await fill(servers, stores, messages)
-            stats = await stores.mongo.database.command("collStats", MESSAGE_TERMS, scale=2**20)
-            sizes = {name: stats[name] for name in ("count", "size", "storageSize", "totalIndexSize")}
-            console.print(f"{MESSAGE_TERMS} in MiB: {sizes}")
-            console.print(await measure_searches(servers, corpus, rate, posts, seconds))
-            console.print(await measure_posts(stores, corpus, rounds, 2.0))
-            if find_spec("tantivy") is not None:
-                console.print(await measure_tantivy(stores, corpus, 300))
-
-    asyncio.run(run())
+    """Measures searches beside posts, and prints a table."""
+    rows = asyncio.run(measure(messages, SearchOptions(rate, posts, seconds, warm_up_s)))
+    columns = ["query", "requests", "p50 ms", "p99 ms", "failed", "posts", "p50 ms", "p99 ms", "failed"]
+    print_table(f"{rate:g} searches a second beside {posts:g} posts a second", columns, rows)
 
 
 if __name__ == "__main__":

@@ -1,24 +1,24 @@
-"""Runs the product in a temporary folder, and web processes without group commit on the same databases."""
+"""Servers that benchmarks measure: `noroshi up`, or single web processes on database servers of their own."""
 
 import json
+import os
 import re
-import signal
-import socket
-import subprocess
-import sys
+import secrets
 import tempfile
-import urllib.request
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from server.auth.tokens import mint
+from server.embedded import embedded_servers
 from server.web import listen
-from tests.product import RunningProduct, environment, eventually, running_product
+from tests.product import NOROSHI, RunningProduct, environment, eventually, running_product
+from tests.serving import is_ready, server_variables, serving_process
 
-ORGANIZATION = "benchmark"
-STOP_DEADLINE_S = 20.0
+ORGANIZATION = DATABASE = "benchmark"
+FOLDER_PREFIX = "noroshi-benchmark-"
+SERVER_CORE, OTHER_PROCESSES_CORE = 0, 1
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,12 @@ class WebProcesses:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """The process id of the only web process."""
+        (pid,) = self.pids
+        return pid
 
 
 @dataclass(frozen=True)
@@ -78,42 +84,62 @@ class RunningDeployment:
 
 
 @contextmanager
-def deployment(web: int, driver: str, **settings: str) -> Iterator[RunningDeployment]:
+def deployment(web: int, driver: str = "pymongo", **settings: str) -> Iterator[RunningDeployment]:
     """Runs `noroshi up` with embedded servers and `web` web processes. Deletes its data afterwards."""
     variables = {"NOROSHI_LOG_LEVEL": "warning", "NOROSHI_MONGO_DRIVER": driver, **settings}
     with (
-        tempfile.TemporaryDirectory(prefix="noroshi-benchmark-") as folder,
+        tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as folder,
         running_product(Path(folder) / "data", "--web", str(web), **variables) as product,
     ):
         yield RunningDeployment(product, driver)
 
 
-@contextmanager
-def ungrouped_web_processes(deployment: RunningDeployment, count: int) -> Iterator[WebProcesses]:
-    """Runs web processes without group commit on the product's servers."""
-    with listen("127.0.0.1", 0) as listener, ExitStack() as stack:
-        pids = [stack.enter_context(_ungrouped_web_process(deployment, listener)).pid for _ in range(count)]
-        processes = WebProcesses(listener.getsockname()[1], pids)
-        assert eventually(lambda: _is_ready(processes.url)), "The web processes without group commit are not ready."
-        yield processes
+@dataclass(frozen=True)
+class DatabaseServers:
+    """Running MongoDB and Redis servers, with the settings and tokens for a web process on them."""
+
+    mongodb_uri: str
+    redis_url: str
+    mongod_pid: int
+    database: str
+    secret: str
+
+    def token(self, user: str, *roles: str) -> str:
+        """Returns a token with the roles, or a member's token."""
+        return mint(self.secret, user_id=user, organization_id=ORGANIZATION, roles=roles)
+
+
+@asynccontextmanager
+async def database_servers() -> AsyncIterator[DatabaseServers]:
+    """Runs embedded MongoDB and Redis servers in a temporary folder, on the core that web processes do not use."""
+    pin_to_core(OTHER_PROCESSES_CORE)
+    with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as folder:
+        async with embedded_servers(Path(folder) / "data") as servers:
+            assert servers.mongod
+            assert servers.mongod.pid
+            assert servers.redis_url
+            addresses = servers.mongod.uri, servers.redis_url
+            yield DatabaseServers(*addresses, servers.mongod.pid, DATABASE, secrets.token_hex(32))
 
 
 @contextmanager
-def _ungrouped_web_process(deployment: RunningDeployment, listener: socket.socket) -> Iterator[subprocess.Popen[bytes]]:
-    fd = listener.fileno()
-    command = [sys.executable, "-m", "benchmarks.one_transaction_each", str(fd)]
-    process = subprocess.Popen(command, pass_fds=[fd], env=deployment.environment(), cwd=Path(__file__).parents[1])
-    try:
-        yield process
-    finally:
-        process.send_signal(signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(STOP_DEADLINE_S)
-        process.kill()
-        process.wait()
+def web_process(servers: DatabaseServers, program: Sequence[str] = NOROSHI) -> Iterator[WebProcesses]:
+    """Runs a web process alone on its core. The program takes the arguments `web --fd=N`, as `noroshi` does."""
+    with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as folder, listen("127.0.0.1", 0) as listener:
+        variables = server_variables(servers.mongodb_uri, servers.redis_url, servers.database) | {
+            "NOROSHI_AUTH_SECRET": servers.secret,
+            "NOROSHI_FILES": f"{folder}/files",
+            "NOROSHI_LOG_LEVEL": "warning",
+        }
+        with serving_process(Path(folder), "web", variables, listener, program) as web:
+            pin_to_core(SERVER_CORE, web.process.pid)
+            processes = WebProcesses(listener.getsockname()[1], [web.process.pid])
+            assert eventually(lambda: is_ready(processes.url) or web.process.poll() is not None), web.log_text
+            assert web.process.poll() is None, web.log_text
+            yield processes
 
 
-def _is_ready(url: str) -> bool:
-    with suppress(OSError), urllib.request.urlopen(f"{url}/readyz", timeout=5) as answer:
-        return bool(answer.status == 200)
-    return False
+def pin_to_core(core: int, pid: int = 0) -> None:
+    """Pins a process to one core, with the threads and child processes that it starts later."""
+    if os.cpu_count() != 1:
+        os.sched_setaffinity(pid, {core})

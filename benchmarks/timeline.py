@@ -7,89 +7,45 @@ the median of the rounds. Linux only.
 """
 
 import asyncio
-import math
-import os
-import re
 import subprocess
 import sys
-import urllib.request
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import orjson
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from benchmarks import layers
-from benchmarks.fanout_targets import (
-    DATABASE,
-    OTHER_PROCESSES_CORE,
-    SERVER_CORE,
-    DatabaseServers,
-    database_servers,
-    end_process,
-    pin_to_core,
-)
+from benchmarks.servers import DatabaseServers, WebProcesses, database_servers, web_process
+from benchmarks.tables import percentile, print_table
 from benchmarks.timeline_data import PAGE_SIZE, TimelineData, timeline_data
 from benchmarks.timeline_load import TimelineLoadReport, TimelineLoadSpec
-from server.web import listen
-from storage.mongo import Driver
-from tests.product import NOROSHI, eventually, processes
+from tests.product import NOROSHI
 
 CONNECTIONS, MANY_CONNECTIONS = 32, 256
-WARM_UP_S = 1.5
 RANDOM_REQUESTS = 2000
-LAYERS_S = 6.0
-RANDOM, NEWEST, NEWEST_MANY = "random", "newest", f"newest, {MANY_CONNECTIONS}"
-HOT_PAGE_HITS = re.compile(r'^noroshi_hot_page_reads_total\{outcome="hit"\} (\S+)$', re.MULTILINE)
-VARIANTS = {
-    "Noroshi": [*NOROSHI, "web", "--fd"],
-    "Noroshi, not compiled": [sys.executable, "-m", "benchmarks.uncompiled"],
+RANDOM, NEWEST, NEWEST_MANY = "random", "newest", "newest, many"
+VARIANTS: dict[str, Sequence[str]] = {
+    "Noroshi": NOROSHI,
     "Strawberry, ordinary": [sys.executable, "-m", "benchmarks.timeline_apps"],
 }
+COLUMNS = ["page", "variant", "pages/s", "p50 ms", "p99 ms", "web CPU ms a page", "kB a page"]
+COLUMNS += ["web CPU %", "mongod", "load", "others", "errors"]
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @dataclass(frozen=True)
-class TimelineWebProcess:
-    """A running web process."""
-
-    pid: int
-    port: int
-
-    def get(self, path: str) -> str:
-        """Returns the body of the answer, or "ready" if the body is empty. Returns "" on failure."""
-        with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
-            return str(answer.read().decode()) or "ready"
-        return ""
-
-    def hot_page_hits(self) -> float:
-        """Returns the number of reads that hot pages answered."""
-        match = HOT_PAGE_HITS.search(self.get("/metrics"))
-        return float(match[1]) if match else 0.0
-
-
-@dataclass(frozen=True)
 class PageKindResult:
-    """Figures of one variant with one kind of page.
-
-    `hits_per_page` is the number of reads that a hot page answered, and `queries_per_page` the number of queries of the
-    messages collection.
-    """
+    """Figures of one variant with one kind of page."""
 
     variant: str
     page_kind: str
     seconds: float
-    hits_per_page: float
-    queries_per_page: float
-    pids: dict[str, int]
+    web_pid: int
+    mongod_pid: int
     report: TimelineLoadReport
 
     @property
@@ -100,101 +56,47 @@ class PageKindResult:
     @property
     def cpu_ms(self) -> float:
         """Processor time of the web process for each page, in ms."""
-        return (
-            10 * self.report.cpu_percent[str(self.pids["web"])] * self.seconds / max(len(self.report.latencies_ms), 1)
-        )
+        return 10 * self._cpu(self.web_pid) / max(self.rate, 1 / self.seconds)
 
     def cells(self) -> list[str]:
         """Returns the cells of the table."""
-        latencies = sorted(self.report.latencies_ms)
-        percentiles = [percentile(latencies, percent) for percent in (50, 99)]
-        cpu = {name: self.report.cpu_percent[str(pid)] for name, pid in self.pids.items()}
-        cpu |= {"load": self.report.cpu_percent[str(self.report.pid)], "others": self.report.cpu_percent["others"]}
+        report = self.report
+        latencies = [f"{percentile(report.latencies_ms, percent):,.1f}" for percent in (50, 99)]
+        cpu = [f"{self._cpu(process):.0f}" for process in (self.web_pid, self.mongod_pid, report.pid, "others")]
         return [
-            *(self.page_kind, self.variant, f"{self.rate:,.0f}", *(f"{each:,.1f}" for each in percentiles)),
-            *(
-                f"{self.cpu_ms:.2f}",
-                f"{self.hits_per_page:.2f}",
-                f"{self.queries_per_page:.2f}",
-                f"{self.report.answer_bytes / 1000:.1f}",
-            ),
-            *(f"{cpu[name]:.0f}" for name in ("web", "mongod", "redis", "load", "others")),
-            str(sum(self.report.errors.values())),
+            *(self.page_kind, self.variant, f"{self.rate:,.0f}", *latencies, f"{self.cpu_ms:.2f}"),
+            *(f"{report.answer_bytes / 1000:.1f}", *cpu, str(sum(report.errors.values()))),
         ]
 
-
-def percentile(latencies: Sequence[float], percent: int) -> float:
-    """Returns a percentile of sorted latencies by nearest rank."""
-    return latencies[math.ceil(len(latencies) * percent / 100) - 1] if latencies else math.nan
-
-
-@asynccontextmanager
-async def web_process(variant: str, servers: DatabaseServers) -> AsyncIterator[TimelineWebProcess]:
-    """Runs a web process of a variant alone on its core."""
-    with listen("127.0.0.1", 0) as listener:
-        fd = listener.fileno()
-        command, port = [*VARIANTS[variant], str(fd)], listener.getsockname()[1]
-        async with pinned_server_process(command, port, servers, [fd]) as web:
-            yield web
-
-
-@asynccontextmanager
-async def pinned_server_process(
-    command: Sequence[str], port: int, servers: DatabaseServers, fds: Sequence[int] = ()
-) -> AsyncIterator[TimelineWebProcess]:
-    """Runs a server process alone on its core."""
-    root = Path(__file__).parents[1]
-    process = subprocess.Popen(command, pass_fds=fds, env=servers.environment(), cwd=root, stdin=subprocess.DEVNULL)
-    pin_to_core(SERVER_CORE, process.pid)
-    web = TimelineWebProcess(process.pid, port)
-    try:
-        await asyncio.to_thread(eventually, lambda: web.get("/readyz") or process.poll() is not None)
-        yield web
-    finally:
-        await end_process(process)
+    def _cpu(self, process: int | str) -> float:
+        return self.report.cpu_percent[str(process)]
 
 
 @dataclass(frozen=True)
 class MeasuredWebProcess:
-    """A variant's web process that is measured, and its data."""
+    """A variant's web process that is measured, its data, and the durations of a measurement."""
 
     variant: str
-    web: TimelineWebProcess
+    web: WebProcesses
     servers: DatabaseServers
     timeline_data: TimelineData
     seconds: float
+    warm_up_s: float
 
-    async def measure(self, page_kind: str, requests: list[str], connections: int = CONNECTIONS) -> PageKindResult:
+    async def measure(self, page_kind: str, requests: list[str], connections: int) -> PageKindResult:
         """Warms the web process up and measures it. The connections send the requests repeatedly."""
-        pids = {"web": self.web.pid, "mongod": self.servers.mongod_pid, "redis": _redis_pid()}
-        spec = TimelineLoadSpec(
-            self.web.port, requests, connections, PAGE_SIZE, WARM_UP_S, self.seconds, list(pids.values())
+        pids = [self.web.pid, self.servers.mongod_pid]
+        report = await run_load(
+            TimelineLoadSpec(self.web.port, requests, connections, PAGE_SIZE, self.warm_up_s, self.seconds, pids)
         )
-        await run_load(TimelineLoadSpec(self.web.port, requests, connections, PAGE_SIZE, 0.0, WARM_UP_S, []))
-        hits, queries = self.web.hot_page_hits(), await self._count_message_queries()
-        report = await run_load(spec)
-        # `run_load(spec)` begins with a warm-up, whose pages are in the counters but not in the report. Their number is
-        # estimated from the measured rate.
-        pages = max(len(report.latencies_ms) * (1 + WARM_UP_S / self.seconds), 1)
-        hits, queries = self.web.hot_page_hits() - hits, await self._count_message_queries() - queries
-        return PageKindResult(self.variant, page_kind, self.seconds, hits / pages, queries / pages, pids, report)
+        return PageKindResult(self.variant, page_kind, self.seconds, *pids, report)
 
-    async def layers(self, requests: list[str]) -> dict[str, float]:
-        """Returns the percentage of the web process's samples by layer, while the connections send the requests."""
-        spec = TimelineLoadSpec(self.web.port, requests, CONNECTIONS, PAGE_SIZE, 0.0, LAYERS_S + WARM_UP_S, [])
-        shares = asyncio.create_task(asyncio.to_thread(layers.measure_shares, self.web.pid, LAYERS_S))
-        await run_load(spec)
-        return await shares
-
-    async def _count_message_queries(self) -> int:
-        """Returns the number of commands that read the messages collection."""
-        top = await self.timeline_data.stores.mongo.client.admin.command("top")
-        return int(top["totals"][f"{DATABASE}.messages"]["queries"]["count"])
-
-
-def _redis_pid() -> int:
-    """Returns the process id of the embedded Valkey."""
-    return next(pid for pid, (parent, command) in processes().items() if parent == os.getpid() and "valkey" in command)
+    async def measure_page_kinds(self) -> AsyncIterator[PageKindResult]:
+        """Measures each kind of page, and yields its result."""
+        data = self.timeline_data
+        yield await self.measure(RANDOM, data.random_page_requests(RANDOM_REQUESTS), CONNECTIONS)
+        yield await self.measure(NEWEST, data.newest_page_requests(CONNECTIONS), CONNECTIONS)
+        yield await self.measure(NEWEST_MANY, data.newest_page_requests(MANY_CONNECTIONS), MANY_CONNECTIONS)
 
 
 async def run_load(spec: TimelineLoadSpec) -> TimelineLoadReport:
@@ -204,78 +106,32 @@ async def run_load(spec: TimelineLoadSpec) -> TimelineLoadReport:
     return TimelineLoadReport(**orjson.loads((await asyncio.to_thread(run)).stdout))
 
 
-async def _measure(
-    variants: Sequence[str], rounds: int, seconds: float, driver: Driver
-) -> tuple[list[PageKindResult], dict[str, float]]:
-    """Returns the median result of each variant and kind of page, and the first variant's processor time by layer.
-
-    The layers are sampled while random pages are read.
-    """
-    results, shares = defaultdict[tuple[str, str], list[PageKindResult]](list), dict[str, float]()
-    async with database_servers(driver) as servers, timeline_data(servers) as data:
-        for variant in [*variants] * rounds:
-            async with web_process(variant, servers) as web:
-                measured = MeasuredWebProcess(variant, web, servers, data, seconds)
-                async for result in measure_page_kinds(measured):
+async def measure(rounds: int, seconds: float, warm_up_s: float) -> list[PageKindResult]:
+    """Returns the median result of each kind of page and variant."""
+    results = defaultdict[tuple[str, str], list[PageKindResult]](list)
+    async with database_servers() as servers, timeline_data(servers) as data:
+        for variant in [*VARIANTS] * rounds:
+            with web_process(servers, VARIANTS[variant]) as web:
+                measured = MeasuredWebProcess(variant, web, servers, data, seconds, warm_up_s)
+                async for result in measured.measure_page_kinds():
                     results[result.page_kind, variant].append(result)
                     typer.echo(" | ".join(result.cells()), err=True)
                     if result.report.errors:
                         typer.echo(result.report.errors, err=True)
-                shares = shares or await measured.layers(data.random_page_requests(RANDOM_REQUESTS))
     medians = [sorted(each, key=lambda result: result.rate)[len(each) // 2] for each in results.values()]
-    return sorted(medians, key=lambda result: [RANDOM, NEWEST, NEWEST_MANY].index(result.page_kind)), shares
-
-
-async def measure_page_kinds(measured: MeasuredWebProcess) -> AsyncIterator[PageKindResult]:
-    """Measures each kind of page, and yields its result."""
-    data = measured.timeline_data
-    yield await measured.measure(RANDOM, data.random_page_requests(RANDOM_REQUESTS))
-    yield await measured.measure(NEWEST, data.newest_page_requests(CONNECTIONS))
-    yield await measured.measure(NEWEST_MANY, data.newest_page_requests(MANY_CONNECTIONS), MANY_CONNECTIONS)
-
-
-def _table(rows: Sequence[PageKindResult], rounds: int, seconds: float) -> Table:
-    title = (
-        f"Pages of {PAGE_SIZE}, {CONNECTIONS} connections, "
-        f"median of {rounds} x {seconds:g} s; CPU in percent of one core"
-    )
-    table = Table(title=title)
-    table.add_column("page")
-    table.add_column("variant")
-    for name in [
-        "pages/s",
-        "p50 ms",
-        "p99 ms",
-        "web CPU ms a page",
-        "hot page hits a page",
-        "message queries a page",
-        "kB a page",
-    ]:
-        table.add_column(name, justify="right")
-    for name in ["web CPU", "mongod", "redis", "load", "others", "errors"]:
-        table.add_column(name, justify="right")
-    for row in rows:
-        table.add_row(*row.cells())
-    return table
+    return sorted(medians, key=lambda result: [RANDOM, NEWEST, NEWEST_MANY].index(result.page_kind))
 
 
 @app.command()
 def main(
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of each variant.")] = 5,
-    seconds: Annotated[float, typer.Option(min=0.5, help="Duration of each measurement.")] = 3.0,
-    driver: Annotated[str, typer.Option(help="motor or pymongo.")] = "pymongo",
-    variants: Annotated[
-        str, typer.Option(help="Variants, separated by commas. The first one's layers are shown.")
-    ] = ",".join(VARIANTS),
+    seconds: Annotated[float, typer.Option(min=0.1, help="Duration of each measurement.")] = 3.0,
+    warm_up_s: Annotated[float, typer.Option("--warm-up", help="Seconds before each measurement.")] = 3.0,
 ) -> None:
-    """Measures timeline pages, and prints tables."""
-    pin_to_core(OTHER_PROCESSES_CORE)
-    chosen = [variant for variant in VARIANTS if variant in re.split(r",(?! )", variants)]
-    rows, shares = asyncio.run(_measure(chosen, rounds, seconds, "motor" if driver == "motor" else "pymongo"))
-    console = Console(width=None if sys.stdout.isatty() else 210)
-    console.print(_table(rows, rounds, seconds))
-    title = f"Processor time by layer: {rows[0].variant}, {rows[0].page_kind} page"
-    console.print(layers.table(shares, title, "page", rows[0].cpu_ms))
+    """Measures timeline pages, and prints a table."""
+    rows = asyncio.run(measure(rounds, seconds, warm_up_s))
+    title = f"Pages of {PAGE_SIZE}, {CONNECTIONS} or {MANY_CONNECTIONS} connections, {rounds} x {seconds:g} s"
+    print_table(title, COLUMNS, (row.cells() for row in rows))
 
 
 if __name__ == "__main__":

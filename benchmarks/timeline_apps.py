@@ -1,4 +1,4 @@
-"""Ordinary Strawberry server of a timeline over the product's data: `... timeline_apps SOCKET_FD`.
+"""Ordinary Strawberry server of a timeline over the product's data: `... timeline_apps web --fd=SOCKET_FD`.
 
 Strawberry's view and executor without changes, a resolver that reads MongoDB, a DataLoader for authors, and a
 DataLoader for the viewer's reactions. The server supports only the benchmark's query, and answers it like the product.
@@ -175,7 +175,7 @@ def main() -> None:
     settings = Settings.from_environment()
     configure_logging(settings.log_format, settings.log_level)
     vars(server.app).update(create_app=create_app)
-    server.web.serve_web(settings, socket.socket(fileno=int(sys.argv[1])))
+    server.web.serve_web(settings, socket.socket(fileno=int(sys.argv[2].removeprefix("--fd="))))
 
 
 if __name__ == "__main__":

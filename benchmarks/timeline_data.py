@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from benchmarks.fanout_targets import DATABASE, ORGANIZATION, DatabaseServers
 from benchmarks.load import post_request
+from benchmarks.servers import ORGANIZATION, DatabaseServers
 from storage.chat.communities import NewCommunity
 from storage.chat.records import Topic
 from storage.mongo import Document
@@ -76,7 +76,7 @@ class TimelineData:
 @asynccontextmanager
 async def timeline_data(servers: DatabaseServers) -> AsyncIterator[TimelineData]:
     """Fills the empty database of new servers with topics and messages. Yields the data."""
-    async with open_stores(servers.mongodb_uri, servers.redis_url, DATABASE, "pymongo") as stores:
+    async with open_stores(servers.mongodb_uri, servers.redis_url, servers.database) as stores:
         await stores.mongo["users"].insert_many([_user(f"user{number}") for number in range(AUTHORS)])
         founder = await stores.users.sign_in(ORGANIZATION, VIEWER, [], VIEWER, VIEWER)
         community = await stores.communities.create(NewCommunity(ORGANIZATION, "Hilltops", ""), founder, None)

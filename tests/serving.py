@@ -82,7 +82,7 @@ def web_process(
     with socket.create_server(("127.0.0.1", port), backlog=1024) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         with serving_process(folder, "web", all_variables, listener) as web:
-            assert eventually(lambda: _is_ready(url) or web.process.poll() is not None), web.log_text
+            assert eventually(lambda: is_ready(url) or web.process.poll() is not None), web.log_text
             yield WebProcess(web.process, web.log_file, url, database, secret)
     if shared is None:
         shutil.rmtree(files_folder(database), ignore_errors=True)
@@ -121,13 +121,17 @@ def server_variables(mongodb_uri: str, redis_url: str, database: str) -> dict[st
 
 @contextmanager
 def noroshi_process(
-    folder: Path, command: Sequence[str], variables: dict[str, str], pass_fds: Sequence[int] = ()
+    folder: Path,
+    command: Sequence[str],
+    variables: dict[str, str],
+    pass_fds: Sequence[int] = (),
+    program: Sequence[str] = NOROSHI,
 ) -> Iterator[ServerProcess]:
     """Runs a `noroshi` command, and terminates it afterwards if it still runs."""
     log_file = _log_file(folder)
     with log_file.open("wb") as output:
         process = subprocess.Popen(
-            [*NOROSHI, *command],
+            [*program, *command],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -140,16 +144,23 @@ def noroshi_process(
 
 @contextmanager
 def serving_process(
-    folder: Path, command: str, variables: dict[str, str], listener: socket.socket | None = None
+    folder: Path,
+    command: str,
+    variables: dict[str, str],
+    listener: socket.socket | None = None,
+    program: Sequence[str] = NOROSHI,
 ) -> Iterator[ServerProcess]:
-    """Runs `noroshi web` or `noroshi worker`. In tests it is forked from a process that has imported the product."""
+    """Runs `noroshi web` or `noroshi worker`. In tests it is forked from a process that has imported the product.
+
+    Another `program`, such as that of another checkout, is never forked.
+    """
     fds = [listener.fileno()] if listener else []
-    if "PYTEST_VERSION" in os.environ:
+    if "PYTEST_VERSION" in os.environ and program == NOROSHI:
         log_file = _log_file(folder)
         process = preloaded_command([command], environment(**variables), log_file, listener=listener)
         running = _terminated(ServerProcess(process, log_file))
     else:
-        running = noroshi_process(folder, [command, *(f"--fd={fd}" for fd in fds)], variables, fds)
+        running = noroshi_process(folder, [command, *(f"--fd={fd}" for fd in fds)], variables, fds, program)
     with running as serving:
         yield serving
 
@@ -169,7 +180,8 @@ def _terminated(running: ServerProcess) -> Iterator[ServerProcess]:
         running.process.wait(STOP_DEADLINE_S)
 
 
-def _is_ready(url: str) -> bool:
+def is_ready(url: str) -> bool:
+    """Returns whether the web process answers that it is ready."""
     try:
         return httpx2.get(f"{url}/readyz", timeout=30).status_code == 200
     except httpx2.HTTPError:
