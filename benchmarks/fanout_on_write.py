@@ -39,14 +39,14 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 class FanOutBenchmark:
     """A running product with its database, and the client of a reader."""
 
-    deployment: RunningDeployment
+    running: RunningDeployment
     mongo: Mongo
     reader: Client
 
     async def measure(self, followers: int) -> list[str]:
         """Returns the row of a new author with a number of followers."""
         name = f"author-{followers}"
-        async with client(self.deployment.product.url, self.deployment.token(name)) as author:
+        async with client(self.running.web_processes.url, self.running.servers.token(name)) as author:
             await author.run("{ viewer { id } }")
             if followers:
                 await add_followers(self.mongo, ORGANIZATION, name, followers)
@@ -88,16 +88,17 @@ async def measure_latency_ms(client: Client, operation: str, **variables: Any) -
     return percentile(latencies_ms, 50)
 
 
-async def measure(deployment: RunningDeployment, sizes: Sequence[int], others: int) -> list[list[str]]:
+async def measure(running: RunningDeployment, sizes: Sequence[int], others: int) -> list[list[str]]:
     """Returns a row for each number of followers, and one after `others` posts of other authors were inserted."""
-    mongo = connect(deployment.environment()["MONGODB_URI"], "noroshi")
-    async with client(deployment.product.url, deployment.token(READER)) as reader:
+    servers, url = running.servers, running.web_processes.url
+    mongo = connect(servers.mongodb_uri, servers.database)
+    async with client(url, servers.token(READER)) as reader:
         await reader.run("{ viewer { id } }")
         await fill_feed(mongo)
-        benchmark = FanOutBenchmark(deployment, mongo, reader)
+        benchmark = FanOutBenchmark(running, mongo, reader)
         rows = [await benchmark.measure(size) for size in [0, *sizes]]
         await insert_posts_of_others(mongo, others)
-        async with client(deployment.product.url, deployment.token("author-0")) as author:
+        async with client(url, servers.token("author-0")) as author:
             latencies = await benchmark.measure_latencies(author)
         rows.append(["0", f"{await mongo['posts'].estimated_document_count():,}", "", "", *latencies])
     await mongo.close()

@@ -6,14 +6,12 @@ refused, and one WebSocket subscribes. Phases with and without the hostile membe
 """
 
 import asyncio
-import os
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import cycle
-from pathlib import Path
 from typing import Annotated, Any
 
 import httpx2
@@ -170,7 +168,7 @@ async def hostile_member(
     running: RunningDeployment, queries: list[str], chat: ChatTopic, phase: PhaseResults
 ) -> AsyncIterator[None]:
     """Runs all attacks of the hostile member during the block."""
-    url, token = running.product.url, running.token("mallory")
+    url, token = running.web_processes.url, running.servers.token("mallory")
     async with client(url, token) as mallory:
         attacks = [attack_by_http(url, token, queries, phase, n % len(queries)) for n in range(HTTP_CONNECTIONS)]
         attacks += [attack_by_socket(mallory, queries, phase) for _ in range(SOCKETS)]
@@ -205,7 +203,8 @@ async def measure(running: RunningDeployment, seconds: float, rounds: int) -> di
     phases = {"without": PhaseResults(), "with": PhaseResults()}
     async with AsyncExitStack() as stack:
         names = [*(f"user{n}" for n in range(ORDINARY_MEMBERS)), "mallory"]
-        members = [await stack.enter_async_context(client(running.product.url, running.token(name))) for name in names]
+        url, token = running.web_processes.url, running.servers.token
+        members = [await stack.enter_async_context(client(url, token(name))) for name in names]
         shared_chat, large_chat = await create_chat_topic(members[0]), await create_chat_topic(members[0])
         for chat in (shared_chat, large_chat):
             await join(chat, *members)
@@ -239,15 +238,6 @@ def cells(name: str, phase: PhaseResults) -> list[str]:
     return [name, *figures, f"{dict(phase.errors) or 0}", f"+{phase.growth_mib:.0f} MiB", answers]
 
 
-def pin_processes(running: RunningDeployment) -> None:
-    """Gives the first core to the web process, and the second one to the databases and this process."""
-    web = running.web_processes.pids
-    for pid in (*running.product.children(), os.getpid()):
-        for thread in Path(f"/proc/{pid}/task").iterdir():
-            with suppress(ProcessLookupError):
-                os.sched_setaffinity(int(thread.name), {0 if pid in web else 1})
-
-
 @app.command()
 def main(
     seconds: Annotated[float, typer.Option(help="Duration of each phase.")] = 5.0,
@@ -255,9 +245,7 @@ def main(
     pin: Annotated[bool, typer.Option(help="Give core 0 to the web process, and core 1 to everything else.")] = False,
 ) -> None:
     """Prints the ordinary members' latencies and the growth of memory, with and without a hostile member."""
-    with deployment(1) as running:
-        if pin:
-            pin_processes(running)
+    with deployment(1, is_pinned=pin) as running:
         phases = asyncio.run(measure(running, seconds, rounds))
     columns = ["hostile member", "reads p50", "p99", "posts p50", "p99", "errors", "memory", "answers to it"]
     print_table(f"{ORDINARY_MEMBERS} members", columns, (cells(*each) for each in phases.items()))

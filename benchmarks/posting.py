@@ -11,14 +11,14 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Annotated, Protocol
+from typing import Annotated
 
 import orjson
 import typer
 
 from benchmarks.cpu import wait_for_idle_machine
 from benchmarks.load import PostingLoadReport, PostingLoadSpec, post_request
-from benchmarks.servers import RunningDeployment, WebProcesses, deployment
+from benchmarks.servers import DatabaseServers, RunningDeployment, WebProcesses, deployment
 from benchmarks.tables import numbers, percentile, print_table
 from tests.client import Client, client
 
@@ -73,23 +73,10 @@ class PostingResult:
         return f"{self.report.cpu_percent[str(process)]:.0f}"
 
 
-class MeasuredServers(Protocol):
-    """The servers of the benchmark, and tokens of their users."""
-
-    @property
-    def mongod_pid(self) -> int:
-        """The process id of MongoDB."""
-        ...
-
-    def token(self, user: str, /) -> str:
-        """Returns a member's token."""
-        ...
-
-
 class PostingBenchmark:
     """A community whose members post. Each measurement creates a new topic."""
 
-    def __init__(self, servers: MeasuredServers, founder: Client, options: RunOptions) -> None:
+    def __init__(self, servers: DatabaseServers, founder: Client, options: RunOptions) -> None:
         self._servers, self._founder, self._options = servers, founder, options
         self._tokens = [servers.token(f"user{number}") for number in range(max(options.clients))]
         self._community_id = ""
@@ -150,13 +137,14 @@ def _check(report: PostingLoadReport, stored: Sequence[int]) -> None:
         sys.exit(f"The topic does not hold the acknowledged messages in order: {'; '.join(found)}.")
 
 
-async def _measure(deployment: RunningDeployment, options: RunOptions) -> AsyncIterator[PostingResult]:
+async def _measure(running: RunningDeployment, options: RunOptions) -> AsyncIterator[PostingResult]:
     """Measures each number of clients."""
-    async with client(deployment.web_processes.url, deployment.token("founder")) as founder:
-        benchmark = PostingBenchmark(deployment, founder, options)
+    web = running.web_processes
+    async with client(web.url, running.servers.token("founder")) as founder:
+        benchmark = PostingBenchmark(running.servers, founder, options)
         await benchmark.prepare()
         for count in options.clients:
-            yield await benchmark.measure_posts(PRODUCT, deployment.web_processes, count)
+            yield await benchmark.measure_posts(PRODUCT, web, count)
 
 
 async def _results(options: RunOptions) -> list[PostingResult]:
@@ -166,7 +154,6 @@ async def _results(options: RunOptions) -> list[PostingResult]:
             async for result in _measure(running, options):
                 typer.echo(" ".join(result.cells()), err=True)
                 results.append(result)
-            typer.echo(running.product.errors, err=True, nl=False)
     return results
 
 

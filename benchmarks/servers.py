@@ -2,18 +2,17 @@
 
 import json
 import os
-import re
 import secrets
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from server.auth.tokens import mint
 from server.embedded import embedded_servers
 from server.web import listen
-from tests.product import NOROSHI, RunningProduct, environment, eventually, running_product
+from tests.product import NOROSHI, RunningProduct, eventually, running_product
 from tests.serving import is_ready, server_variables, serving_process
 
 ORGANIZATION = DATABASE = "benchmark"
@@ -40,61 +39,6 @@ class WebProcesses:
 
 
 @dataclass(frozen=True)
-class RunningDeployment:
-    """A running product with embedded servers."""
-
-    product: RunningProduct
-    driver: str
-
-    @property
-    def web_processes(self) -> WebProcesses:
-        """The product's own web processes."""
-        pids = [pid for pid, command in self.product.children().items() if "noroshi web" in command]
-        return WebProcesses(int(self.product.url.rpartition(":")[2]), pids)
-
-    @property
-    def mongod_pid(self) -> int:
-        return self._server("mongod")[0]
-
-    def token(self, user: str, *roles: str) -> str:
-        """Returns a token with the roles, or a member's token."""
-        return mint(self._secret, user_id=user, organization_id=ORGANIZATION, roles=roles)
-
-    def environment(self) -> dict[str, str]:
-        """Returns the environment of another process on the same servers."""
-        return environment(
-            MONGODB_URI=f"mongodb://127.0.0.1:{self._server('mongod')[1]}/?directConnection=true",
-            REDIS_URL=f"redis://127.0.0.1:{self._server('valkey-server')[1]}/0",
-            NOROSHI_AUTH_SECRET=self._secret,
-            NOROSHI_MONGO_DRIVER=self.driver,
-            NOROSHI_LOG_LEVEL="error",
-        )
-
-    @property
-    def _secret(self) -> str:
-        secret: str = json.loads((self.product.data_dir / "secrets.json").read_text())["auth_secret"]
-        return secret
-
-    def _server(self, name: str) -> tuple[int, str]:
-        """Returns the process id and the port of an embedded server. Raises: LookupError."""
-        for pid, command in self.product.children().items():
-            if name in command and (port := re.search(r"--port (\d+)", command)):
-                return pid, port[1]
-        raise LookupError(f"{name} is not running")
-
-
-@contextmanager
-def deployment(web: int, driver: str = "pymongo", **settings: str) -> Iterator[RunningDeployment]:
-    """Runs `noroshi up` with embedded servers and `web` web processes. Deletes its data afterwards."""
-    variables = {"NOROSHI_LOG_LEVEL": "warning", "NOROSHI_MONGO_DRIVER": driver, **settings}
-    with (
-        tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as folder,
-        running_product(Path(folder) / "data", "--web", str(web), **variables) as product,
-    ):
-        yield RunningDeployment(product, driver)
-
-
-@dataclass(frozen=True)
 class DatabaseServers:
     """Running MongoDB and Redis servers, with the settings and tokens for a web process on them."""
 
@@ -107,6 +51,52 @@ class DatabaseServers:
     def token(self, user: str, *roles: str) -> str:
         """Returns a token with the roles, or a member's token."""
         return mint(self.secret, user_id=user, organization_id=ORGANIZATION, roles=roles)
+
+
+@dataclass(frozen=True)
+class RunningDeployment:
+    """The web processes and the database servers of a running product."""
+
+    servers: DatabaseServers
+    web_processes: WebProcesses
+
+
+@contextmanager
+def deployment(
+    web: int, driver: str = "pymongo", *, is_pinned: bool = False, **settings: str
+) -> Iterator[RunningDeployment]:
+    """Runs `noroshi up` with embedded servers and `web` web processes. Deletes its data afterwards.
+
+    `is_pinned` gives core 0 to the web processes, and core 1 to all others and to this process.
+    """
+    variables = {"NOROSHI_LOG_LEVEL": "warning", "NOROSHI_MONGO_DRIVER": driver, **settings}
+    with (
+        tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as folder,
+        running_product(Path(folder) / "data", "--web", str(web), **variables) as product,
+    ):
+        running = RunningDeployment(_servers_of(product), _web_processes_of(product))
+        if is_pinned:
+            _pin_processes(product, running.web_processes.pids)
+        yield running
+
+
+def _servers_of(product: RunningProduct) -> DatabaseServers:
+    secret = json.loads((product.data_dir / "secrets.json").read_text())["auth_secret"]
+    mongodb_uri = f"mongodb://127.0.0.1:{product.database_port('mongod')}/?directConnection=true"
+    redis_url = f"redis://127.0.0.1:{product.database_port('valkey-server')}/0"
+    return DatabaseServers(mongodb_uri, redis_url, product.child("mongod"), "noroshi", secret)
+
+
+def _web_processes_of(product: RunningProduct) -> WebProcesses:
+    pids = [pid for pid, command in product.children().items() if "noroshi web" in command]
+    return WebProcesses(int(product.url.rpartition(":")[2]), pids)
+
+
+def _pin_processes(product: RunningProduct, web: Sequence[int]) -> None:
+    for pid in (*product.children(), os.getpid()):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(ProcessLookupError):
+                pin_to_core(SERVER_CORE if pid in web else OTHER_PROCESSES_CORE, int(thread.name))
 
 
 @asynccontextmanager

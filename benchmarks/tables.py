@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.table import Table
 
-WIDTH = 160
+WIDTH = 210
 """Width of tables in a file or a pipe."""
 
 
