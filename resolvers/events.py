@@ -97,10 +97,6 @@ class SharedEventSource(ABC):
         return StreamReady(format_cursor(self.stream, start.position), start.at, start.resumed)
 
     @abstractmethod
-    async def wait_until_readable(self, position: StreamPosition) -> None:
-        """Waits until every page that is read afterwards contains everything up to the position."""
-
-    @abstractmethod
     async def hidden_from(self, viewer_ids: Collection[str], events: Sequence[HydratedEvent]) -> HiddenEvents:
         """Returns which of the events each of the viewers must not see."""
 

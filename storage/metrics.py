@@ -28,11 +28,6 @@ REFUSED_CHANGES = Counter(
 REFUSED_LOOKUPS = Counter(
     "noroshi_refused_lookups", "Lookups that were refused because too many ids waited in one batch loader."
 )
-HOT_PAGE_READS = Counter(
-    "noroshi_hot_page_reads",
-    "Reads of hot topics, by whether the hot page in Redis contained the range (hit or miss).",
-    ["outcome"],
-)
 EVENTS_RECEIVED = Counter("noroshi_hub_events", "Events that the hub delivered, by source.", ["source"])
 SUBSCRIBERS = Gauge("noroshi_hub_subscribers", "Stream subscriptions in this process.")
 SUBSCRIBER_OVERFLOWS = Counter(

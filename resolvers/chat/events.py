@@ -89,15 +89,6 @@ class ChatEventSource(SharedEventSource):
             return CommunityEvent(cursor, event.event.at, event.event.kind, event.subject.id)
         return TopicEvent(cursor, event.event.at, event.event.kind, event.subject)
 
-    async def wait_until_readable(self, position: StreamPosition) -> None:
-        """Waits until every page that is read afterwards contains all messages up to the position.
-
-        A subscription that starts at the position delivers no earlier events. Without this wait, a message whose
-        mutation has not returned yet could be missing both from the subscription and from the hot page.
-        """
-        if self.stream.kind == "topic":
-            await self.context.stores.messages.wait_until_readable(self.stream.id, position.n)
-
     async def hidden_from(self, viewer_ids: Collection[str], events: Sequence[HydratedEvent]) -> HiddenEvents:
         """Returns by viewer which events are by authors that the viewer blocked."""
         authors = [event.subject.author_id if isinstance(event.subject, Message) else None for event in events]

@@ -127,8 +127,7 @@ async def messages_around(
     page_limit = page_range(centre, UNSET, limit, True).limit
     topic = await require_joined_topic(info, topic_id)
     stores, viewer_blocks = info.context.stores, await info.context.viewer_blocks()
-    is_hot = await stores.topics.is_hot(topic)
-    return await stores.messages.around(topic.id, centre, page_limit, viewer_blocks.blocked, is_hot=is_hot)
+    return await stores.messages.around(topic.id, centre, page_limit, viewer_blocks.blocked)
 
 
 async def mark_read(
@@ -161,6 +160,4 @@ def _heads(topics: Sequence[Topic], joined: set[str]) -> list[tuple[str, int]]:
 
 
 async def _page(info: Info, topic: Topic, range_: TimelineRange, blocked: frozenset[str]) -> TimelinePage[Message]:
-    stores = info.context.stores
-    is_hot = await stores.topics.is_hot(topic)
-    return await stores.messages.page(topic.id, range_, blocked, is_hot=is_hot, last=topic.last_activity)
+    return await info.context.stores.messages.page(topic.id, range_, blocked, last=topic.last_activity)

@@ -269,8 +269,6 @@ class Broadcast:
     async def _send_ready(
         self, listeners: Sequence[SocketSubscription], position: StreamPosition, resumed: bool
     ) -> None:
-        if not resumed:
-            await self.source.wait_until_readable(position)
         record = self.source.ready(SubscriptionStart(position, resumed, datetime.now(UTC)))
         frames = EventFrames([await self.execution.run(record)])
         for listener in listeners:

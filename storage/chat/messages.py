@@ -15,7 +15,6 @@ from storage.chat.changes import (
     SetPreview,
 )
 from storage.chat.documents import MESSAGES_BY_TIME, MessageDocument
-from storage.chat.hot_pages import NOBODY, HotPages, may_be_hot
 from storage.chat.reactions.changes import AddReaction, RemoveReaction
 from storage.chat.records import Message, message_record
 from storage.chat.roles import Moderator
@@ -30,14 +29,15 @@ from storage.streams.log import Event, Stream
 from storage.streams.sequencer import Sequencer
 from storage.timeline import MAX_TIMESTAMP, TimelinePage, TimelineRange, Timestamp, read_page
 
+NOBODY: frozenset[str] = frozenset()
+
 
 class MessageStore:
     """Reads messages at majority, and commits changes together with their events."""
 
-    def __init__(self, mongo: Mongo, sequencer: Sequencer, hot_pages: HotPages) -> None:
+    def __init__(self, mongo: Mongo, sequencer: Sequencer) -> None:
         self._mongo = mongo
         self._sequencer = sequencer
-        self._hot_pages = hot_pages
         self._messages: AsyncCollection[MessageDocument] = mongo["messages"]
         self._by_key: BatchLoader[MessageKey, Message] = BatchLoader(self._load)
         self._last_messages: BatchLoader[tuple[MessageKey, frozenset[str]], Message] = BatchLoader(self._load_last)
@@ -76,31 +76,21 @@ class MessageStore:
         return [messages.get(key) for key in keys]
 
     async def page(
-        self,
-        topic_id: str,
-        range_: TimelineRange,
-        blocked: frozenset[str] = NOBODY,
-        *,
-        is_hot: bool = False,
-        last: int | None = None,
+        self, topic_id: str, range_: TimelineRange, blocked: frozenset[str] = NOBODY, *, last: int | None = None
     ) -> TimelinePage[Message]:
         """Returns a page of the topic's messages. It includes tombstones, and omits messages of blocked users.
 
-        Pages of a hot topic come from its hot page if the hot page contains the range. `last`, the timestamp of the
-        topic's head, saves a lookup. Pass it only if it was read immediately before.
+        `last`, the timestamp of the topic's head, saves a lookup. Pass it only if it was read immediately before.
         """
-        fetch = partial(self._fetch_hot if is_hot else self._fetch, topic_id, blocked)
+        fetch = partial(self._fetch, topic_id, blocked)
         # If users are blocked, `last` may be the timestamp of a message that the viewer does not see.
         return await read_page(range_, fetch, lambda message: message.timestamp, None if blocked else last)
 
     async def around(
-        self, topic_id: str, timestamp: int, limit: int, blocked: frozenset[str] = NOBODY, *, is_hot: bool = False
+        self, topic_id: str, timestamp: int, limit: int, blocked: frozenset[str] = NOBODY
     ) -> TimelinePage[Message]:
-        """Returns at most `limit` messages, ascending. At most half of them are before the timestamp.
-
-        Those of a hot topic come from its hot page if the hot page contains the range.
-        """
-        fetch = partial(self._fetch_hot if is_hot else self._fetch, topic_id, blocked)
+        """Returns at most `limit` messages, ascending. At most half of them are before the timestamp."""
+        fetch = partial(self._fetch, topic_id, blocked)
         older_limit = limit // 2
         older = await fetch(0, timestamp - 1, False, older_limit + 1)
         before = older[:older_limit][::-1]
@@ -109,13 +99,6 @@ class MessageStore:
         items = before + newer[:newer_limit]
         ends = (items[0].timestamp, items[-1].timestamp) if items else (None, None)
         return TimelinePage(items, len(older) > older_limit, len(newer) > newer_limit, *ends)
-
-    async def wait_until_readable(self, topic_id: str, n: int) -> None:
-        """Waits until every page of the topic, in every process, contains all changes up to event n."""
-        # Whether a topic is hot is decided by the database's clock. A host's clock may be minutes ahead.
-        head = await self._mongo["topics"].find_one({"_id": topic_id}, {"heat": 1, "now_ms": {"$toLong": "$$NOW"}})
-        if head is not None and may_be_hot(head.get("heat"), head["now_ms"] / 1000):
-            await self._hot_pages.require(topic_id, n)
 
     async def post(self, new: NewMessage, key: IdempotencyKey | None = None) -> Message:
         """Posts a message, which is durable when this returns. A repeated key returns the message that it posted.
@@ -187,13 +170,6 @@ class MessageStore:
         """Returns the messages that events of the topic refer to, by timestamp, with one read."""
         keys = [MessageKey(topic_id, timestamp) for timestamp in {event.ref for event in events}]
         return {key.timestamp: message for key, message in (await self._load(keys)).items()}
-
-    async def _fetch_hot(
-        self, topic_id: str, blocked: frozenset[str], low: int, high: int, ascending: bool, limit: int
-    ) -> list[Message]:
-        """Returns the messages of a range from the hot page, or from MongoDB if the hot page lacks a part of it."""
-        cached = await self._hot_pages.read(topic_id, low, high, ascending, limit, blocked)
-        return await self._fetch(topic_id, blocked, low, high, ascending, limit) if cached is None else cached
 
     async def _fetch(
         self, topic_id: str, blocked: frozenset[str], low: int, high: int, ascending: bool, limit: int

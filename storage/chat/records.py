@@ -76,8 +76,7 @@ class CommunityBan:
 class Topic:
     """A chat room of a community, the messages of a conversation, or a thread.
 
-    `last_activity` is the timestamp of the last message, or of the creation if there is none. `heat` encodes the
-    decayed posting rate (`storage.streams.heads`); it is None until the first post.
+    `last_activity` is the timestamp of the last message, or of the creation if there is none.
     """
 
     id: str
@@ -86,7 +85,6 @@ class Topic:
     title: str
     created_at: datetime
     last_activity: Timestamp
-    heat: float | None = None
     slow_mode_seconds: int = 0
     archived_at: datetime | None = None
     thread_parent: MessageKey | None = None

@@ -13,7 +13,6 @@ from storage.chat.documents import (
     ReadMarkDocumentId,
     TopicDocument,
 )
-from storage.chat.hot_pages import HOT_PER_MINUTE
 from storage.chat.memberships import COMMUNITIES, community_stream, require_not_archived
 from storage.chat.records import Community, Topic, TrendingTopic
 from storage.chat.rights import MayStartTopics
@@ -46,9 +45,7 @@ TRENDING_CHUNK = 100
 CommunityFilter = Callable[[set[str]], Awaitable[set[str]]]
 """Returns those of the communities whose topics the viewer may see."""
 
-TOPIC_FIELDS = dict.fromkeys(
-    ("org", "community", "thread", "title", "created_at", "last", "heat", "slow_s", "archived_at"), 1
-)
+TOPIC_FIELDS = dict.fromkeys(("org", "community", "thread", "title", "created_at", "last", "slow_s", "archived_at"), 1)
 """Projection to the fields of a `Topic`."""
 
 _OPEN: Document = {"archived_at": None}
@@ -210,10 +207,6 @@ class TopicStore:
             await cursor.close()
         return trending[:limit]
 
-    async def is_hot(self, topic: Topic) -> bool:
-        """Returns whether readers should try the hot page of the topic first."""
-        return messages_per_minute(topic.heat, (await self._clock.now()).timestamp()) >= HOT_PER_MINUTE
-
     async def read_up_to(self, topic_id: str, user_id: str) -> Timestamp | None:
         """Returns the user's read mark in the topic, or None if the user has set none."""
         return (await self.read_marks([topic_id], user_id))[0]
@@ -288,7 +281,6 @@ def topic_record(document: TopicDocument) -> Topic:
         title=document["title"],
         created_at=document["created_at"],
         last_activity=Timestamp(document["last"]),
-        heat=document.get("heat"),
         slow_mode_seconds=document.get("slow_s", 0),
         archived_at=document.get("archived_at"),
         thread_parent=None if thread is None else MessageKey(thread["topic"], thread["ts"]),

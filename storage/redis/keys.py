@@ -20,13 +20,6 @@ class RedisKeys:
         """
         return [f"{self.prefix}:write_lease:{stream}", f"{self.prefix}:write_lease:{stream}:next"]
 
-    def hot_page(self, topic_id: str) -> list[str]:
-        """Returns the keys of a hash, a sorted set and another hash, which together hold a topic's hot page.
-
-        They expire one minute after the last use. Owner: storage/chat/hot_pages/__init__.py.
-        """
-        return [f"{self.prefix}:hot_page:{topic_id}:{part}" for part in ("meta", "items", "pending")]
-
     def queue(self, name: str) -> str:
         """Returns the key of a sorted set: one of arq's queues. Owner: storage/redis/queue.py and arq."""
         return f"{self.prefix}:queue:{name}"

@@ -15,7 +15,6 @@ from storage.chat.communities import CommunityStore
 from storage.chat.conversations.contacts import CONTACTS_PER_DAY
 from storage.chat.conversations.expired_messages import ExpiredDirectMessages
 from storage.chat.conversations.store import ConversationStore
-from storage.chat.hot_pages import HotPages
 from storage.chat.messages import MessageStore
 from storage.chat.moderation import ModerationStore
 from storage.chat.reactions.store import ReactionStore
@@ -173,11 +172,10 @@ async def _started(
     """Creates the stores, starts their background tasks, and stops these at the end."""
     event_sender = EventSender(redis, keys)
     outbox = Outbox(mongo, OUTBOX_RELAYS)
-    hot_pages = HotPages(redis, keys, mongo)
-    sequencer = Sequencer(mongo, WriteLeases(redis, keys), event_sender.send, outbox.nudge, hot_pages.extend)
+    sequencer = Sequencer(mongo, WriteLeases(redis, keys), event_sender.send, outbox.nudge)
     clock, call_wake_ups = DatabaseClock(mongo), WakeUpChannel(redis, keys)
     communities, moderation = CommunityStore(mongo, sequencer), ModerationStore(mongo, sequencer, clock)
-    topics, messages = TopicStore(mongo, sequencer, clock), MessageStore(mongo, sequencer, hot_pages)
+    topics, messages = TopicStore(mongo, sequencer, clock), MessageStore(mongo, sequencer)
     conversations, home_subscribers = ConversationStore(mongo, sequencer, contacts_per_day), HomeSubscribers(mongo)
     posts, feeds = PostStore(mongo, sequencer, fan_out_max_followers), FeedItemStore(mongo, outbox, home_subscribers)
     fan_outs, notifications = FanOutStore(mongo, outbox), NotificationStore(mongo)
@@ -332,6 +330,5 @@ async def _started(
         await hub.close()
         await outbox.close()
         await sequencer.close()
-        await hot_pages.close()
         await call_wake_ups.close()
         await event_sender.close()

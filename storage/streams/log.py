@@ -135,7 +135,10 @@ class EventLog:
         self._mongo = mongo
 
     async def head(self, stream: Stream) -> StreamHead:
-        """Returns the stream's head. Creates the head of a new stream. Raises: NotFound for a topic that is missing."""
+        """Returns the stream's head, read at majority. Creates the head of a new stream.
+
+        Raises: NotFound for a topic that is missing.
+        """
         collection = stream.head_collection
         documents: list[HeadFields] = await self._mongo.find(collection, {"_id": stream.head_id}, _HEAD_FIELDS)
         if not documents and collection == "topics":

@@ -10,7 +10,7 @@ import asyncio
 import itertools
 import secrets
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -56,9 +56,6 @@ OnCommit = Callable[[Stream, str, Sequence[Event]], None]
 
 OnOutboxRows = Callable[[str], None]
 """Called with the name of a stream that has new outbox rows."""
-
-BeforeAnswer = Callable[[Batch], Awaitable[None]]
-"""Called with a committed batch. The batch's callers are answered after it returns."""
 
 log = structlog.get_logger(__name__)
 
@@ -118,24 +115,14 @@ class Sequencer:
     """Commits changes to streams, in batches. Each process has one; any number of processes may run."""
 
     def __init__(
-        self,
-        mongo: Mongo,
-        write_leases: WriteLeases,
-        on_commit: OnCommit,
-        on_outbox_rows: OnOutboxRows,
-        before_answer: BeforeAnswer | None = None,
+        self, mongo: Mongo, write_leases: WriteLeases, on_commit: OnCommit, on_outbox_rows: OnOutboxRows
     ) -> None:
-        """`on_commit` and `on_outbox_rows` are called after a batch is durable.
-
-        `before_answer` is used for topics only. It starts in the order of commits.
-        """
-        self._before_answer = before_answer
+        """Takes `on_commit` and `on_outbox_rows`, which are called after a batch is durable."""
         self._mongo = mongo
         self._write_leases = write_leases
         self._on_commit = on_commit
         self._on_outbox_rows = on_outbox_rows
         self._queues: dict[Stream, _StreamQueue] = {}
-        self._last_answers: dict[Stream, asyncio.Task[None]] = {}
         self._jobs_slots = asyncio.Semaphore(MAX_JOBS_STREAMS)
 
     async def commit(self, stream: Stream, change: Change[Result]) -> Result:
@@ -161,7 +148,6 @@ class Sequencer:
         """Waits until all submitted changes are answered."""
         tasks = [queue.task for queue in self._queues.values() if queue.task is not None]
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.gather(*self._last_answers.values(), return_exceptions=True)
 
     async def _drain(self, stream: Stream, queue: _StreamQueue) -> None:
         max_wait_s = MAX_ADMISSION_WAIT_S if stream.kind == "jobs" else MAX_WAIT_S
@@ -207,31 +193,8 @@ class Sequencer:
                 each.answer_caller(domain_error or error)
         else:
             self._notify(batch)
-            self._answer_in_order(batch, pending)
-
-    def _answer_in_order(self, batch: Batch, pending: list[_PendingChange]) -> None:
-        """Answers the callers. In a topic, does so in the background, after the callers of earlier batches."""
-        stream = batch.stream
-        if self._before_answer is None or stream.kind != "topic":
-            _answer_all(pending)
-            return
-        # The next batch can be committed before these answers. Answers keep the order of commits.
-        previous = self._last_answers.get(stream)
-        task = asyncio.create_task(self._answer(previous, batch, pending), name=f"answer {stream.name}")
-        self._last_answers[stream] = task
-
-    async def _answer(self, previous: asyncio.Task[None] | None, batch: Batch, pending: list[_PendingChange]) -> None:
-        assert self._before_answer is not None
-        try:
-            # If Redis does not answer, each wait takes as long as the lease of a hot page. The waits of several batches
-            # therefore overlap.
-            await self._before_answer(batch)
-            if previous is not None:
-                await asyncio.wait([previous])
-        finally:
-            _answer_all(pending)
-            if self._last_answers.get(batch.stream) is asyncio.current_task():
-                del self._last_answers[batch.stream]
+            for each in pending:
+                each.answer_caller()
 
     def _notify(self, batch: Batch) -> None:
         """Announces the batch. It is durable, so an error must neither fail its changes nor stop its stream."""
@@ -318,11 +281,6 @@ class Sequencer:
         for collection, operations in writes.items():
             if operations:
                 await self._mongo.write(collection, operations, session)
-
-
-def _answer_all(pending: Sequence[_PendingChange]) -> None:
-    for each in pending:
-        each.answer_caller()
 
 
 def _plan(

@@ -18,7 +18,11 @@ IDLE_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionStart:
-    """The start of a subscription. `resumed` means that it starts at the requested position, without missed events."""
+    """The start of a subscription. `resumed` means that it starts at the requested position, without missed events.
+
+    A subscription delivers no event up to its start. `EventLog.head` reads at majority, as all reads do. So everything
+    that is read after the start contains the changes of these events.
+    """
 
     position: StreamPosition
     resumed: bool

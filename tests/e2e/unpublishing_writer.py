@@ -6,7 +6,6 @@ import os
 from redis.asyncio import Redis
 
 from storage.chat.changes import NewMessage
-from storage.chat.hot_pages import HotPages
 from storage.chat.messages import MessageStore
 from storage.mongo import connect
 from storage.redis.keys import RedisKeys
@@ -25,6 +24,6 @@ async def _commit_and_exit(uri: str, database: str, topic: str, community: str, 
     """Posts the texts in one batch. Sends no PUBLISH to Redis, and does not relay the outbox."""
     mongo, redis, keys = connect(uri, database), Redis.from_url(UNREACHABLE_REDIS_URL), RedisKeys(database)
     sequencer = Sequencer(mongo, WriteLeases(redis, keys), lambda *_: None, lambda _: None)
-    messages = MessageStore(mongo, sequencer, HotPages(redis, keys, mongo))
+    messages = MessageStore(mongo, sequencer)
     await asyncio.gather(*(messages.post(NewMessage(topic, community, author, text, None, ())) for text in texts))
     os._exit(0)

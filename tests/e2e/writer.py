@@ -17,7 +17,6 @@ from pymongo import ReturnDocument
 from pymongo.errors import PyMongoError
 
 from storage.chat.changes import NewMessage
-from storage.chat.hot_pages import HotPages
 from storage.chat.messages import MessageStore
 from storage.errors import Unavailable
 from storage.idempotency import idempotency_key
@@ -76,7 +75,7 @@ class MessageWriter:
         mongo = with_class(stores.mongo, DelayedMongo)
         leases = WriteLeases(stores.redis, stores.keys)
         sequencer = Sequencer(mongo, leases, lambda *_: None, lambda _: None)
-        self._messages = MessageStore(mongo, sequencer, HotPages(stores.redis, stores.keys, mongo))
+        self._messages = MessageStore(mongo, sequencer)
 
     async def post(self, number: int) -> int:
         """Posts a message, and returns its timestamp. May be repeated. Raises: Unavailable, PyMongoError."""

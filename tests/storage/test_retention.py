@@ -23,8 +23,7 @@ def test_ttl_indexes_have_the_documented_lifetimes() -> None:
 
 def test_every_redis_key_has_a_documented_lifetime() -> None:
     keys = RedisKeys("<database>")
-    names = {*keys.write_lease("<stream>"), *keys.hot_page("<topic>"), keys.queue("<name>")}
+    names = {*keys.write_lease("<stream>"), keys.queue("<name>")}
     names |= {keys.online("<organization>"), keys.typing("<topic>")}
-    pages = {name for name in names if ":hot_page:" in name}
     documented = {name for row in redis_retentions() for name in row.names}
-    assert names - pages | {"<database>:hot_page:<topic>:<part>"} <= documented
+    assert names <= documented

@@ -21,7 +21,6 @@ from storage.ids import MessageKey
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from storage.timeline import NOW, timeline_range
-from tests.storage.chat.hot_page_scenario import hit_count, make_hot, wait_for_hot_page
 from tests.storage.timeline_rule import PageArguments, actual_page, expected_around, expected_page
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, keep_all
 from tests.waiting import poll_until_true
@@ -34,7 +33,6 @@ TEXTS = st.sampled_from(["", "hello", "狼煙", "see https://example.com"])
 EMOJIS = st.sampled_from(["👍", "🎉", "👩‍👧"])
 KEYS = st.sampled_from([None, None, "k1", "k2"])
 LIMITS = st.integers(1, 6)
-HOT_PAGE_SIZE = 5
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,6 @@ class MessageMachine(RuleBasedStateMachine):
     """Applies each rule to the topic and to the model, and compares the results."""
 
     process: ClassVar[ProcessStorage]
-    is_hot: ClassVar[bool] = False
     posted = Bundle("posted")
 
     def __init__(self) -> None:
@@ -170,9 +167,7 @@ class MessageMachine(RuleBasedStateMachine):
         oldest = data.draw(bounds, "oldest")
         latest = data.draw(st.just(NOW) | (bounds if oldest is not None else st.sampled_from(near)), "latest")
         arguments = PageArguments(oldest, latest, limit, inclusive)
-        page = self.run(
-            self.messages.page(self.scenario.topic.id, arguments.range, frozenset(blocked), is_hot=self.is_hot)
-        )
+        page = self.run(self.messages.page(self.scenario.topic.id, arguments.range, frozenset(blocked)))
         visible = [t for t, model_message in self.model.items() if model_message.author not in blocked]
         assert actual_page(page, [m.timestamp for m in page.items]) == expected_page(visible, arguments)
         for message in page.items:
@@ -181,8 +176,7 @@ class MessageMachine(RuleBasedStateMachine):
     @rule(data=st.data(), limit=LIMITS, blocked=st.sets(USERS, max_size=2))
     def around(self, data: st.DataObject, limit: int, blocked: set[str]) -> None:
         timestamp = data.draw(st.sampled_from([t + step for t in self.model for step in (-1, 0, 1)] or [5]))
-        around = self.messages.around(self.scenario.topic.id, timestamp, limit, frozenset(blocked), is_hot=self.is_hot)
-        page = self.run(around)
+        page = self.run(self.messages.around(self.scenario.topic.id, timestamp, limit, frozenset(blocked)))
         visible = [t for t, model_message in self.model.items() if model_message.author not in blocked]
         assert actual_page(page, [m.timestamp for m in page.items]) == expected_around(visible, timestamp, limit)
         for message in page.items:
@@ -193,7 +187,7 @@ class MessageMachine(RuleBasedStateMachine):
         """Asserts that a reader who pages by `oldest` misses no message that is posted meanwhile."""
         cursor = self.read_timestamps[-1] if self.read_timestamps else 0
         next_range = timeline_range(oldest=cursor, limit=limit, inclusive=False)
-        reading = self.messages.page(self.scenario.topic.id, next_range, is_hot=self.is_hot)
+        reading = self.messages.page(self.scenario.topic.id, next_range)
         page, messages = self.run(
             gather_both(reading, gather_results(self.scenario.post("more") for _ in range(posts)))
         )
@@ -245,18 +239,6 @@ class MessageMachine(RuleBasedStateMachine):
         return {(item.message.timestamp, item.emoji, item.user_id) for item in page.items} == expected
 
 
-class HotMessageMachine(MessageMachine):
-    """The same on a hot topic, whose hot page holds few messages and is built before the first rule."""
-
-    is_hot = True
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.messages._hot_pages._size = HOT_PAGE_SIZE
-        self.run(make_hot(self.scenario))
-        self.run(wait_for_hot_page(self.scenario))
-
-
 async def result_or_error(work: Coroutine[Any, Any, Message]) -> Message | DomainError:
     try:
         return await work
@@ -274,19 +256,13 @@ async def gather_both(one: Coroutine[Any, Any, Any], other: Coroutine[Any, Any, 
 
 
 @contextmanager
-def machine(
-    mongodb_uri: str,
-    redis_url: str,
-    database: str,
-    driver: Driver,
-    unbound_class: type[MessageMachine] = MessageMachine,
-) -> Iterator[type[MessageMachine]]:
+def machine(mongodb_uri: str, redis_url: str, database: str, driver: Driver) -> Iterator[type[MessageMachine]]:
     """Yields the machine's class with stores on a separate event loop, because Hypothesis is synchronous."""
     with asyncio.Runner() as runner:
         stores_context = open_stores(mongodb_uri, redis_url, database, driver, is_prepared=True)
         stores = runner.run(stores_context.__aenter__())
         try:
-            yield type("BoundMachine", (unbound_class,), {"process": ProcessStorage(runner, stores)})
+            yield type("BoundMachine", (MessageMachine,), {"process": ProcessStorage(runner, stores)})
         finally:
             runner.run(stores_context.__aexit__(None, None, None))
 
@@ -306,15 +282,6 @@ def test_topic_agrees_with_model_in_any_history(
 ) -> None:
     with machine(mongodb_uri, redis_url, database, mongo_driver) as bound_machine:
         run_machine(bound_machine, settings=machine_settings(16, 25))
-
-
-def test_hot_topic_agrees_with_model_in_any_history(
-    mongodb_uri: str, redis_url: str, database: str, mongo_driver: Driver
-) -> None:
-    hits_before = hit_count()
-    with machine(mongodb_uri, redis_url, database, mongo_driver, HotMessageMachine) as bound_machine:
-        run_machine(bound_machine, settings=machine_settings(7, 25))
-    assert hit_count() - hits_before > 50, "Too few pages came from hot pages."
 
 
 @pytest.mark.soak

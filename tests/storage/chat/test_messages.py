@@ -1,19 +1,22 @@
-"""Reads of messages: pages, pages around a timestamp, blocked authors, the last message, and awaited previews."""
+"""Reads of messages: pages in other processes, blocked authors, the last message, and awaited previews."""
 
 import asyncio
 import itertools
 import random
+from contextlib import aclosing
 
 import pytest
 
+from storage.chat.records import Message
 from storage.chat.roles import Moderator
 from storage.errors import NotFound
 from storage.files.link_previews import LinkPreview
 from storage.ids import MessageKey, new_id
 from storage.stores import Stores
+from storage.streams.subscription import SubscriptionStart, follow_events
 from storage.timeline import MAX_TIMESTAMP, NOW, timeline_range
 from tests.storage.timeline_rule import actual_page, expected_around
-from tests.storage.topic_scenario import TopicScenario
+from tests.storage.topic_scenario import OpenStores, TopicScenario
 
 pytestmark = pytest.mark.anyio
 
@@ -184,3 +187,42 @@ async def test_last_messages_that_are_read_together_respect_each_block(shared_st
         messages = await asyncio.gather(*(read(topic, 2, blocked) for blocked in order))
         authors = {blocked: message and message.author_id for blocked, message in zip(order, messages, strict=True)}
         assert [authors[each] for each in blocks] == ["bob", "ann", None]
+
+
+async def assert_in_pages(reader: TopicScenario, message: Message) -> None:
+    """Asserts that pages contain the message as it is, also for a viewer who has blocked somebody."""
+    messages, topic_id = reader.stores.messages, reader.topic.id
+    for blocked in (frozenset[str](), frozenset({"zed"})):
+        newest = await messages.page(topic_id, timeline_range(latest=NOW), blocked)
+        around = await messages.around(topic_id, message.timestamp, 5, blocked)
+        assert message in newest.items
+        assert message in around.items
+
+
+async def test_returned_change_is_in_pages_of_other_process(scenario: TopicScenario, open_process: OpenStores) -> None:
+    messages, organization_id = scenario.stores.messages, scenario.organization_id
+    preview = LinkPreview("https://beacon.example/", "Beacon", None, None, None)
+    async with open_process() as other:
+        reader = scenario.with_stores(other)
+        posted = await scenario.post("see https://beacon.example/")
+        await assert_in_pages(reader, posted)
+        await scenario.post("hidden", author="zed")
+        await assert_in_pages(reader, await messages.edit(posted.key, "ann", "look: https://beacon.example/", ["bob"]))
+        await assert_in_pages(reader, await messages.set_preview(posted.key, preview.url, preview))
+        await assert_in_pages(reader, await messages.add_reaction(organization_id, posted.key, "bob", "🔥"))
+        await assert_in_pages(reader, await messages.remove_reaction(organization_id, posted.key, "bob", "🔥"))
+        await assert_in_pages(reader, await messages.delete(posted.key, Moderator("ann")))
+
+
+async def test_page_has_every_message_before_the_start(scenario: TopicScenario, open_process: OpenStores) -> None:
+    """A subscription delivers no event before its start, so a page that is read afterwards must contain its message."""
+    async with open_process() as other:
+        poster = scenario.with_stores(other)
+        posting = asyncio.gather(*(poster.post(str(number)) for number in range(250)))
+        while not posting.done():
+            async with aclosing(follow_events(scenario.stores.hub, scenario.stream, None)) as items:
+                start = await anext(items)
+            page = await scenario.stores.messages.page(scenario.topic.id, timeline_range(latest=NOW, limit=999))
+            assert isinstance(start, SubscriptionStart)
+            assert len(page.items) >= start.position.n
+        await posting

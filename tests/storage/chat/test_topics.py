@@ -1,6 +1,7 @@
 """Topics: lists, read marks and unread counts."""
 
 import asyncio
+import math
 import time
 
 import pytest
@@ -9,9 +10,9 @@ from storage.chat.roles import Moderator
 from storage.chat.topics import UNREAD_CAP
 from storage.errors import Conflict, NotFound
 from storage.idempotency import IdempotencyKey, idempotency_key
+from storage.streams.heads import HEAT_TAU_S
 from storage.streams.log import Stream
 from storage.timeline import MAX_TIMESTAMP, NOW, timeline_range
-from tests.storage.chat.hot_page_scenario import make_hot
 from tests.storage.topic_scenario import TopicScenario, keep_all
 
 pytestmark = pytest.mark.anyio
@@ -97,6 +98,12 @@ async def test_trending_ranks_topics_by_people(scenario: TopicScenario) -> None:
     assert len(await scenario.stores.topics.trending(scenario.organization_id, 1, keep_all)) == 1
 
 
+async def set_rate(scenario: TopicScenario, per_minute: float) -> None:
+    """Sets the topic's posting rate, in messages a minute."""
+    heat = math.log(per_minute * HEAT_TAU_S / 60) + time.time() / HEAT_TAU_S
+    await scenario.stores.mongo["topics"].update_one({"_id": scenario.topic.id}, {"$set": {"heat": heat}})
+
+
 @pytest.mark.parametrize("ahead_s", [-3600, 3600])
 async def test_wrong_clock_of_host_leaves_rates_unchanged(
     scenario: TopicScenario, monkeypatch: pytest.MonkeyPatch, ahead_s: float
@@ -108,13 +115,12 @@ async def test_wrong_clock_of_host_leaves_rates_unchanged(
     for number in range(3):
         await scenario.post(author=f"user{number}")
         await cold.post(author=f"user{number % 2}")
-    await make_hot(scenario, per_minute=1000)
-    await make_hot(cold, per_minute=1)
+    await set_rate(scenario, per_minute=1000)
+    await set_rate(cold, per_minute=1)
     monkeypatch.setattr(time, "time", lambda: now() + ahead_s)
     trending = await topics.trending(scenario.organization_id, 10, keep_all)
     assert [each.topic.id for each in trending] == [scenario.topic.id, cold.topic.id]
     assert [each.messages_per_minute for each in trending] == pytest.approx([1000, 1], rel=0.1)
-    assert [await topics.is_hot(each.topic) for each in trending] == [True, False]
 
 
 async def test_read_mark_never_decreases(scenario: TopicScenario) -> None:

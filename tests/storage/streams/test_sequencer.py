@@ -358,7 +358,7 @@ async def test_idle_sequencer_keeps_no_stream_state(scenario: TopicScenario) -> 
 
     async def is_idle() -> bool:
         # Outbox rows that earlier tests left may be relayed at the same time.
-        return not (scenario.stores.sequencer._queues or scenario.stores.sequencer._last_answers)
+        return not scenario.stores.sequencer._queues
 
     assert scenario.stream not in scenario.stores.sequencer._queues
     assert await poll_until_true(is_idle)
@@ -532,46 +532,6 @@ async def test_streams_of_topics_need_no_admission(stores: Stores) -> None:
     assert await poll_until_true(all_are_written)
     CountingMongo.may_start.set()
     await asyncio.gather(*commits, posted)
-
-
-async def test_close_waits_for_answers_of_committed_changes(scenario: TopicScenario) -> None:
-    stores, has_committed, may_answer = scenario.stores, asyncio.Event(), asyncio.Event()
-
-    async def before_answer(_: Batch) -> None:
-        has_committed.set()
-        await may_answer.wait()
-
-    leases = WriteLeases(stores.redis, stores.keys)
-    sequencer = Sequencer(stores.mongo, leases, lambda *_: None, lambda _: None, before_answer)
-    posted = asyncio.create_task(sequencer.commit(scenario.stream, scenario.post_change()))
-    await has_committed.wait()
-    closing = asyncio.create_task(sequencer.close())
-    await asyncio.wait([closing], timeout=0.05)
-    assert not closing.done()
-    may_answer.set()
-    await closing
-    assert isinstance(await posted, Message)
-
-
-async def test_answers_in_a_topic_keep_the_order_of_commits(scenario: TopicScenario) -> None:
-    stores, batches, may_answer = scenario.stores, list[Batch](), asyncio.Event()
-
-    async def before_answer(batch: Batch) -> None:
-        batches.append(batch)
-        if len(batches) == 1:
-            await may_answer.wait()
-
-    leases = WriteLeases(stores.redis, stores.keys)
-    sequencer = Sequencer(stores.mongo, leases, lambda *_: None, lambda _: None, before_answer)
-    posted = []
-    for number in (1, 2):
-        posted.append(asyncio.create_task(sequencer.commit(scenario.stream, scenario.post_change(str(number)))))
-        while len(batches) < number:
-            await asyncio.sleep(0.01)
-    await asyncio.wait(posted, timeout=0.05)
-    assert not any(each.done() for each in posted)
-    may_answer.set()
-    assert [message.text for message in await asyncio.gather(*posted)] == ["1", "2"]
 
 
 class AttemptCountingMongo(Mongo):
