@@ -1,6 +1,5 @@
 """Data of the timeline benchmark: topics with messages of many authors, and requests for their pages."""
 
-import math
 import random
 import time
 from collections.abc import AsyncIterator
@@ -15,7 +14,6 @@ from storage.chat.records import Topic
 from storage.mongo import Document
 from storage.mongo.text_index.names import search_terms
 from storage.stores import Stores, open_stores
-from storage.streams.heads import HEAT_TAU_S
 from storage.timeline import format_timestamp
 
 VIEWER = "viewer"
@@ -30,9 +28,6 @@ EMOJIS = "🔥👍🎉"
 REACTED_SHARE = 0.3
 """Share of messages with reactions."""
 
-HOT_PER_MINUTE = 1000.0
-"""Messages a minute of the first topic: enough for it to stay hot during the whole benchmark."""
-
 TEXT = "The beacon on the next hill is lit: pass it on, and keep yours burning until the one after it answers."
 QUERY = """query($topicId: ID!, $latest: Timestamp!) { messages(topicId: $topicId, latest: $latest, limit: 50) {
   items { id timestamp text author { id handle name } reactions { emoji count reacted } } hasOlder hasNewer } }"""
@@ -40,7 +35,7 @@ QUERY = """query($topicId: ID!, $latest: Timestamp!) { messages(topicId: $topicI
 
 @dataclass(frozen=True)
 class TimelineData:
-    """Topics with the same timestamps in each. The first topic of `timeline_data` is hot."""
+    """Topics with the same timestamps in each."""
 
     stores: Stores
     topics: list[Topic]
@@ -92,9 +87,6 @@ async def timeline_data(servers: DatabaseServers) -> AsyncIterator[TimelineData]
             topic = await stores.topics.create(community, founder.id, f"Smoke {number}", None)
             await _fill_topic(stores, topic.id, timestamps)
             topics.append(topic)
-        heat = math.log(HOT_PER_MINUTE * HEAT_TAU_S / 60) + time.time() / HEAT_TAU_S
-        await stores.mongo["topics"].update_one({"_id": topics[0].id}, {"$set": {"heat": heat}})
-        topics[0] = replace(topics[0], heat=heat)
         yield TimelineData(stores, topics, timestamps, [servers.token(reader) for reader in readers])
 
 

@@ -87,7 +87,7 @@ class _WaitingQuery:
     async def regroup(self, count: int) -> None:
         """Waits until the `count` viewers who were just answered ask again, or until the window closes.
 
-        Readers of a hot page ask again at once. Without the window, the first request to arrive would be executed
+        Readers of a busy topic ask again at once. Without the window, the first request to arrive would be executed
         alone, and all others would wait for that execution.
         """
         loop = asyncio.get_running_loop()
