@@ -1,6 +1,6 @@
 """Timeline pages of 50 messages with author and reactions: the product compared with ordinary Strawberry.
 
-"Random" pages have a random topic and `latest`, and one viewer. The "newest" page is that of a busy topic, with a viewer
+"Random" pages have a random topic and `latest`, and one viewer. The "newest" page is that of one topic, with a viewer
 for each connection. The load is a closed loop of 32 connections, or of 256 in the last rows. The web process
 runs on core 0. MongoDB, Redis and the load generator share core 1. The variants are interleaved, and the table shows
 the median of the rounds. Linux only.
