@@ -33,6 +33,9 @@ pytestmark = [pytest.mark.anyio, pytest.mark.soak]
 
 START_DEADLINE_S = 300.0
 
+POLL_S = 0.5
+"""How often the test reads large pages while it waits. More often would exceed a member's budget."""
+
 PAGE_LEASE_S = 2.0
 """How old a page of the last release may be. Its processes read pages from Redis, where new processes write none."""
 
@@ -180,7 +183,7 @@ async def running_load(load: UpgradeLoad) -> AsyncIterator[None]:
             yield
             load.has_ended.set()
             await asyncio.gather(*tasks)
-            await until(lambda: _is_complete(load))
+            await until(lambda: _is_complete(load), interval_s=POLL_S)
         finally:
             for task in (*followers, *tasks):
                 task.cancel()
@@ -250,7 +253,7 @@ async def assert_nothing_lost_or_repeated(load: UpgradeLoad) -> None:
     assert sorted(item["text"] for item in page) == sorted(messages + scheduled)
     home = (await load.bob.run(HOME_FEED))["homeFeed"]["items"]
     assert [item["text"] for item in reversed(home)] == posts
-    await until(lambda: is_counted_once(load))
+    await until(lambda: is_counted_once(load), interval_s=POLL_S)
 
 
 async def is_counted_once(load: UpgradeLoad) -> bool:
