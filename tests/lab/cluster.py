@@ -191,8 +191,6 @@ def _redis(number: int, host: LaboratoryHost, first_master: LaboratoryHost, logs
     command = [
         *(str(find_valkey()), "--port", str(REDIS_PORT), "--bind", host.address, "--dir", str(data)),
         *("--protected-mode", "no", "--appendonly", "yes", "--save", ""),
-        # A master refuses writes before Sentinel replaces it, so that no two masters accept writes.
-        *("--min-replicas-to-write", "1", "--min-replicas-max-lag", "2"),
     ]
     if host is not first_master:
         command += ["--replicaof", first_master.address, str(REDIS_PORT)]
