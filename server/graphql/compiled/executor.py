@@ -1,4 +1,4 @@
-"""The executor that completes objects and lists by compiled plans. Used as Strawberry's `execution_context_class`."""
+"""The executor that completes lists by compiled plans. Used as Strawberry's `execution_context_class`."""
 
 from collections.abc import Callable
 from copy import copy
@@ -32,7 +32,7 @@ CompleteByGraphQLCore = Callable[["CompiledExecutor"], Any]
 
 
 class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
-    """graphql-core's executor with two steps replaced: the completion of lists and of objects."""
+    """graphql-core's executor with one step replaced: the completion of lists, with all objects in them."""
 
     compiler_cache: "ClassVar[CompilerCache | None]" = None
 
@@ -100,35 +100,20 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         result: Any,
         position_context: Any,
     ) -> AwaitableOrValue[list[Any]]:
-        """Completes a list: by a plan if there is one, otherwise by graphql-core."""
+        """Completes a list: by a plan, or by graphql-core without a plan and for unusual values."""
 
         def by_graphql_core(executor: CompiledExecutor) -> Any:
             return super().complete_list_value(return_type, field_details_list, info, path, result, position_context)
 
-        completed: AwaitableOrValue[list[Any]] = self._complete(
-            self._plan(return_type, field_details_list), result, info, path, by_graphql_core
-        )
-        return completed
-
-    def complete_object_value(
-        self,
-        return_type: GraphQLObjectType,
-        field_details_list: FieldDetailsList,
-        info: GraphQLResolveInfo[Any],
-        path: Path,
-        result: Any,
-        position_context: Any,
-    ) -> AwaitableOrValue[dict[str, Any]]:
-        """Completes an object: by a plan if that is worthwhile, otherwise by graphql-core."""
-
-        def by_graphql_core(executor: CompiledExecutor) -> Any:
-            return super().complete_object_value(return_type, field_details_list, info, path, result, position_context)
-
         plan = self._plan(return_type, field_details_list)
-        if plan is not None and not plan.is_worthwhile_for_one:
-            plan = None
-        completed: AwaitableOrValue[dict[str, Any]] = self._complete(plan, result, info, path, by_graphql_core)
-        return completed
+        if plan is None:
+            return by_graphql_core(self)
+        if not isinstance(plan, CompiledPlan):
+            return self._complete_with_open_fields(plan, result, info, path, by_graphql_core)
+        try:
+            return plan.complete_one(result, info)
+        except Exception:
+            return by_graphql_core(self._without_plans())
 
     def _plan(self, type_: GraphQLOutputType, details: FieldDetailsList) -> CompletionPlan | None:
         if self._compiler is None or details[0].node.selection_set is None:
@@ -141,24 +126,6 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
             return None
         collected = self.collect_subfields(type_, details)
         return None if collected.new_defer_usages else dict(collected.grouped_field_set)
-
-    def _complete(
-        self,
-        plan: CompletionPlan | None,
-        value: Any,
-        info: GraphQLResolveInfo[Any],
-        path: Path,
-        by_graphql_core: CompleteByGraphQLCore,
-    ) -> Any:
-        """Returns the plan's result, or graphql-core's result without a plan and for unusual values."""
-        if plan is None:
-            return by_graphql_core(self)
-        if not isinstance(plan, CompiledPlan):
-            return self._complete_with_open_fields(plan, value, info, path, by_graphql_core)
-        try:
-            return plan.complete_one(value, info)
-        except Exception:
-            return by_graphql_core(self._without_plans())
 
     async def _complete_with_open_fields(
         self,

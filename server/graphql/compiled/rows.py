@@ -64,9 +64,6 @@ class OpenField(ABC):
 class CompletionPlan(ABC):
     """Completes values of one type together."""
 
-    is_worthwhile_for_one = True
-    """Whether the plan is faster than graphql-core's executor for a single object."""
-
     @abstractmethod
     async def complete(self, run: CompletionRun, values: Sequence[Any], paths: PathOfRow) -> list[Any]:
         """Completes values other than None, in order. Raises: NotCompilable, and what resolvers raise."""
@@ -99,10 +96,6 @@ class ObjectPlan(CompletionPlan):
 
     build_many: CompleteValues
     open_fields: Sequence[OpenField]
-
-    def __post_init__(self) -> None:
-        # If graphql-core's executor resolves every open field, completing one object takes as long as without a plan.
-        self.is_worthwhile_for_one = not all(isinstance(open_field, OpenSingleField) for open_field in self.open_fields)
 
     async def complete(self, run: CompletionRun, values: Sequence[Any], paths: PathOfRow) -> list[Any]:
         rows = self.build_many(values, run.info)

@@ -41,7 +41,6 @@ from server.graphql.compiled.rows import (
     CompletionPlan,
     ListPlan,
     ObjectPlan,
-    OpenAttribute,
     OpenBatchField,
     OpenSingleField,
 )
@@ -232,13 +231,13 @@ def test_any_event_has_equal_payloads(root: str, seed: int) -> None:
 
 
 def plan_for(query: str, **variables: Any) -> CompletionPlan | None:
-    """Returns the plan of the query's one list or object."""
+    """Returns the plan of the query's first list."""
     plans: list[CompletionPlan | None] = []
 
     class RecordingExecutor(CompiledExecutor):
-        def _complete(self, plan: CompletionPlan | None, *args: Any) -> Any:
-            plans.append(plan)
-            return super()._complete(plan, *args)
+        def _plan(self, *args: Any) -> CompletionPlan | None:
+            plans.append(super()._plan(*args))
+            return plans[-1]
 
     result = execute(
         GRAPHQL_CORE_SCHEMA,
@@ -265,22 +264,16 @@ def test_list_of_plain_attributes_is_one_function() -> None:
 def test_batch_resolvers_take_a_whole_page() -> None:
     query = '{ messages(topicId: "1", latest: "now") { items { id text author { id handle } reactions { emoji } } } }'
     plan = plan_for(query)
-    assert isinstance(plan, ObjectPlan)
-    (items,) = plan.open_fields
-    assert isinstance(items, OpenAttribute)
-    assert isinstance(items.plan, ListPlan)
-    assert isinstance(items.plan.items, ObjectPlan)
-    assert [type(open_field) for open_field in items.plan.items.open_fields] == [OpenBatchField, OpenBatchField]
+    assert isinstance(plan, ListPlan)
+    assert isinstance(plan.items, ObjectPlan)
+    assert [type(open_field) for open_field in plan.items.open_fields] == [OpenBatchField, OpenBatchField]
 
 
 def test_field_with_arguments_is_left_to_graphql_core() -> None:
     plan = plan_for('{ message(id: "1") { reactions { emoji users(limit: 3) { id } } } }')
-    assert isinstance(plan, ObjectPlan)
-    (reactions,) = plan.open_fields
-    assert isinstance(reactions, OpenBatchField)
-    assert isinstance(reactions.plan, ListPlan)
-    assert isinstance(reactions.plan.items, ObjectPlan)
-    assert [type(open_field) for open_field in reactions.plan.items.open_fields] == [OpenSingleField]
+    assert isinstance(plan, ListPlan)
+    assert isinstance(plan.items, ObjectPlan)
+    assert [type(open_field) for open_field in plan.items.open_fields] == [OpenSingleField]
 
 
 ECHO_SCHEMA = build_schema("""
@@ -342,13 +335,12 @@ def test_plans_are_cached_by_document_and_condition() -> None:
 def test_replaced_methods_of_graphql_core_are_unchanged() -> None:
     """When this fails, an update of Strawberry or graphql-core has changed methods that CompiledExecutor replaces.
 
-    Check that graphql-core still calls these methods for every list and object with these arguments, and which methods
+    Check that graphql-core still calls these methods for every list and field with these arguments, and which methods
     Strawberry's own executor overrides.
     """
     assert importlib.metadata.version("graphql-core").startswith("3.3.")
     parameters = ["self", "return_type", "field_details_list", "info", "path", "result", "position_context"]
-    for method in (Executor.complete_list_value, Executor.complete_object_value):
-        assert [*inspect.signature(method).parameters] == parameters
+    assert [*inspect.signature(Executor.complete_list_value).parameters] == parameters
     assert [*inspect.signature(Executor.execute_field).parameters] == [
         *("self", "parent_type", "source", "field_details_list", "path", "position_context")
     ]
