@@ -109,14 +109,14 @@ async function readReactions(message, viewerEmojis) {
 }
 
 /** Returns users in the order of the ids. */
-export async function loadAuthors(viewer, ids) {
+async function loadAuthors(viewer, ids) {
   const found = await users.find({ _id: { $in: ids.map((id) => ({ org: viewer.org, id })) } }).toArray();
   const byId = new Map(found.map((user) => [user._id.id, user]));
   return ids.map((id) => byId.get(id));
 }
 
 /** Returns the viewer's emojis on each of these messages of one topic. */
-export async function loadViewerEmojis(viewer, documents) {
+async function loadViewerEmojis(viewer, documents) {
   const emojis = new Map(documents.map(({ _id }) => [_id.ts, new Set()]));
   const timestamps = { $in: [...emojis.keys()].map((ts) => Long.fromNumber(ts)) };
   const own = reactions.find({ "_id.t": documents[0]._id.t, "_id.ts": timestamps, "_id.u": viewer.sub });
