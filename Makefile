@@ -102,7 +102,7 @@ screenshots: setup web ## Take the screenshots of docs/ of a product with demo d
 	$(BIN)/python -m tests.e2e.screenshots
 
 clean: ## Remove what was installed and built; data stay
-	rm -rf $(VENV) $(WEB)/node_modules $(WEB)/dist dist *.egg-info
+	rm -rf $(VENV) $(WEB)/node_modules $(WEB)/dist benchmarks/peers/node_modules dist *.egg-info
 	rm -rf .testmon .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(VENV)/.installed: requirements.lock pyproject.toml

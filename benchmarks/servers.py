@@ -94,9 +94,7 @@ def _web_processes_of(product: RunningProduct) -> WebProcesses:
 
 def _pin_processes(product: RunningProduct, web: Sequence[int]) -> None:
     for pid in (*product.children(), os.getpid()):
-        for thread in Path(f"/proc/{pid}/task").iterdir():
-            with suppress(ProcessLookupError):
-                pin_to_core(SERVER_CORE if pid in web else OTHER_PROCESSES_CORE, int(thread.name))
+        pin_to_core(SERVER_CORE if pid in web else OTHER_PROCESSES_CORE, pid)
 
 
 @asynccontextmanager
@@ -122,14 +120,20 @@ def web_process(servers: DatabaseServers, program: Sequence[str] = NOROSHI) -> I
             "NOROSHI_LOG_LEVEL": "warning",
         }
         with serving_process(Path(folder), "web", variables, listener, program) as web:
-            pin_to_core(SERVER_CORE, web.process.pid)
             processes = WebProcesses(listener.getsockname()[1], [web.process.pid])
             assert eventually(lambda: is_ready(processes.url) or web.process.poll() is not None), web.log_text
             assert web.process.poll() is None, web.log_text
+            pin_to_core(SERVER_CORE, web.process.pid)
             yield processes
 
 
-def pin_to_core(core: int, pid: int = 0) -> None:
-    """Pins a process to one core, with the threads and child processes that it starts later."""
-    if os.cpu_count() != 1:
-        os.sched_setaffinity(pid, {core})
+def pin_to_core(core: int, pid: int | None = None) -> None:
+    """Pins a process to one core with all of its threads, and the threads and child processes that it starts later.
+
+    By default, pins this process.
+    """
+    if os.cpu_count() == 1:
+        return
+    for thread in Path(f"/proc/{pid or os.getpid()}/task").iterdir():
+        with suppress(ProcessLookupError):
+            os.sched_setaffinity(int(thread.name), {core})

@@ -1,40 +1,28 @@
-"""Timeline pages of 50 messages with author and reactions: the product compared with ordinary Strawberry.
+"""Measures a web process with timeline pages of 50 messages, each with its author and reactions.
 
-"Random" pages have a random topic and `latest`, and one viewer. The "newest" page is that of one topic, with a viewer
-for each connection. The load is a closed loop of 32 connections, or of 256 in the last rows. The web process
-runs on core 0. MongoDB, Redis and the load generator share core 1. The variants are interleaved, and the table shows
-the median of the rounds. Linux only.
+"Random" pages have a random topic and `latest`, and one of 8 viewers. The "newest" page is that of one topic, with a
+viewer for each connection. The load is a closed loop of 32 connections, or of 256 for the last kind.
 """
 
 import asyncio
 import subprocess
 import sys
-from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
 
 import orjson
-import typer
 
-from benchmarks.servers import DatabaseServers, WebProcesses, database_servers, web_process
-from benchmarks.tables import percentile, print_table
-from benchmarks.timeline_data import PAGE_SIZE, TimelineData, timeline_data
+from benchmarks.servers import DatabaseServers, WebProcesses
+from benchmarks.tables import percentile
+from benchmarks.timeline_data import PAGE_SIZE, TimelineData
 from benchmarks.timeline_load import TimelineLoadReport, TimelineLoadSpec
-from tests.product import NOROSHI
 
 CONNECTIONS, MANY_CONNECTIONS = 32, 256
 RANDOM_REQUESTS = 2000
 RANDOM, NEWEST, NEWEST_MANY = "random", "newest", "newest, many"
-VARIANTS: dict[str, Sequence[str]] = {
-    "Noroshi": NOROSHI,
-    "Strawberry, ordinary": [sys.executable, "-m", "benchmarks.timeline_apps"],
-}
-COLUMNS = ["page", "variant", "pages/s", "p50 ms", "p99 ms", "web CPU ms a page", "kB a page"]
+COLUMNS = ["page", "variant", "pages/s", "p50 ms", "p99 ms", "web CPU ms a page", "bytes a page"]
 COLUMNS += ["web CPU %", "mongod", "load", "others", "errors"]
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @dataclass(frozen=True)
@@ -58,6 +46,11 @@ class PageKindResult:
         """Processor time of the web process for each page, in ms."""
         return 10 * self._cpu(self.web_pid) / max(self.rate, 1 / self.seconds)
 
+    @property
+    def mean_bytes(self) -> float:
+        """Mean size of the bodies."""
+        return self.report.answer_bytes / max(len(self.report.latencies_ms), 1)
+
     def cells(self) -> list[str]:
         """Returns the cells of the table."""
         report = self.report
@@ -65,7 +58,7 @@ class PageKindResult:
         cpu = [f"{self._cpu(process):.0f}" for process in (self.web_pid, self.mongod_pid, report.pid, "others")]
         return [
             *(self.page_kind, self.variant, f"{self.rate:,.0f}", *latencies, f"{self.cpu_ms:.2f}"),
-            *(f"{report.answer_bytes / 1000:.1f}", *cpu, str(sum(report.errors.values()))),
+            *(f"{self.mean_bytes:,.0f}", *cpu, str(sum(report.errors.values()))),
         ]
 
     def _cpu(self, process: int | str) -> float:
@@ -104,35 +97,3 @@ async def run_load(spec: TimelineLoadSpec) -> TimelineLoadReport:
     command = [sys.executable, "-m", "benchmarks.timeline_load"]
     run = partial(subprocess.run, command, input=orjson.dumps(spec), stdout=subprocess.PIPE, check=True)
     return TimelineLoadReport(**orjson.loads((await asyncio.to_thread(run)).stdout))
-
-
-async def measure(rounds: int, seconds: float, warm_up_s: float) -> list[PageKindResult]:
-    """Returns the median result of each kind of page and variant."""
-    results = defaultdict[tuple[str, str], list[PageKindResult]](list)
-    async with database_servers() as servers, timeline_data(servers) as data:
-        for variant in [*VARIANTS] * rounds:
-            with web_process(servers, VARIANTS[variant]) as web:
-                measured = MeasuredWebProcess(variant, web, servers, data, seconds, warm_up_s)
-                async for result in measured.measure_page_kinds():
-                    results[result.page_kind, variant].append(result)
-                    typer.echo(" | ".join(result.cells()), err=True)
-                    if result.report.errors:
-                        typer.echo(result.report.errors, err=True)
-    medians = [sorted(each, key=lambda result: result.rate)[len(each) // 2] for each in results.values()]
-    return sorted(medians, key=lambda result: [RANDOM, NEWEST, NEWEST_MANY].index(result.page_kind))
-
-
-@app.command()
-def main(
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds of each variant.")] = 5,
-    seconds: Annotated[float, typer.Option(min=0.1, help="Duration of each measurement.")] = 3.0,
-    warm_up_s: Annotated[float, typer.Option("--warm-up", help="Seconds before each measurement.")] = 3.0,
-) -> None:
-    """Measures timeline pages, and prints a table."""
-    rows = asyncio.run(measure(rounds, seconds, warm_up_s))
-    title = f"Pages of {PAGE_SIZE}, {CONNECTIONS} or {MANY_CONNECTIONS} connections, {rounds} x {seconds:g} s"
-    print_table(title, COLUMNS, (row.cells() for row in rows))
-
-
-if __name__ == "__main__":
-    app()

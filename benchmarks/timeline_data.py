@@ -1,5 +1,6 @@
 """Data of the timeline benchmark: topics with messages of many authors, and requests for their pages."""
 
+import itertools
 import random
 import time
 from collections.abc import AsyncIterator
@@ -19,7 +20,11 @@ from storage.timeline import format_timestamp
 VIEWER = "viewer"
 """This viewer reacted to every message that has reactions. The other readers reacted to none."""
 
+BLOCKER = "blocker"
+"""This member blocks an author who reacts to no message, so a few messages are missing in the member's pages."""
+
 READERS = 256
+READERS_OF_RANDOM_PAGES = 8
 AUTHORS = 200
 TOPICS, MESSAGES = 40, 1500
 PAGE_SIZE = 50
@@ -41,16 +46,25 @@ class TimelineData:
     topics: list[Topic]
     timestamps: list[int]
     tokens: list[str]
+    """Tokens of the readers, and at last of the blocker."""
 
     def random_page_requests(self, count: int) -> list[str]:
-        """Returns requests for random pages of all topics but the first."""
+        """Returns requests of 8 readers in turn for random pages of all topics but the first."""
         rng = random.Random(count)
         pages = [(rng.choice(self.topics[1:]), rng.choice(self.timestamps[PAGE_SIZE:])) for _ in range(count)]
-        return [self.request(topic, format_timestamp(latest)) for topic, latest in pages]
+        readers = itertools.cycle(self.tokens[:READERS_OF_RANDOM_PAGES])
+        return [self.request(topic, format_timestamp(latest), token=next(readers)) for topic, latest in pages]
 
     def newest_page_requests(self, readers: int) -> list[str]:
         """Returns one request of each reader, with the reader's token, for the newest page of the first topic."""
         return [self.request(self.topics[0], "now", token=token) for token in self.tokens[:readers]]
+
+    def sample_requests(self, count: int) -> list[str]:
+        """Returns requests for pages of every kind: random ones, the newest, the oldest, and those of the blocker."""
+        bounds = ["now", *(format_timestamp(self.timestamps[number]) for number in (0, PAGE_SIZE - 1, PAGE_SIZE, -1))]
+        tokens = self.tokens[0], self.tokens[1], self.tokens[-1]
+        ends = [self.request(self.topics[0], bound, token=token) for token in tokens for bound in bounds]
+        return [*self.random_page_requests(count), *ends]
 
     def request(self, topic: Topic, latest: str, limit: int = PAGE_SIZE, token: str = "") -> str:
         """Returns a request for the page that ends at `latest`, by default with the token of the first reader."""
@@ -75,11 +89,12 @@ async def timeline_data(servers: DatabaseServers) -> AsyncIterator[TimelineData]
         await stores.mongo["users"].insert_many([_user(f"user{number}") for number in range(AUTHORS)])
         founder = await stores.users.sign_in(ORGANIZATION, VIEWER, [], VIEWER, VIEWER)
         community = await stores.communities.create(NewCommunity(ORGANIZATION, "Hilltops", ""), founder, None)
-        readers = [VIEWER, *(f"reader{number}" for number in range(1, READERS))]
+        readers = [VIEWER, *(f"reader{number}" for number in range(1, READERS)), BLOCKER]
         for reader in readers[1:]:
             await stores.communities.join(
                 community, await stores.users.sign_in(ORGANIZATION, reader, [], reader, reader)
             )
+        await stores.relations.block(ORGANIZATION, BLOCKER, f"user{AUTHORS - 1}")
         now_us = int(time.time() * 1000) * 1000
         timestamps = [now_us - 1_000_000 * (MESSAGES - number) for number in range(MESSAGES)]
         topics = []

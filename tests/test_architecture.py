@@ -423,7 +423,10 @@ def test_urls_and_relative_paths_are_allowed(before: str) -> None:
     assert not machine_paths("/".join((before, "work", "main")))
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements.buckets.lock", "web-client/package-lock.json"])
+PACKAGE_LOCKS = ["web-client/package-lock.json", "benchmarks/peers/package-lock.json"]
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements.buckets.lock", *PACKAGE_LOCKS])
 def test_lock_files_pin_by_hash_without_urls(lock: str) -> None:
     text = (ROOT / lock).read_text(encoding="utf-8")
     assert "://" not in text

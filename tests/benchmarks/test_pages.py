@@ -5,9 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from benchmarks import before_after, lookup, search, timeline, timeline_data, timeline_sizes
+from benchmarks.peers import comparison
+from benchmarks.peers.node_packages import NodePackagesMissing, install_node_packages
+from benchmarks.peers.same_answers import DifferentAnswer, check_same_answers, check_same_body
+from benchmarks.servers import DatabaseServers
 from tests.benchmarks.conftest import RunBenchmark
+from tests.product import NOROSHI
 from tests.test_architecture import ROOT
 
 SHORT = "--seconds 0.2 --warm-up 0.1"
@@ -20,12 +26,61 @@ def small_timeline(set_sizes: Callable[..., None]) -> None:
     set_sizes(timeline_sizes, CONNECTIONS=2, REQUESTS=20)
 
 
-def test_timeline_prints_its_table(run_on_servers: RunBenchmark) -> None:
-    output = run_on_servers(timeline, f"--rounds 1 {SHORT}")
-    for variant in timeline.VARIANTS:
+@pytest.fixture
+def installed_peers() -> None:
+    """Installs the packages of the Node peers. Skips the test when they can't be installed."""
+    try:
+        install_node_packages()
+    except NodePackagesMissing as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.usefixtures("installed_peers")
+def test_comparison_prints_its_table(run_on_servers: RunBenchmark) -> None:
+    output = run_on_servers(comparison, f"--rounds 1 {SHORT}")
+    for variant in comparison.VARIANTS:
         rows = [line for line in output.splitlines() if f" {variant} " in line]
         assert len(rows) == 3
         assert all(row.endswith(" 0 │") for row in rows), f"Requests failed:\n{output}"
+
+
+OTHER_SERVER = """
+import socket, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+class Handler(BaseHTTPRequestHandler):
+    def answer(self):
+        body = b'{"data":{"messages":{}}}'
+        self.wfile.write(b"HTTP/1.1 200 OK\\r\\nContent-Length: %d\\r\\n\\r\\n%b" % (len(body), body))
+    do_GET = do_POST = answer
+
+server = HTTPServer(("127.0.0.1", 0), Handler)
+server.socket = socket.socket(fileno=int(sys.argv[-1].removeprefix("--fd=")))
+server.serve_forever()
+"""
+
+
+@pytest.mark.anyio
+async def test_server_with_other_answer_is_refused(servers: DatabaseServers) -> None:
+    programs = {"Noroshi": NOROSHI, "other": [sys.executable, "-c", OTHER_SERVER]}
+    async with timeline_data.timeline_data(servers) as data:
+        with pytest.raises(DifferentAnswer, match=r"^other answers .*\nwith other bytes .* at byte 21\.") as raised:
+            await check_same_answers(programs, servers, data)
+    assert '\nExpected: {"data":{"messages":{"items":' in str(raised.value)
+    assert str(raised.value).endswith('\nReceived: {"data":{"messages":{}}}')
+
+
+def test_shorter_answer_is_refused() -> None:
+    check_same_body("Noroshi", "request", b"page", b"page")
+    with pytest.raises(DifferentAnswer, match="first at byte 3"):
+        check_same_body("other", "request", b"page", b"pag")
+
+
+def test_missing_node_names_the_installation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    result = CliRunner().invoke(comparison.app, [])
+    assert result.exit_code == 1
+    assert "not found: node, npm. Install them: `apt-get install nodejs npm`." in result.output
 
 
 def test_timeline_sizes_prints_its_table(run_on_servers: RunBenchmark) -> None:

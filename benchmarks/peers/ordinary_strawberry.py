@@ -1,7 +1,7 @@
-"""Ordinary Strawberry server of a timeline over the product's data: `... timeline_apps web --fd=SOCKET_FD`.
+"""Ordinary Strawberry over the product's data: `python -m benchmarks.peers.ordinary_strawberry web --fd=SOCKET_FD`.
 
-Strawberry's view and executor without changes, a resolver that reads MongoDB, a DataLoader for authors, and a
-DataLoader for the viewer's reactions. The server supports only the benchmark's query, and answers it like the product.
+Strawberry's executor without changes, a resolver that reads MongoDB, a DataLoader for authors, and a DataLoader for the
+viewer's reactions. The server supports only the benchmark's query, and answers it like the product.
 """
 
 import socket
@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
+import orjson
 import strawberry
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -102,15 +103,23 @@ class Query:
         assert topic is not None
         assert await mongo["memberships"].find_one({"community": topic["community"], "user": viewer.id})
         blocks = await mongo["blocks"].find({"org": viewer.organization_id, "user": viewer.id}).to_list(None)
-        high = MAX_TIMESTAMP if latest == NOW else latest
-        in_page: Document = {"_id": {"$gte": {"t": topic_id, "ts": 0}, "$lte": {"t": topic_id, "ts": high}}}
-        in_page["author"] = {"$nin": [block["blocked"] for block in blocks]}
-        documents = await mongo["messages"].find(in_page).sort("_id", -1).limit(limit + 1).to_list(None)
-        newer = {"_id": {"$gt": {"t": topic_id, "ts": high}, "$lte": {"t": topic_id, "ts": MAX_TIMESTAMP}}}
-        has_newer = latest != NOW and await mongo["messages"].find_one(newer) is not None
+        visible: Document = {"author": {"$nin": [block["blocked"] for block in blocks]}} if blocks else {}
+        high = {"t": topic_id, "ts": MAX_TIMESTAMP if latest == NOW else latest}
+        in_range: Document = {"_id": {"$gte": {"t": topic_id, "ts": 0}, "$lte": high}, **visible}
+        documents = await mongo["messages"].find(in_range).sort("_id", -1).limit(limit + 1).to_list(None)
         return Page(
-            items=[_message(each) for each in documents[:limit]], has_older=len(documents) > limit, has_newer=has_newer
+            items=[_message(each) for each in documents[:limit]],
+            has_older=len(documents) > limit,
+            has_newer=latest != NOW and await has_newer(mongo, topic, documents, high, visible),
         )
+
+
+async def has_newer(mongo: Mongo, topic: Document, page: Sequence[Document], high: Document, visible: Document) -> bool:
+    """Returns whether a visible message follows the page, from the topic's end unless the viewer blocks authors."""
+    if page and not visible:
+        return bool(topic["last"] > page[0]["_id"]["ts"])
+    newer = {"_id": {"$gt": high, "$lte": {"t": topic["_id"], "ts": MAX_TIMESTAMP}}, **visible}
+    return await mongo["messages"].find_one(newer) is not None
 
 
 async def load_authors(mongo: Mongo, organization_id: str, ids: list[str]) -> Sequence[Document]:
@@ -130,7 +139,7 @@ async def load_viewer_emojis(mongo: Mongo, viewer_id: str, keys: list[tuple[str,
 
 
 class OrdinaryView(GraphQL[TimelineContext, None]):
-    """Strawberry's view without changes."""
+    """Strawberry's view, with orjson for the answers, as Strawberry's documentation recommends."""
 
     def __init__(self, schema: strawberry.Schema, mongo: Mongo, viewers: ViewerSessions) -> None:
         super().__init__(schema)
@@ -145,6 +154,10 @@ class OrdinaryView(GraphQL[TimelineContext, None]):
         return TimelineContext(
             self._mongo, session, authors, DataLoader(partial(load_viewer_emojis, self._mongo, user.id))
         )
+
+    def encode_json(self, data: object) -> bytes:
+        """Returns the body of an answer."""
+        return orjson.dumps(data)
 
 
 async def ready(_request: Request) -> Response:

@@ -1,0 +1,5 @@
+"""Starts the comparison: `python -m benchmarks.peers`."""
+
+from benchmarks.peers.comparison import app
+
+app()
