@@ -2,6 +2,8 @@
 
 The web processes of both checkouts run at the same time on the same data. They are measured in short interleaved
 slices, so that a slow minute of the machine affects both. The other checkout needs its own `make setup`.
+
+With `--web 2`, each checkout has two web processes, and the clients post to one topic on both. Pages are not measured.
 """
 
 import asyncio
@@ -15,10 +17,10 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.posting import PostingBenchmark, RunOptions
-from benchmarks.servers import WebProcesses, database_servers, web_process
-from benchmarks.tables import numbers, print_table
-from benchmarks.timeline import MeasuredWebProcess
+from benchmarks.posting import PostingBenchmark, PostingResult, RunOptions
+from benchmarks.servers import database_servers, web_processes
+from benchmarks.tables import numbers, percentile, print_table
+from benchmarks.timeline import MeasuredWebProcess, PageKindResult
 from benchmarks.timeline_data import timeline_data
 from tests.client import client
 from tests.product import NOROSHI
@@ -30,8 +32,9 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @dataclass(frozen=True)
 class SliceOptions:
-    """The number of slices of each checkout, their lengths, and the numbers of clients that post."""
+    """The numbers of web processes and of slices of each checkout, their lengths, and the numbers of clients."""
 
+    web: int
     rounds: int
     seconds: float
     warm_up_s: float
@@ -44,43 +47,43 @@ class SliceOptions:
 
 
 class Measurements:
-    """Rates, and processor times of the web process in ms, by workload and checkout."""
+    """Rates, processor times of the web processes, and latencies in ms, by workload and checkout."""
 
     def __init__(self) -> None:
         self.rates = defaultdict[tuple[str, str], list[float]](list)
         self.cpu_ms = defaultdict[tuple[str, str], list[float]](list)
+        self.p50_ms = defaultdict[tuple[str, str], list[float]](list)
+        self.p99_ms = defaultdict[tuple[str, str], list[float]](list)
 
-    def add(self, workload: str, variant: str, rate: float, cpu_ms: float) -> None:
+    def add(self, workload: str, variant: str, result: PageKindResult | PostingResult) -> None:
         """Adds the figures of one slice."""
-        self.rates[workload, variant].append(rate)
-        self.cpu_ms[workload, variant].append(cpu_ms)
+        self.rates[workload, variant].append(result.rate)
+        self.cpu_ms[workload, variant].append(result.cpu_ms)
+        self.p50_ms[workload, variant].append(percentile(result.report.latencies_ms, 50))
+        self.p99_ms[workload, variant].append(percentile(result.report.latencies_ms, 99))
 
 
 async def measure(programs: dict[str, Sequence[str]], options: SliceOptions) -> Measurements:
     """Measures pages and posts of both checkouts, interleaved. `programs` are their `noroshi` commands."""
     found = Measurements()
     async with database_servers() as servers, timeline_data(servers) as data, AsyncExitStack() as stack:
-        webs = {variant: stack.enter_context(web_process(servers, programs[variant])) for variant in programs}
+        webs = {
+            variant: stack.enter_context(web_processes(servers, program, options.web))
+            for variant, program in programs.items()
+        }
         founder = await stack.enter_async_context(client(webs[AFTER].url, servers.token("founder")))
-        run_options = RunOptions([1], options.clients, options.seconds, 0, warm_up_s=options.warm_up_s)
+        run_options = RunOptions([options.web], options.clients, options.seconds, 0, warm_up_s=options.warm_up_s)
         posting = PostingBenchmark(servers, founder, run_options)
         await posting.prepare()
         for variant in options.order():
             web = webs[variant]
-            pages = MeasuredWebProcess(variant, web, servers, data, options.seconds, options.warm_up_s)
-            async for result in pages.measure_page_kinds():
-                found.add(f"{result.page_kind} page", variant, result.rate, result.cpu_ms)
+            if options.web == 1:
+                pages = MeasuredWebProcess(variant, web, servers, data, options.seconds, options.warm_up_s)
+                async for result in pages.measure_page_kinds():
+                    found.add(f"{result.page_kind} page", variant, result)
             for count in options.clients:
-                await _measure_posts(found, posting, variant, web, count)
+                found.add(f"post, {count} clients", variant, await posting.measure_posts(variant, web, count))
     return found
-
-
-async def _measure_posts(
-    found: Measurements, posting: PostingBenchmark, variant: str, web: WebProcesses, clients: int
-) -> None:
-    result = await posting.measure_posts(variant, web, clients)
-    cpu_ms = 10 * result.report.cpu_percent[str(web.pid)] / max(result.rate, 1)
-    found.add(f"post, {clients} clients", variant, result.rate, cpu_ms)
 
 
 def medians(figures: dict[tuple[str, str], list[float]]) -> Iterator[list[str]]:
@@ -94,18 +97,21 @@ def medians(figures: dict[tuple[str, str], list[float]]) -> Iterator[list[str]]:
 @app.command()
 def main(
     before: Annotated[Path, typer.Option(exists=True, file_okay=False, help="Folder of the other checkout.")],
+    web: Annotated[int, typer.Option(min=1, help="Web processes of each checkout.")] = 1,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of each variant.")] = 10,
     seconds: Annotated[float, typer.Option(min=0.1, help="Length of a slice in seconds.")] = 1.5,
     warm_up_s: Annotated[float, typer.Option("--warm-up", help="Seconds before each slice.")] = 0.5,
     clients: Annotated[str, typer.Option(help="Numbers of clients that post, separated by commas.")] = "1,10,100",
 ) -> None:
-    """Prints two tables of medians."""
+    """Prints tables of medians."""
     programs = {BEFORE: [str(before.absolute() / ".venv/bin/noroshi")], AFTER: NOROSHI}
-    options = SliceOptions(rounds, seconds, warm_up_s, numbers(clients))
+    options = SliceOptions(web, rounds, seconds, warm_up_s, numbers(clients))
     found = asyncio.run(measure(programs, options))
     columns = ["workload", BEFORE, AFTER, "change"]
     print_table(f"Pages or posts a second, median of {rounds} slices of {seconds:g} s", columns, medians(found.rates))
-    print_table("Processor time of the web process for each page or post, ms", columns, medians(found.cpu_ms))
+    print_table("Processor time of the web processes for each page or post, ms", columns, medians(found.cpu_ms))
+    print_table("Latency, median of the slices' p50, ms", columns, medians(found.p50_ms))
+    print_table("Latency, median of the slices' p99, ms", columns, medians(found.p99_ms))
 
 
 if __name__ == "__main__":

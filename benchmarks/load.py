@@ -6,6 +6,7 @@ Reads a PostingLoadSpec as JSON from stdin and writes a PostingLoadReport as JSO
 
 import asyncio
 import gc
+import itertools
 import os
 import sys
 import time
@@ -27,10 +28,10 @@ CONTENT_LENGTH = b"\r\ncontent-length: "
 class PostingLoadSpec:
     """One measurement, with a client for each request. Answers during the warm-up are not timed.
 
-    `pids` are the processes whose processor time is measured.
+    The clients connect to the ports in turn. `pids` are the processes whose processor time is measured.
     """
 
-    port: int
+    ports: list[int]
     requests: list[str]
     warm_up_s: float
     seconds: float
@@ -74,7 +75,8 @@ class LoadGenerator:
 
     async def run(self) -> PostingLoadReport:
         """Connects all clients, warms up, measures, and waits for the last answers."""
-        clients = [await self._connect(request.encode()) for request in self._spec.requests]
+        ports = itertools.cycle(self._spec.ports)
+        clients = [await self._connect(next(ports), request.encode()) for request in self._spec.requests]
         self._began_s = time.perf_counter() + self._spec.warm_up_s
         self._ends_s = self._began_s + self._spec.seconds
         for client in clients:
@@ -103,9 +105,9 @@ class LoadGenerator:
         self.report.disordered += timestamp <= newest_when_sent
         self.newest_timestamp = max(self.newest_timestamp, timestamp)
 
-    async def _connect(self, request: bytes) -> "_Client":
+    async def _connect(self, port: int, request: bytes) -> "_Client":
         loop = asyncio.get_running_loop()
-        _, client = await loop.create_connection(lambda: _Client(self, request), "127.0.0.1", self._spec.port)
+        _, client = await loop.create_connection(lambda: _Client(self, request), "127.0.0.1", port)
         return client
 
     async def _measure_cpu(self) -> None:

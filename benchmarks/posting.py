@@ -61,6 +61,12 @@ class PostingResult:
         """Acknowledged messages a second."""
         return len(self.report.latencies_ms) / self.seconds
 
+    @property
+    def cpu_ms(self) -> float:
+        """Processor time of the web processes for each message, in ms."""
+        percent = sum(self.report.cpu_percent[str(pid)] for pid in self.web.pids)
+        return 10 * percent / max(self.rate, 1 / self.seconds)
+
     def cells(self) -> list[str]:
         """Returns the cells of the table."""
         web_cpu = "+".join(self._cpu(pid) for pid in self.web.pids)
@@ -97,7 +103,7 @@ class PostingBenchmark:
         requests = [post_request("/graphql", token, POST, variables) for token in self._tokens[:clients]]
         pids, options = [*web.pids, self._servers.mongod_pid], self._options
         await wait_for_idle_machine(options.idle_timeout_s)
-        report = await _run_load(PostingLoadSpec(web.port, requests, options.warm_up_s, options.seconds, pids))
+        report = await _run_load(PostingLoadSpec(web.ports, requests, options.warm_up_s, options.seconds, pids))
         _check(report, await self._read_back(topic_id))
         return PostingResult(variant, web, self._servers.mongod_pid, clients, options.seconds, report)
 

@@ -5,7 +5,7 @@ import os
 import secrets
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,10 +22,15 @@ SERVER_CORE, OTHER_PROCESSES_CORE = 0, 1
 
 @dataclass(frozen=True)
 class WebProcesses:
-    """Web processes that share a port."""
+    """Web processes. Those of `noroshi up` share a port, others have one port each."""
 
-    port: int
+    ports: list[int]
     pids: list[int]
+
+    @property
+    def port(self) -> int:
+        """The port of the first web process."""
+        return self.ports[0]
 
     @property
     def url(self) -> str:
@@ -89,7 +94,7 @@ def _servers_of(product: RunningProduct) -> DatabaseServers:
 
 def _web_processes_of(product: RunningProduct) -> WebProcesses:
     pids = [pid for pid, command in product.children().items() if "noroshi web" in command]
-    return WebProcesses(int(product.url.rpartition(":")[2]), pids)
+    return WebProcesses([int(product.url.rpartition(":")[2])], pids)
 
 
 def _pin_processes(product: RunningProduct, web: Sequence[int]) -> None:
@@ -112,7 +117,7 @@ async def database_servers() -> AsyncIterator[DatabaseServers]:
 
 @contextmanager
 def web_process(servers: DatabaseServers, program: Sequence[str] = NOROSHI) -> Iterator[WebProcesses]:
-    """Runs a web process alone on its core. The program takes the arguments `web --fd=N`, as `noroshi` does."""
+    """Runs a web process on core 0. The program takes the arguments `web --fd=N`, as `noroshi` does."""
     with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as folder, listen("127.0.0.1", 0) as listener:
         variables = server_variables(servers.mongodb_uri, servers.redis_url, servers.database) | {
             "NOROSHI_AUTH_SECRET": servers.secret,
@@ -120,11 +125,19 @@ def web_process(servers: DatabaseServers, program: Sequence[str] = NOROSHI) -> I
             "NOROSHI_LOG_LEVEL": "warning",
         }
         with serving_process(Path(folder), "web", variables, listener, program) as web:
-            processes = WebProcesses(listener.getsockname()[1], [web.process.pid])
+            processes = WebProcesses([listener.getsockname()[1]], [web.process.pid])
             assert eventually(lambda: is_ready(processes.url) or web.process.poll() is not None), web.log_text
             assert web.process.poll() is None, web.log_text
             pin_to_core(SERVER_CORE, web.process.pid)
             yield processes
+
+
+@contextmanager
+def web_processes(servers: DatabaseServers, program: Sequence[str], count: int) -> Iterator[WebProcesses]:
+    """Runs web processes on core 0, with a port each."""
+    with ExitStack() as stack:
+        running = [stack.enter_context(web_process(servers, program)) for _ in range(count)]
+        yield WebProcesses([web.port for web in running], [web.pid for web in running])
 
 
 def pin_to_core(core: int, pid: int | None = None) -> None:

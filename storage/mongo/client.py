@@ -96,15 +96,19 @@ class Mongo:
         return cast(list[Any], await cursor.to_list(None))
 
     async def transact(
-        self, work: Callable[[Session], Awaitable[Result]], deadline_s: float = TRANSACTION_DEADLINE_S
+        self,
+        work: Callable[[Session], Awaitable[Result]],
+        deadline_s: float = TRANSACTION_DEADLINE_S,
+        backoffs_s: Sequence[float] = transactions.GROWING_BACKOFFS_S,
     ) -> Result:
         """Runs `work` in one snapshot transaction, committed at majority. Returns its result.
 
-        After a conflict, `work` runs again from the start, so it must have no effects outside of its session. A
+        After a conflict, `work` runs again from the start, so it must have no effects outside of its session. It waits
+        at most as long as `backoffs_s` says for the conflict, or for the last one, and at least half of that. A
         duplicate key counts as a conflict up to three times, since `work` can then read the document that exists.
         Raises: Unavailable if no attempt succeeded within `deadline_s`. The transaction may have been committed.
         """
-        return await transactions.transact(self.client, work, deadline_s)
+        return await transactions.transact(self.client, work, deadline_s, backoffs_s)
 
     async def write_past_orphans(self, write: Callable[[], Awaitable[Result]]) -> Result:
         """Runs an idempotent write outside of transactions. Ends orphaned transactions that block the write."""

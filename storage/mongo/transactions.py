@@ -9,6 +9,7 @@ import inspect
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from itertools import chain, repeat
 from typing import Any, TypeVar
 
 import pymongo
@@ -31,8 +32,9 @@ APP_NAME = "noroshi"
 MAJORITY = WriteConcern("majority")
 TRANSACTION_DEADLINE_S = 5.0
 ABORT_TIMEOUT_S = 1.0
-MIN_BACKOFF_S = 0.002
-MAX_BACKOFF_S = 0.05
+GROWING_BACKOFFS_S = (0.002, 0.004, 0.008, 0.016, 0.032, 0.05)
+"""The longest wait after each lost conflict, and after all further ones. The shortest wait is half of it."""
+
 MAX_DUPLICATES = 3
 """How many duplicate keys of one transaction count as conflicts."""
 
@@ -49,16 +51,20 @@ log = structlog.get_logger(__name__)
 
 
 async def transact(
-    client: Client, work: Callable[[Session], Awaitable[Result]], deadline_s: float = TRANSACTION_DEADLINE_S
+    client: Client,
+    work: Callable[[Session], Awaitable[Result]],
+    deadline_s: float = TRANSACTION_DEADLINE_S,
+    backoffs_s: Sequence[float] = GROWING_BACKOFFS_S,
 ) -> Result:
     """Runs `work` in a transaction. See `Mongo.transact`."""
     loop = asyncio.get_running_loop()
     ends_at, check_orphans_at = loop.time() + deadline_s, loop.time() + CHECK_ORPHANS_S
-    backoff_s, duplicates = MIN_BACKOFF_S, 0
+    waits_s, duplicates = chain(backoffs_s, repeat(backoffs_s[-1])), 0
     while True:
         try:
             return await _attempt(client, work, ends_at)
         except PyMongoError as error:
+            backoff_s = next(waits_s)
             duplicates += is_duplicate(error)
             is_retryable = error.has_error_label("TransientTransactionError")
             is_retryable = is_retryable or (is_duplicate(error) and duplicates <= MAX_DUPLICATES)
@@ -72,8 +78,7 @@ async def transact(
         if loop.time() > check_orphans_at:
             check_orphans_at = loop.time() + CHECK_ORPHANS_S / 2
             await end_orphans(client)
-        await asyncio.sleep(random.uniform(0.5, 1) * backoff_s)  # noqa: S311
-        backoff_s = min(backoff_s * 2, MAX_BACKOFF_S)
+        await asyncio.sleep(random.uniform(backoff_s / 2, backoff_s))  # noqa: S311
 
 
 async def write_past_orphans(client: Client, write: Callable[[], Awaitable[Result]]) -> Result:

@@ -156,7 +156,6 @@ PERSONAL_DATA: Mapping[str, PersonalData] = {entry.collection: entry for area in
 
 REDIS_DATA: Mapping[str, str] = {
     "channel": "Events on their way to clients: references to changed objects, by id. Nothing is stored.",
-    "write_lease": "Ids in the names of streams, for 200 ms.",
     "queue": "Names and ids of jobs, until they have run.",
     "online": "Ids of people with an open socket, for 15 s after the last renewal.",
     "typing": "Ids of people who are typing, for 6 s after the last signal.",

@@ -13,13 +13,6 @@ class RedisKeys:
         """Returns the pub/sub channel of a stream's events. Owner: storage/streams/hub.py."""
         return f"{self.prefix}:stream:{stream}"
 
-    def write_lease(self, stream: str) -> list[str]:
-        """Returns the keys of two strings: the token of a lease's holder (200 ms) and of its next holder (30 ms).
-
-        The lease is the write lease of a stream. Owner: storage/streams/write_leases.py.
-        """
-        return [f"{self.prefix}:write_lease:{stream}", f"{self.prefix}:write_lease:{stream}:next"]
-
     def queue(self, name: str) -> str:
         """Returns the key of a sorted set: one of arq's queues. Owner: storage/redis/queue.py and arq."""
         return f"{self.prefix}:queue:{name}"

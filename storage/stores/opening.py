@@ -103,7 +103,6 @@ from storage.streams.hub import Hub
 from storage.streams.log import EventLog
 from storage.streams.outbox import Outbox
 from storage.streams.sequencer import Sequencer
-from storage.streams.write_leases import WriteLeases
 
 FAN_OUT_MAX_FOLLOWERS = 10_000
 NO_CREDENTIAL_KEYS: Mapping[str, bytes] = {}
@@ -172,7 +171,7 @@ async def _started(
     """Creates the stores, starts their background tasks, and stops these at the end."""
     event_sender = EventSender(redis, keys)
     outbox = Outbox(mongo, OUTBOX_RELAYS)
-    sequencer = Sequencer(mongo, WriteLeases(redis, keys), event_sender.send, outbox.nudge)
+    sequencer = Sequencer(mongo, event_sender.send, outbox.nudge)
     clock, call_wake_ups = DatabaseClock(mongo), WakeUpChannel(redis, keys)
     communities, moderation = CommunityStore(mongo, sequencer), ModerationStore(mongo, sequencer, clock)
     topics, messages = TopicStore(mongo, sequencer, clock), MessageStore(mongo, sequencer)

@@ -26,9 +26,15 @@ from storage.streams.changes import Batch, Change, Right
 from storage.streams.documents import EventDocument, EventDocumentId, HeadFields
 from storage.streams.heads import head_correction, head_update, timestamp_offset_us
 from storage.streams.log import Event, Stream
-from storage.streams.write_leases import WriteLeases
 
 MAX_BATCH = 100
+
+SHRINKING_BACKOFFS_S = (0.016, 0.008, 0.004, 0.002)
+"""How long a batch waits at most after each conflict, and after all further ones.
+
+Few processes write to one stream. The waits shrink, so the one that lost most often tries again soonest, and none
+starves (ADR 88).
+"""
 
 MAX_WAITING = 2_000
 """Maximum number of changes that wait for one stream in a process. Further changes are refused."""
@@ -114,12 +120,9 @@ class _StreamQueue:
 class Sequencer:
     """Commits changes to streams, in batches. Each process has one; any number of processes may run."""
 
-    def __init__(
-        self, mongo: Mongo, write_leases: WriteLeases, on_commit: OnCommit, on_outbox_rows: OnOutboxRows
-    ) -> None:
+    def __init__(self, mongo: Mongo, on_commit: OnCommit, on_outbox_rows: OnOutboxRows) -> None:
         """Takes `on_commit` and `on_outbox_rows`, which are called after a batch is durable."""
         self._mongo = mongo
-        self._write_leases = write_leases
         self._on_commit = on_commit
         self._on_outbox_rows = on_outbox_rows
         self._queues: dict[Stream, _StreamQueue] = {}
@@ -208,17 +211,18 @@ class Sequencer:
             log.exception("commit_not_announced", stream=batch.stream.name)
 
     async def _transact(self, stream: Stream, pending: list[_PendingChange]) -> Batch:
+        tries = 0
+
+        async def work(session: Session) -> Batch:
+            nonlocal tries
+            tries += 1
+            return await self._write_batch(stream, pending, session)
+
         BATCH_MEMBERS.labels(stream.kind).observe(len(pending))
-        async with self._write_leases.acquire(stream) as tries:
-
-            async def work(session: Session) -> Batch:
-                tries.count += 1
-                return await self._write_batch(stream, pending, session)
-
-            with COMMIT_SECONDS.labels(stream.kind).time():
-                batch = await self._mongo.transact(work)
-            COMMIT_RETRIES.labels(stream.kind).inc(tries.count - 1)
-            return batch
+        with COMMIT_SECONDS.labels(stream.kind).time():
+            batch = await self._mongo.transact(work, backoffs_s=SHRINKING_BACKOFFS_S)
+        COMMIT_RETRIES.labels(stream.kind).inc(tries - 1)
+        return batch
 
     async def _write_batch(self, stream: Stream, pending: list[_PendingChange], session: Session) -> Batch:
         timestamp_count = sum(each.change.max_timestamps for each in pending)

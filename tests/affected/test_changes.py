@@ -76,8 +76,8 @@ def test_function_that_changes_names_no_importing_tests(monkeypatch: pytest.Monk
 
 def test_changed_interface_names_importing_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changes, "versions", lambda *_: (FUNCTION, FUNCTION.replace("3", "4")))
-    named = importing_tests(["storage/locks.py", "storage/streams/write_lease.lua"], "HEAD")
-    assert {"tests/storage/test_locks.py", "tests/storage/streams/test_write_leases.py"} <= set(named)
+    named = importing_tests(["storage/locks.py", "server/demo/scenes.txt"], "HEAD")
+    assert {"tests/storage/test_locks.py", "tests/server/test_demo.py"} <= set(named)
 
 
 @pytest.mark.parametrize(

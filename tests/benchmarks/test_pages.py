@@ -88,13 +88,25 @@ def test_timeline_sizes_prints_its_table(run_on_servers: RunBenchmark) -> None:
     assert all(name in output for name in ("pages of 10", "a topic of 60", "2 open sockets"))
 
 
-def test_before_after_prints_its_tables(run_on_servers: RunBenchmark, tmp_path: Path) -> None:
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A folder that counts as a checkout, with the `noroshi` command of this one."""
     program = tmp_path / ".venv/bin/noroshi"
     program.parent.mkdir(parents=True)
     program.write_text(f'#!/bin/sh\nexec env PYTHONPATH={ROOT} {sys.executable} -P -m server.commands.cli "$@"\n')
     program.chmod(0o755)
-    output = run_on_servers(before_after, f"--before {tmp_path} --rounds 1 --clients 2 {SHORT}")
-    assert output.count("random page") == output.count("post, 2 clients") == 2
+    return tmp_path
+
+
+def test_before_after_prints_its_tables(run_on_servers: RunBenchmark, checkout: Path) -> None:
+    output = run_on_servers(before_after, f"--before {checkout} --rounds 1 --clients 2 {SHORT}")
+    assert output.count("random page") == output.count("post, 2 clients") == 4
+
+
+def test_before_after_with_two_web_processes_measures_posts(run_on_servers: RunBenchmark, checkout: Path) -> None:
+    output = run_on_servers(before_after, f"--before {checkout} --web 2 --rounds 1 --clients 2 {SHORT}")
+    assert output.count("post, 2 clients") == 4
+    assert "random page" not in output
 
 
 def test_search_prints_its_table(run_on_servers: RunBenchmark, set_sizes: Callable[..., None]) -> None:

@@ -54,16 +54,16 @@ async def test_collections_and_redis_keys_are_documented(product: DeployedProduc
                 assert not outlives(left_s, kept_s), f"{key} has {left_s} s left."
                 keys_by_pattern[pattern.pattern] = key
 
-        async def key_of_write_lease_was_seen() -> bool:
-            # Processes that write to the topic at once take write leases, which exist only while they commit.
+        async def key_of_running_job_was_seen() -> bool:
+            # Each post queues a job for the preview of its link. The key of a running job exists only until it ends.
             posts = asyncio.gather(*(post(chat, ann, "See http://127.0.0.1:9/ for more.") for _ in range(10)))
             while not posts.done():
                 check_live_keys()
                 await asyncio.sleep(0.001)
             await posts
-            return ".+:write_lease:.+" in keys_by_pattern
+            return "arq:in-progress:.+" in keys_by_pattern
 
-        assert await poll_until_true(key_of_write_lease_was_seen), keys_by_pattern
+        assert await poll_until_true(key_of_running_job_was_seen), keys_by_pattern
     with MongoClient(port=product.processes.database_port("mongod"), directConnection=True) as mongo:
         collections = set(mongo[DATABASE].list_collection_names())
     assert collections == {name for row in collection_retentions() for name in row.names}

@@ -3,16 +3,10 @@
 import asyncio
 import os
 
-from redis.asyncio import Redis
-
 from storage.chat.changes import NewMessage
 from storage.chat.messages import MessageStore
 from storage.mongo import connect
-from storage.redis.keys import RedisKeys
 from storage.streams.sequencer import Sequencer
-from storage.streams.write_leases import WriteLeases
-
-UNREACHABLE_REDIS_URL = "redis://127.0.0.1:1/0"
 
 
 def commit_and_exit(*arguments: str) -> None:
@@ -22,8 +16,8 @@ def commit_and_exit(*arguments: str) -> None:
 
 async def _commit_and_exit(uri: str, database: str, topic: str, community: str, author: str, *texts: str) -> None:
     """Posts the texts in one batch. Sends no PUBLISH to Redis, and does not relay the outbox."""
-    mongo, redis, keys = connect(uri, database), Redis.from_url(UNREACHABLE_REDIS_URL), RedisKeys(database)
-    sequencer = Sequencer(mongo, WriteLeases(redis, keys), lambda *_: None, lambda _: None)
+    mongo = connect(uri, database)
+    sequencer = Sequencer(mongo, lambda *_: None, lambda _: None)
     messages = MessageStore(mongo, sequencer)
     await asyncio.gather(*(messages.post(NewMessage(topic, community, author, text, None, ())) for text in texts))
     os._exit(0)

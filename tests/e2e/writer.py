@@ -7,7 +7,7 @@ between the allocation of a timestamp and the commit.
 import asyncio
 import random
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
@@ -26,7 +26,6 @@ from storage.stores import Stores, open_stores
 from storage.streams.heads import head_update
 from storage.streams.log import Stream
 from storage.streams.sequencer import Sequencer
-from storage.streams.write_leases import WriteLeases
 from tests.databases import with_class
 
 MAX_DELAY_S = 0.05
@@ -52,14 +51,17 @@ class DelayedMongo(Mongo):
     """A MongoDB client that delays the commit of some transactions."""
 
     async def transact(
-        self, work: Callable[[Session], Awaitable[Result]], deadline_s: float = TRANSACTION_DEADLINE_S
+        self,
+        work: Callable[[Session], Awaitable[Result]],
+        deadline_s: float = TRANSACTION_DEADLINE_S,
+        backoffs_s: Sequence[float] = (),
     ) -> Result:
         async def delayed_work(session: Session) -> Result:
             result = await work(session)
             await sleep_at_random()
             return result
 
-        return await super().transact(delayed_work, deadline_s)
+        return await super().transact(delayed_work, deadline_s, backoffs_s)
 
 
 async def sleep_at_random() -> None:
@@ -73,8 +75,7 @@ class MessageWriter:
     def __init__(self, arguments: WriterArguments, stores: Stores) -> None:
         self.arguments = arguments
         mongo = with_class(stores.mongo, DelayedMongo)
-        leases = WriteLeases(stores.redis, stores.keys)
-        sequencer = Sequencer(mongo, leases, lambda *_: None, lambda _: None)
+        sequencer = Sequencer(mongo, lambda *_: None, lambda _: None)
         self._messages = MessageStore(mongo, sequencer)
 
     async def post(self, number: int) -> int:

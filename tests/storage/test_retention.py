@@ -23,7 +23,6 @@ def test_ttl_indexes_have_the_documented_lifetimes() -> None:
 
 def test_every_redis_key_has_a_documented_lifetime() -> None:
     keys = RedisKeys("<database>")
-    names = {*keys.write_lease("<stream>"), keys.queue("<name>")}
-    names |= {keys.online("<organization>"), keys.typing("<topic>")}
+    names = {keys.queue("<name>"), keys.online("<organization>"), keys.typing("<topic>")}
     documented = {name for row in redis_retentions() for name in row.names}
     assert names <= documented

@@ -30,6 +30,9 @@ CANCELLATION_POINTS = 60
 The last cancellations come after the end of their transactions.
 """
 
+WRITE_CONFLICT = 112
+"""The code of the error of a transaction that writes what another open transaction has written."""
+
 TransactionWork = Callable[[Session], Awaitable[None]]
 Client = AsyncMongoClient[Document]
 
@@ -340,6 +343,21 @@ async def test_transaction_is_repeated_after_connection_closes(
         await mongo.transact(add_numbered(mongo, things))
     await mongo.transact(add_numbered(mongo, things))
     assert await inserted_ids(mongo, things) == [1, 2]
+
+
+async def test_waits_are_those_of_the_caller(
+    own_mongod: Mongod, mongo: Mongo, things: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+
+    def shortest_wait(shortest: float, longest: float) -> float:
+        waits.append(longest)
+        return shortest
+
+    monkeypatch.setattr("storage.mongo.transactions.random.uniform", shortest_wait)
+    async with failpoint(own_mongod.uri, "findAndModify", times=4, errorCode=WRITE_CONFLICT):
+        await mongo.transact(add_numbered(mongo, things), backoffs_s=[0.003, 0.001])
+    assert waits == [0.003, 0.001, 0.001, 0.001]
 
 
 async def test_lasting_duplicate_is_raised_after_a_few_attempts(mongo: Mongo, things: str) -> None:

@@ -6,7 +6,7 @@ from storage.redis.keys import RedisKeys
 def test_names_are_distinct_and_start_with_the_prefix() -> None:
     one, other = RedisKeys("one"), RedisKeys("other")
     for keys in (one, other):
-        names = [keys.channel("topic:t"), *keys.write_lease("topic:t"), keys.queue("previews")]
+        names = [keys.channel("topic:t"), keys.queue("previews")]
         names += [keys.online("acme"), keys.typing("t")]
         assert all(name.startswith(f"{keys.prefix}:") for name in names)
         assert len(set(names)) == len(names)

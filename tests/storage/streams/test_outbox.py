@@ -16,7 +16,6 @@ from storage.streams.changes import Batch
 from storage.streams.log import Stream
 from storage.streams.outbox import RELAY_LIMIT, Outbox, OutboxRelay, add_rows
 from storage.streams.sequencer import Sequencer
-from storage.streams.write_leases import WriteLeases
 from tests.storage.faults import failpoint
 from tests.storage.topic_scenario import OpenStores
 from tests.waiting import poll_until_true
@@ -53,8 +52,7 @@ class OutboxScenario:
         self.stores = stores
         self.stream = stream or Stream("user", f"org/{new_id()}")
         self.outbox = Outbox(stores.mongo, {"CopyRelay": CopyRelay, "GatedRelay": GatedRelay})
-        leases = WriteLeases(stores.redis, stores.keys)
-        self._sequencer = Sequencer(stores.mongo, leases, lambda *_: None, self.outbox.nudge)
+        self._sequencer = Sequencer(stores.mongo, lambda *_: None, self.outbox.nudge)
         self.outbox.start(self._sequencer)
 
     async def aclose(self) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 from pymongo.errors import AutoReconnect, OperationFailure
 
 from server.embedded import Mongod
@@ -24,7 +25,6 @@ from storage.streams.changes import Batch
 from storage.streams.heads import HEAT_TAU_S, messages_per_minute
 from storage.streams.log import Event, Stream, jobs_stream
 from storage.streams.sequencer import MAX_BATCH, MAX_JOBS_STREAMS, MAX_WAITING, Sequencer
-from storage.streams.write_leases import WriteLeases
 from tests.databases import with_class
 from tests.storage.faults import failpoint, sigstopped
 from tests.storage.topic_scenario import OpenStores, TopicScenario, create_topic_scenario, keep_all
@@ -322,10 +322,7 @@ async def test_change_is_planned_on_results_of_earlier_changes(scenario: TopicSc
 
 async def test_commits_are_announced_once_in_order_when_durable(scenario: TopicScenario) -> None:
     stores, announced, nudged_streams = scenario.stores, list[Event](), list[str]()
-    leases = WriteLeases(stores.redis, stores.keys)
-    sequencer = Sequencer(
-        stores.mongo, leases, lambda stream, epoch, events: announced.extend(events), nudged_streams.append
-    )
+    sequencer = Sequencer(stores.mongo, lambda stream, epoch, events: announced.extend(events), nudged_streams.append)
     edit_of_missing = EditMessage(MessageKey(scenario.topic.id, 1), "bob", "no such message", ())
     changes = [scenario.post_change(), edit_of_missing, scenario.post_change()]
     commits = (sequencer.commit(scenario.stream, change) for change in changes)
@@ -346,7 +343,7 @@ async def test_failed_announcement_stops_no_later_commit(scenario: TopicScenario
         raise LookupError("no announcement today")
 
     stores = scenario.stores
-    sequencer = Sequencer(stores.mongo, WriteLeases(stores.redis, stores.keys), fail, fail)
+    sequencer = Sequencer(stores.mongo, fail, fail)
     async with asyncio.timeout(10):
         posted = [await sequencer.commit(scenario.stream, scenario.post_change()) for _ in range(2)]
     assert [message.timestamp for message in posted] == await assert_consistent(scenario, 2)
@@ -414,6 +411,35 @@ async def test_transiently_failed_transaction_is_applied_once(
     await assert_consistent(own_scenario, 3)
 
 
+async def test_repeated_commits_are_counted(own_scenario: TopicScenario, own_mongod: Mongod) -> None:
+    def retries() -> float:
+        return REGISTRY.get_sample_value("noroshi_commit_retries_total", {"kind": "topic"}) or 0
+
+    before = retries()
+    await own_scenario.post()
+    assert retries() == before
+    async with failpoint(own_mongod.uri, "findAndModify", times=2, errorCode=112):
+        await own_scenario.post()
+    assert retries() == before + 2
+
+
+async def test_waits_of_a_batch_shrink_with_each_conflict(
+    own_scenario: TopicScenario, own_mongod: Mongod, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+
+    def shortest_wait(shortest: float, longest: float) -> float:
+        waits.append(longest)
+        return shortest
+
+    monkeypatch.setattr("storage.mongo.transactions.random.uniform", shortest_wait)
+    async with failpoint(own_mongod.uri, "findAndModify", times=6, errorCode=112):
+        await own_scenario.post()
+    assert len(waits) == 6
+    assert waits == sorted(waits, reverse=True)
+    assert waits[0] > waits[-1]
+
+
 async def test_commit_of_unknown_outcome_is_never_repeated(own_scenario: TopicScenario, own_mongod: Mongod) -> None:
     async with failpoint(own_mongod.uri, "commitTransaction", writeConcernError=NOT_YET_AT_MAJORITY):
         changes = [own_scenario.post_change(key="k"), own_scenario.post_change(), own_scenario.post_change()]
@@ -453,23 +479,21 @@ class CountingMongo(Mongo):
     active = max_active = 0
     may_start: asyncio.Event
 
-    async def transact(self, work: Any, deadline_s: float = 5.0) -> Any:
+    async def transact(self, work: Any, deadline_s: float = 5.0, backoffs_s: Sequence[float] = ()) -> Any:
         shared = type(self)
         shared.active += 1
         shared.max_active = max(shared.max_active, shared.active)
         await shared.may_start.wait()
         try:
-            return await Mongo.transact(self, work, deadline_s)
+            return await Mongo.transact(self, work, deadline_s, backoffs_s)
         finally:
             shared.active -= 1
 
 
 async def test_changes_waiting_for_admission_are_committed_together(stores: Stores) -> None:
     CountingMongo.active, CountingMongo.max_active, CountingMongo.may_start = 0, 0, asyncio.Event()
-    leases = WriteLeases(stores.redis, stores.keys)
     sequencer = Sequencer(
         with_class(stores.mongo, CountingMongo),
-        leases,
         lambda *_: None,
         lambda _: None,
     )
@@ -490,10 +514,8 @@ async def test_changes_waiting_for_admission_are_committed_together(stores: Stor
 async def test_waiting_too_long_for_admission_is_unavailable(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("storage.streams.sequencer.MAX_ADMISSION_WAIT_S", 0.05)
     CountingMongo.active, CountingMongo.max_active, CountingMongo.may_start = 0, 0, asyncio.Event()
-    leases = WriteLeases(stores.redis, stores.keys)
     sequencer = Sequencer(
         with_class(stores.mongo, CountingMongo),
-        leases,
         lambda *_: None,
         lambda _: None,
     )
@@ -520,7 +542,7 @@ async def test_waiting_too_long_for_admission_is_unavailable(stores: Stores, mon
 async def test_streams_of_topics_need_no_admission(stores: Stores) -> None:
     CountingMongo.active, CountingMongo.may_start = 0, asyncio.Event()
     mongo = with_class(stores.mongo, CountingMongo)
-    sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
+    sequencer = Sequencer(mongo, lambda *_: None, lambda _: None)
     topic = await create_topic_scenario(stores)
     organizations = [f"org-{n}" for n in range(MAX_JOBS_STREAMS)]
     commits = [asyncio.create_task(sequencer.commit(jobs_stream(org), SetLimits(org, 1, 1.0))) for org in organizations]
@@ -539,9 +561,9 @@ class AttemptCountingMongo(Mongo):
 
     attempts = 0
 
-    async def transact(self, work: Any, deadline_s: float = 5.0) -> Any:
+    async def transact(self, work: Any, deadline_s: float = 5.0, backoffs_s: Sequence[float] = ()) -> Any:
         type(self).attempts += 1
-        return await Mongo.transact(self, work, deadline_s)
+        return await Mongo.transact(self, work, deadline_s, backoffs_s)
 
 
 async def test_outage_answers_all_waiting_posts_after_two_attempts(
@@ -549,7 +571,7 @@ async def test_outage_answers_all_waiting_posts_after_two_attempts(
 ) -> None:
     stores = own_scenario.stores
     mongo = with_class(stores.mongo, AttemptCountingMongo)
-    sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
+    sequencer = Sequencer(mongo, lambda *_: None, lambda _: None)
     AttemptCountingMongo.attempts = 0
     commits = [sequencer.commit(own_scenario.stream, own_scenario.post_change(f"text {n}")) for n in range(MAX_WAITING)]
     with sigstopped(own_mongod.pid):
@@ -563,7 +585,7 @@ async def test_change_beyond_waiting_limit_is_rate_limited(scenario: TopicScenar
     CountingMongo.active, CountingMongo.may_start = 0, asyncio.Event()
     stores = scenario.stores
     mongo = with_class(stores.mongo, CountingMongo)
-    sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
+    sequencer = Sequencer(mongo, lambda *_: None, lambda _: None)
     first = asyncio.create_task(sequencer.commit(scenario.stream, scenario.post_change()))
     while CountingMongo.active < 1:
         await asyncio.sleep(0)
@@ -590,13 +612,13 @@ async def test_failure_of_a_whole_batch_is_not_retried_one_by_one(
     class FailingMongo(AttemptCountingMongo):
         attempts = 0
 
-        async def transact(self, work: Any, deadline_s: float = 5.0) -> Any:
+        async def transact(self, work: Any, deadline_s: float = 5.0, backoffs_s: Sequence[float] = ()) -> Any:
             type(self).attempts += 1
             raise error
 
     stores, changes = scenario.stores, [scenario.post_change() for _ in range(3)]
     mongo = with_class(stores.mongo, FailingMongo)
-    sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
+    sequencer = Sequencer(mongo, lambda *_: None, lambda _: None)
     commits = (sequencer.commit(scenario.stream, change) for change in changes)
     results = await asyncio.gather(*commits, return_exceptions=True)
     assert [type(each) for each in results] == [expected] * 3
@@ -609,15 +631,15 @@ async def test_changes_after_a_split_batch_are_committed_together(scenario: Topi
     class FirstBatchRefusingMongo(AttemptCountingMongo):
         attempts = 0
 
-        async def transact(self, work: Any, deadline_s: float = 5.0) -> Any:
+        async def transact(self, work: Any, deadline_s: float = 5.0, backoffs_s: Sequence[float] = ()) -> Any:
             if type(self).attempts == 0:
                 type(self).attempts += 1
                 await may_fail.wait()
                 raise OperationFailure("refused", ILLEGAL_OPERATION)
-            return await AttemptCountingMongo.transact(self, work, deadline_s)
+            return await AttemptCountingMongo.transact(self, work, deadline_s, backoffs_s)
 
     mongo = with_class(stores.mongo, FirstBatchRefusingMongo)
-    sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
+    sequencer = Sequencer(mongo, lambda *_: None, lambda _: None)
 
     def submit(count: int) -> list[asyncio.Task[Message]]:
         changes = [scenario.post_change() for _ in range(count)]
@@ -645,7 +667,7 @@ async def test_batches_read_documents_in_their_transactions(scenario: TopicScena
 
     stores, message = scenario.stores, await scenario.post()
     mongo = with_class(stores.mongo, RecordingMongo)
-    sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
+    sequencer = Sequencer(mongo, lambda *_: None, lambda _: None)
     await sequencer.commit(scenario.stream, EditMessage(message.key, "ann", "edited", ()))
     assert sessions
     assert None not in sessions
@@ -659,15 +681,15 @@ async def test_changes_of_split_batch_are_refused_together_in_outage(
     class BatchRefusingMongo(AttemptCountingMongo):
         """A client that refuses the whole batch once, as MongoDB does with a value that it cannot store."""
 
-        async def transact(self, work: Any, deadline_s: float = 5.0) -> Any:
+        async def transact(self, work: Any, deadline_s: float = 5.0, backoffs_s: Sequence[float] = ()) -> Any:
             if type(self).attempts == 0:
                 type(self).attempts += 1
                 raise OperationFailure("refused", ILLEGAL_OPERATION)
-            return await AttemptCountingMongo.transact(self, work, deadline_s)
+            return await AttemptCountingMongo.transact(self, work, deadline_s, backoffs_s)
 
     BatchRefusingMongo.attempts = 0
     mongo = with_class(stores.mongo, BatchRefusingMongo)
-    sequencer = Sequencer(mongo, WriteLeases(stores.redis, stores.keys), lambda *_: None, lambda _: None)
+    sequencer = Sequencer(mongo, lambda *_: None, lambda _: None)
     with sigstopped(own_mongod.pid):
         commits = (sequencer.commit(own_scenario.stream, change) for change in changes)
         results = await asyncio.gather(*commits, return_exceptions=True)
