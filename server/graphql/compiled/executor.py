@@ -99,7 +99,7 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         path: Path,
         result: Any,
         position_context: Any,
-    ) -> AwaitableOrValue[list[Any]]:
+    ) -> Any:
         """Completes a list: by a plan, or by graphql-core without a plan and for unusual values."""
 
         def by_graphql_core(executor: CompiledExecutor) -> Any:
