@@ -17,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LIMITS = ROOT / "docs/limits.md"
-CITING_SUFFIXES = {".py", ".md", ".toml", ".lua", ".ts", ".tsx", ".graphql", ".txt", ".mk", ""}
+CITING_SUFFIXES = {".py", ".md", ".toml", ".ts", ".tsx", ".graphql", ".txt", ".mk", ""}
 
 FILES_WITH_INVENTED_NAMES = {Path("tests/test_adrs.py"), Path("tests/test_docs.py")}
 """Files that may name documents that do not exist."""

@@ -37,7 +37,7 @@ MIGRATION = {
 """Files that name the stored fields of earlier code."""
 
 EXEMPT = {Path("CHANGELOG.md"), Path("tests/test_language.py"), Path("tests/contract.graphql")} | MIGRATION
-SUFFIXES = {".py", ".md", ".ts", ".tsx", ".graphql", ".lua", ".css", ".html", ".toml", ".mjs"}
+SUFFIXES = {".py", ".md", ".ts", ".tsx", ".graphql", ".css", ".html", ".toml", ".mjs"}
 PATTERNS = {re.compile(rf"(?<![A-Za-z_])(?:{word})(?![A-Za-z_])"): word for word in RETIRED}
 ANY_RETIRED = re.compile("|".join(RETIRED))
 """Finds the few texts in which each of PATTERNS is searched. It is much faster, because it starts with letters."""

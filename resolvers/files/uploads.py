@@ -1,5 +1,6 @@
 """Use cases of files: people create uploads, and follow them until the files are ready."""
 
+import unicodedata
 from typing import Annotated
 
 import strawberry
@@ -12,6 +13,12 @@ from storage.errors import BadUserInput
 from storage.files.records import StoredFile, UploadPurpose
 
 MAX_NAME_CHARS = 255
+
+CONTROLS = frozenset(("Cc", "Cs", "Zl", "Zp"))
+"""Unicode categories of control characters, surrogates, and separators of lines and paragraphs."""
+
+DIRECTIONS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
+"""Unicode bidirectional classes of characters that change the direction of a text, which can disguise a suffix."""
 
 
 strawberry.enum(
@@ -43,7 +50,7 @@ async def create_upload(
     """Creates an upload of the viewer."""
     viewer = require_member(info)
     name = checked_text("fileName", input.file_name, 1, MAX_NAME_CHARS)
-    if not name.strip(".") or any(character in "/\\" or not character.isprintable() for character in name):
+    if not name.strip(".") or not all(map(_is_allowed, name)):
         raise BadUserInput("fileName", "a name without a path and without control characters")
     if input.size < 1:
         raise BadUserInput("size", "a number of bytes from 1")
@@ -55,3 +62,9 @@ async def upload(
 ) -> StoredFile:
     """Returns an upload of the viewer. Raises: NotFound, also for an upload of another user."""
     return await info.context.stores.uploads.get(require_member(info).key, id)
+
+
+def _is_allowed(character: str) -> bool:
+    """Returns whether a file's name may contain the character. All spaces and the joiner of emojis are allowed."""
+    is_control = unicodedata.category(character) in CONTROLS
+    return not is_control and unicodedata.bidirectional(character) not in DIRECTIONS and character not in "/\\"

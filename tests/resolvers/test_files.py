@@ -47,6 +47,9 @@ async def test_created_upload_is_found_by_its_uploader(sign_in: SignIn) -> None:
         ("a\\b", 1, "fileName"),
         ("a\r\nSet-Cookie: b", 1, "fileName"),
         ("a\u202egnp.exe", 1, "fileName"),
+        ("a\u2066gnp.exe", 1, "fileName"),
+        ("a\u2028b", 1, "fileName"),
+        ("a\u0085b", 1, "fileName"),
         ("a", 0, "size"),
         ("a", -1, "size"),
         ("a", 2**31 - 1, "size"),
@@ -55,6 +58,16 @@ async def test_created_upload_is_found_by_its_uploader(sign_in: SignIn) -> None:
 async def test_invalid_upload_is_refused(shared_sign_in: SignIn, name: str, size: int, field: str) -> None:
     refused = await (await shared_sign_in("ann")).fails(CREATE, input={"fileName": name, "size": size})
     assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", field)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["写真\u30001.png", "Screenshot 10.30.00\u202fAM.png", "Straße\u00a01.png", "👩\u200d👧.png", "a\ue000.txt"],
+    ids=["full-width space", "narrow no-break space", "no-break space", "joined emojis", "private use"],
+)
+async def test_names_as_programs_write_them_are_kept(shared_sign_in: SignIn, name: str) -> None:
+    ann = await shared_sign_in("ann")
+    assert (await ann.run(CREATE, input={"fileName": name, "size": 1}))["done"]["name"] == name
 
 
 async def test_upload_beyond_the_quota_has_its_own_code(sign_in: SignIn) -> None:
