@@ -1,10 +1,11 @@
-"""Pages and posts a second of this checkout, compared with another checkout, such as the commit before a change.
+"""Pages, posts and reactions of this checkout, compared with another one, such as the commit before a change.
 
 The web processes of both checkouts run at the same time on the same data. They are measured in short interleaved
 slices, so that a slow minute of the machine affects both. The other checkout needs its own `make setup`.
 """
 
 import asyncio
+import itertools
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,7 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.posting import PostingBenchmark, RunOptions
+from benchmarks.posting import Action, PostingBenchmark, RunOptions
 from benchmarks.servers import WebProcesses, database_servers, web_process
 from benchmarks.tables import numbers, print_table
 from benchmarks.timeline import MeasuredWebProcess
@@ -57,7 +58,7 @@ class Measurements:
 
 
 async def measure(programs: dict[str, Sequence[str]], options: SliceOptions) -> Measurements:
-    """Measures pages and posts of both checkouts, interleaved. `programs` are their `noroshi` commands."""
+    """Measures pages, posts and reactions of both checkouts, interleaved. `programs` are their `noroshi` commands."""
     found = Measurements()
     async with database_servers() as servers, timeline_data(servers) as data, AsyncExitStack() as stack:
         webs = {variant: stack.enter_context(web_process(servers, programs[variant])) for variant in programs}
@@ -70,17 +71,17 @@ async def measure(programs: dict[str, Sequence[str]], options: SliceOptions) -> 
             pages = MeasuredWebProcess(variant, web, servers, data, options.seconds, options.warm_up_s)
             async for result in pages.measure_page_kinds():
                 found.add(f"{result.page_kind} page", variant, result.rate, result.cpu_ms)
-            for count in options.clients:
-                await _measure_posts(found, posting, variant, web, count)
+            for action, count in itertools.product(Action, options.clients):
+                await _measure_writes(found, posting, action, variant, web, count)
     return found
 
 
-async def _measure_posts(
-    found: Measurements, posting: PostingBenchmark, variant: str, web: WebProcesses, clients: int
+async def _measure_writes(
+    found: Measurements, posting: PostingBenchmark, action: Action, variant: str, web: WebProcesses, clients: int
 ) -> None:
-    result = await posting.measure_posts(variant, web, clients)
+    result = await posting.measure(action, variant, web, clients)
     cpu_ms = 10 * result.report.cpu_percent[str(web.pid)] / max(result.rate, 1)
-    found.add(f"post, {clients} clients", variant, result.rate, cpu_ms)
+    found.add(f"{action}, {clients} clients", variant, result.rate, cpu_ms)
 
 
 def medians(figures: dict[tuple[str, str], list[float]]) -> Iterator[list[str]]:
@@ -104,8 +105,8 @@ def main(
     options = SliceOptions(rounds, seconds, warm_up_s, numbers(clients))
     found = asyncio.run(measure(programs, options))
     columns = ["workload", BEFORE, AFTER, "change"]
-    print_table(f"Pages or posts a second, median of {rounds} slices of {seconds:g} s", columns, medians(found.rates))
-    print_table("Processor time of the web process for each page or post, ms", columns, medians(found.cpu_ms))
+    print_table(f"Pages or writes a second, median of {rounds} slices of {seconds:g} s", columns, medians(found.rates))
+    print_table("Processor time of the web process for each page or write, ms", columns, medians(found.cpu_ms))
 
 
 if __name__ == "__main__":

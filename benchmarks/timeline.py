@@ -1,9 +1,9 @@
 """Timeline pages of 50 messages with author and reactions: the product compared with ordinary Strawberry.
 
-"Random" pages have a random topic and `latest`, and one viewer. The "newest" page is that of one topic, with a viewer
-for each connection. The load is a closed loop of 32 connections, or of 256 in the last rows. The web process
-runs on core 0. MongoDB, Redis and the load generator share core 1. The variants are interleaved, and the table shows
-the median of the rounds. Linux only.
+"Random" pages have a random topic and `latest`, and one viewer, of whom a web process executes few operations at a
+time. The same pages are also sent by a viewer for each connection, as the "newest" page of one topic is. The load is a
+closed loop of 32 connections, or of 256 in the last rows. The web process runs on core 0. MongoDB, Redis and the load
+generator share core 1. The variants are interleaved, and the table shows the median of the rounds. Linux only.
 """
 
 import asyncio
@@ -26,7 +26,8 @@ from tests.product import NOROSHI
 
 CONNECTIONS, MANY_CONNECTIONS = 32, 256
 RANDOM_REQUESTS = 2000
-RANDOM, NEWEST, NEWEST_MANY = "random", "newest", "newest, many"
+RANDOM, RANDOM_VIEWERS, NEWEST, NEWEST_MANY = "random", "random, viewers", "newest", "newest, many"
+PAGE_KINDS = [RANDOM, RANDOM_VIEWERS, NEWEST, NEWEST_MANY]
 VARIANTS: dict[str, Sequence[str]] = {
     "Noroshi": NOROSHI,
     "Strawberry, ordinary": [sys.executable, "-m", "benchmarks.timeline_apps"],
@@ -95,6 +96,8 @@ class MeasuredWebProcess:
         """Measures each kind of page, and yields its result."""
         data = self.timeline_data
         yield await self.measure(RANDOM, data.random_page_requests(RANDOM_REQUESTS), CONNECTIONS)
+        viewer_requests = data.random_page_requests(RANDOM_REQUESTS, CONNECTIONS)
+        yield await self.measure(RANDOM_VIEWERS, viewer_requests, CONNECTIONS)
         yield await self.measure(NEWEST, data.newest_page_requests(CONNECTIONS), CONNECTIONS)
         yield await self.measure(NEWEST_MANY, data.newest_page_requests(MANY_CONNECTIONS), MANY_CONNECTIONS)
 
@@ -119,7 +122,7 @@ async def measure(rounds: int, seconds: float, warm_up_s: float) -> list[PageKin
                     if result.report.errors:
                         typer.echo(result.report.errors, err=True)
     medians = [sorted(each, key=lambda result: result.rate)[len(each) // 2] for each in results.values()]
-    return sorted(medians, key=lambda result: [RANDOM, NEWEST, NEWEST_MANY].index(result.page_kind))
+    return sorted(medians, key=lambda result: PAGE_KINDS.index(result.page_kind))
 
 
 @app.command()

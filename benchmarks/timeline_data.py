@@ -1,5 +1,6 @@
 """Data of the timeline benchmark: topics with messages of many authors, and requests for their pages."""
 
+import itertools
 import random
 import time
 from collections.abc import AsyncIterator
@@ -42,11 +43,12 @@ class TimelineData:
     timestamps: list[int]
     tokens: list[str]
 
-    def random_page_requests(self, count: int) -> list[str]:
-        """Returns requests for random pages of all topics but the first."""
+    def random_page_requests(self, count: int, readers: int = 1) -> list[str]:
+        """Returns requests of so many readers for random pages of all topics but the first."""
         rng = random.Random(count)
         pages = [(rng.choice(self.topics[1:]), rng.choice(self.timestamps[PAGE_SIZE:])) for _ in range(count)]
-        return [self.request(topic, format_timestamp(latest)) for topic, latest in pages]
+        tokens = itertools.cycle(self.tokens[:readers])
+        return [self.request(topic, format_timestamp(latest), token=next(tokens)) for topic, latest in pages]
 
     def newest_page_requests(self, readers: int) -> list[str]:
         """Returns one request of each reader, with the reader's token, for the newest page of the first topic."""
