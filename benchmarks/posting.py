@@ -39,7 +39,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 class Action(StrEnum):
-    """What the clients do."""
+    """An action of the clients."""
 
     POST = "post"
     REACTION = "reaction"
