@@ -1,12 +1,13 @@
-"""Pages and posts a second of this checkout, compared with another checkout, such as the commit before a change.
+"""Pages, posts and reactions of this checkout, compared with another one, such as the commit before a change.
 
 The web processes of both checkouts run at the same time on the same data. They are measured in short interleaved
 slices, so that a slow minute of the machine affects both. The other checkout needs its own `make setup`.
 
-With `--web 2`, each checkout has two web processes, and the clients post to one topic on both. Pages are not measured.
+With `--web 2`, each checkout has two web processes, and the clients write to one topic on both. Pages are not measured.
 """
 
 import asyncio
+import itertools
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -17,7 +18,7 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.posting import PostingBenchmark, PostingResult, RunOptions
+from benchmarks.posting import Action, PostingBenchmark, PostingResult, RunOptions
 from benchmarks.servers import database_servers, web_processes
 from benchmarks.tables import numbers, percentile, print_table
 from benchmarks.timeline import MeasuredWebProcess, PageKindResult
@@ -64,7 +65,7 @@ class Measurements:
 
 
 async def measure(programs: dict[str, Sequence[str]], options: SliceOptions) -> Measurements:
-    """Measures pages and posts of both checkouts, interleaved. `programs` are their `noroshi` commands."""
+    """Measures pages, posts and reactions of both checkouts, interleaved. `programs` are their `noroshi` commands."""
     found = Measurements()
     async with database_servers() as servers, timeline_data(servers) as data, AsyncExitStack() as stack:
         webs = {
@@ -81,8 +82,9 @@ async def measure(programs: dict[str, Sequence[str]], options: SliceOptions) -> 
                 pages = MeasuredWebProcess(variant, web, servers, data, options.seconds, options.warm_up_s)
                 async for result in pages.measure_page_kinds():
                     found.add(f"{result.page_kind} page", variant, result)
-            for count in options.clients:
-                found.add(f"post, {count} clients", variant, await posting.measure_posts(variant, web, count))
+            for action, count in itertools.product(Action, options.clients):
+                written = await posting.measure(action, variant, web, count)
+                found.add(f"{action}, {count} clients", variant, written)
     return found
 
 
@@ -108,8 +110,8 @@ def main(
     options = SliceOptions(web, rounds, seconds, warm_up_s, numbers(clients))
     found = asyncio.run(measure(programs, options))
     columns = ["workload", BEFORE, AFTER, "change"]
-    print_table(f"Pages or posts a second, median of {rounds} slices of {seconds:g} s", columns, medians(found.rates))
-    print_table("Processor time of the web processes for each page or post, ms", columns, medians(found.cpu_ms))
+    print_table(f"Pages or writes a second, median of {rounds} slices of {seconds:g} s", columns, medians(found.rates))
+    print_table("Processor time of the web processes for each page or write, ms", columns, medians(found.cpu_ms))
     print_table("Latency, median of the slices' p50, ms", columns, medians(found.p50_ms))
     print_table("Latency, median of the slices' p99, ms", columns, medians(found.p99_ms))
 

@@ -1,4 +1,4 @@
-"""Closed-loop load generator of the posting benchmark: each connection repeats its request after each answer.
+"""Closed-loop load generator of the posting benchmark: each connection repeats its requests, one after each answer.
 
 A separate process with little overhead: requests are built in advance, and answers are split by Content-Length.
 Reads a PostingLoadSpec as JSON from stdin and writes a PostingLoadReport as JSON to stdout.
@@ -26,13 +26,13 @@ CONTENT_LENGTH = b"\r\ncontent-length: "
 
 @dataclass(frozen=True, slots=True)
 class PostingLoadSpec:
-    """One measurement, with a client for each request. Answers during the warm-up are not timed.
+    """One measurement. Each client repeats its own `requests` in their order. Answers during the warm-up are not timed.
 
     The clients connect to the ports in turn. `pids` are the processes whose processor time is measured.
     """
 
     ports: list[int]
-    requests: list[str]
+    requests: list[list[str]]
     warm_up_s: float
     seconds: float
     pids: list[int]
@@ -76,7 +76,7 @@ class LoadGenerator:
     async def run(self) -> PostingLoadReport:
         """Connects all clients, warms up, measures, and waits for the last answers."""
         ports = itertools.cycle(self._spec.ports)
-        clients = [await self._connect(next(ports), request.encode()) for request in self._spec.requests]
+        clients = [await self._connect(next(ports), requests) for requests in self._spec.requests]
         self._began_s = time.perf_counter() + self._spec.warm_up_s
         self._ends_s = self._began_s + self._spec.seconds
         for client in clients:
@@ -88,7 +88,7 @@ class LoadGenerator:
         return self.report
 
     def record_answer(self, body: bytes, sent_s: float, newest_when_sent: int) -> bool:
-        """Records an answer. Returns whether the client should send its request again."""
+        """Records an answer. Returns whether the client should send its next request."""
         now_s = time.perf_counter()
         answer = orjson.loads(body)
         if errors := answer.get("errors"):
@@ -105,9 +105,9 @@ class LoadGenerator:
         self.report.disordered += timestamp <= newest_when_sent
         self.newest_timestamp = max(self.newest_timestamp, timestamp)
 
-    async def _connect(self, port: int, request: bytes) -> "_Client":
+    async def _connect(self, port: int, requests: list[str]) -> "_Client":
         loop = asyncio.get_running_loop()
-        _, client = await loop.create_connection(lambda: _Client(self, request), "127.0.0.1", port)
+        _, client = await loop.create_connection(lambda: _Client(self, requests), "127.0.0.1", port)
         return client
 
     async def _measure_cpu(self) -> None:
@@ -121,9 +121,10 @@ class LoadGenerator:
 class _Client(asyncio.Protocol):
     """A connection with at most one request in progress."""
 
-    def __init__(self, load: LoadGenerator, request: bytes) -> None:
+    def __init__(self, load: LoadGenerator, requests: list[str]) -> None:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._load, self._request = load, request
+        self._load = load
+        self._requests = itertools.cycle([request.encode() for request in requests])
         self._received = b""
         self._sent_s, self._newest_when_sent = 0.0, 0
 
@@ -132,9 +133,9 @@ class _Client(asyncio.Protocol):
         self._transport = cast(asyncio.WriteTransport, transport)
 
     def send(self) -> None:
-        """Sends the request."""
+        """Sends the next request."""
         self._sent_s, self._newest_when_sent = time.perf_counter(), self._load.newest_timestamp
-        self._transport.write(self._request)
+        self._transport.write(next(self._requests))
 
     def data_received(self, data: bytes) -> None:
         self._received += data

@@ -1,7 +1,8 @@
-"""Posting to one topic: messages a second and latencies, by the number of clients and of web processes.
+"""Posting to one topic, or reacting to one message: rates and latencies, by the number of clients and web processes.
 
 Each client has a user of its own, and posts again after each acknowledgement. After each measurement, the topic must
-hold the acknowledged messages in strictly increasing order, and at most one other message for each error.
+hold the acknowledged messages in strictly increasing order, and at most one other message for each error. Clients that
+react add a reaction and remove it alternately. Afterwards the message must count the reactions that are stored.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from itertools import pairwise
 from typing import Annotated
@@ -25,12 +27,22 @@ from tests.client import Client, client
 WARM_UP_S = 2.0
 PRODUCT = "Noroshi"
 POST = "mutation($input: PostMessageInput!) { postMessage(input: $input) { id timestamp } }"
+ADD = 'mutation($id: ID!) { addReaction(messageId: $id, emoji: "🔥") { timestamp } }'
+REMOVE = 'mutation($id: ID!) { removeReaction(messageId: $id, emoji: "🔥") { timestamp } }'
+REACTIONS = "query($id: ID!) { message(id: $id) { reactions { count users(limit: 999) { id } } } }"
 PAGE = """query($topic: ID!, $oldest: Timestamp!) {
   messages(topicId: $topic, oldest: $oldest, limit: 999, inclusive: false) { items { timestamp } hasNewer }
 }"""
 TEXT = "The beacon on the next hill is lit: pass it on, and keep yours burning until the one after it answers."
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+class Action(StrEnum):
+    """An action of the clients."""
+
+    POST = "post"
+    REACTION = "reaction"
 
 
 @dataclass(frozen=True)
@@ -58,12 +70,12 @@ class PostingResult:
 
     @property
     def rate(self) -> float:
-        """Acknowledged messages a second."""
+        """Acknowledged messages or reactions a second."""
         return len(self.report.latencies_ms) / self.seconds
 
     @property
     def cpu_ms(self) -> float:
-        """Processor time of the web processes for each message, in ms."""
+        """Processor time of the web processes for each message or reaction, in ms."""
         percent = sum(self.report.cpu_percent[str(pid)] for pid in self.web.pids)
         return 10 * percent / max(self.rate, 1 / self.seconds)
 
@@ -80,7 +92,7 @@ class PostingResult:
 
 
 class PostingBenchmark:
-    """A community whose members post. Each measurement creates a new topic."""
+    """A community whose members post and react. Each measurement creates a new topic."""
 
     def __init__(self, servers: DatabaseServers, founder: Client, options: RunOptions) -> None:
         self._servers, self._founder, self._options = servers, founder, options
@@ -95,17 +107,34 @@ class PostingBenchmark:
             member = Client(self._founder.url, token, self._founder.http)
             await member.run("mutation($id: ID!) { joinCommunity(communityId: $id) { id } }", id=self._community_id)
 
-    async def measure_posts(self, variant: str, web: WebProcesses, clients: int) -> PostingResult:
-        """Measures `clients` clients that post to a new topic, and checks its messages."""
+    async def measure(self, action: Action, variant: str, web: WebProcesses, clients: int) -> PostingResult:
+        """Measures `clients` clients that post to a new topic or react to a new message, and checks what is stored."""
         create = 'mutation($id: ID!) { createTopic(input: {communityId: $id, title: "Smoke"}) { id } }'
         topic_id = (await self._founder.run(create, id=self._community_id))["createTopic"]["id"]
+        measure = self._measure_posts if action is Action.POST else self._measure_reactions
+        report = await measure(topic_id, web, self._tokens[:clients])
+        return PostingResult(variant, web, self._servers.mongod_pid, clients, self._options.seconds, report)
+
+    async def _measure_posts(self, topic_id: str, web: WebProcesses, tokens: Sequence[str]) -> PostingLoadReport:
         variables = {"input": {"topicId": topic_id, "text": TEXT}}
-        requests = [post_request("/graphql", token, POST, variables) for token in self._tokens[:clients]]
+        report = await self._load(web, [[post_request("/graphql", token, POST, variables)] for token in tokens])
+        _check(report, await self._read_back(topic_id))
+        return report
+
+    async def _measure_reactions(self, topic_id: str, web: WebProcesses, tokens: Sequence[str]) -> PostingLoadReport:
+        id_ = (await self._founder.run(POST, input={"topicId": topic_id, "text": TEXT}))["postMessage"]["id"]
+        report = await self._load(
+            web, [[post_request("/graphql", token, each, {"id": id_}) for each in (ADD, REMOVE)] for token in tokens]
+        )
+        reactions = (await self._founder.run(REACTIONS, id=id_))["message"]["reactions"]
+        if any(each["count"] != len(each["users"]) for each in reactions):
+            sys.exit(f"The message does not count the reactions that are stored: {reactions}.")
+        return report
+
+    async def _load(self, web: WebProcesses, requests: list[list[str]]) -> PostingLoadReport:
         pids, options = [*web.pids, self._servers.mongod_pid], self._options
         await wait_for_idle_machine(options.idle_timeout_s)
-        report = await _run_load(PostingLoadSpec(web.ports, requests, options.warm_up_s, options.seconds, pids))
-        _check(report, await self._read_back(topic_id))
-        return PostingResult(variant, web, self._servers.mongod_pid, clients, options.seconds, report)
+        return await _run_load(PostingLoadSpec(web.ports, requests, options.warm_up_s, options.seconds, pids))
 
     async def _read_back(self, topic_id: str) -> list[int]:
         """Returns all timestamps of the topic in microseconds, paged by `oldest`."""
@@ -143,21 +172,21 @@ def _check(report: PostingLoadReport, stored: Sequence[int]) -> None:
         sys.exit(f"The topic does not hold the acknowledged messages in order: {'; '.join(found)}.")
 
 
-async def _measure(running: RunningDeployment, options: RunOptions) -> AsyncIterator[PostingResult]:
+async def _measure(running: RunningDeployment, action: Action, options: RunOptions) -> AsyncIterator[PostingResult]:
     """Measures each number of clients."""
     web = running.web_processes
     async with client(web.url, running.servers.token("founder")) as founder:
         benchmark = PostingBenchmark(running.servers, founder, options)
         await benchmark.prepare()
         for count in options.clients:
-            yield await benchmark.measure_posts(PRODUCT, web, count)
+            yield await benchmark.measure(action, PRODUCT, web, count)
 
 
-async def _results(options: RunOptions) -> list[PostingResult]:
+async def _results(action: Action, options: RunOptions) -> list[PostingResult]:
     results = []
     for count in options.web:
         with deployment(count, options.driver) as running:
-            async for result in _measure(running, options):
+            async for result in _measure(running, action, options):
                 typer.echo(" ".join(result.cells()), err=True)
                 results.append(result)
     return results
@@ -172,12 +201,13 @@ def main(
     idle_timeout_s: Annotated[
         float, typer.Option("--idle-timeout", help="Seconds that each measurement waits for an idle machine.")
     ] = 10.0,
+    action: Annotated[Action, typer.Option(help="What the clients do.")] = Action.POST,
 ) -> None:
-    """Measures posting to one topic, and prints a table."""
+    """Measures posting to one topic or reacting to one message, and prints a table."""
     options = RunOptions(numbers(web), numbers(clients), seconds, idle_timeout_s, warm_up_s=warm_up_s)
-    rows = asyncio.run(_results(options))
-    columns = ["web", "clients", "messages/s", "p50 ms", "p99 ms", "errors", "load %", "web CPU", "mongod", "others"]
-    print_table(f"postMessage to one topic, {seconds:g} s each", columns, (row.cells() for row in rows))
+    rows = asyncio.run(_results(action, options))
+    columns = ["web", "clients", f"{action}s/s", "p50 ms", "p99 ms", "errors", "load %", "web CPU", "mongod", "others"]
+    print_table(f"{action}s in one topic, {seconds:g} s each", columns, (row.cells() for row in rows))
 
 
 if __name__ == "__main__":

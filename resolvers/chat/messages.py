@@ -1,5 +1,6 @@
 """Messages and reactions: posting, editing, deleting, reacting, and the fields of a message."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
@@ -13,6 +14,7 @@ from resolvers.access import (
     granted_roles,
     require_joined_topic,
     require_member,
+    restrict_to_members,
     viewer_role,
     visible_topics,
 )
@@ -128,7 +130,7 @@ async def delete_message(info: Info, id: MessageId) -> Message:
     # An ADMIN may delete messages of communities that the ADMIN has not joined.
     key, topic = await _locate(info, viewer, id)
     if not (is_admin and await find_visible_topic(info, topic.id)):
-        await require_joined_topic(info, topic.id, NotFound("message", id))
+        await restrict_to_members(info, topic.community_id, NotFound("message", id))
     # Conversations have no moderators. An ADMIN removes a message there by deciding a report.
     deleter = Moderator(viewer.id, is_admin and not topic.is_conversation, info.context.actor)
     return await info.context.stores.messages.delete(key, deleter)
@@ -138,18 +140,18 @@ async def add_reaction(info: Info, message_id: MessageId, emoji: Emoji) -> Messa
     """Adds a reaction of the viewer."""
     viewer = require_member(info)
     emoji = await checked_reaction(info, emoji)
-    key = await _require_visible(info, viewer, message_id)
-    return await info.context.stores.messages.add_reaction(viewer.organization_id, key, viewer.id, emoji)
+    key, blocked = await _reaction_target(info, viewer, message_id)
+    return await info.context.stores.messages.add_reaction(viewer.organization_id, key, viewer.id, emoji, blocked)
 
 
 async def remove_reaction(info: Info, message_id: MessageId, emoji: Emoji) -> Message:
     """Removes a reaction of the viewer."""
     viewer, messages = require_member(info), info.context.stores.messages
     first, *others = stored_emojis(emoji)
-    key = await _require_visible(info, viewer, message_id)
-    changed = await messages.remove_reaction(viewer.organization_id, key, viewer.id, first)
+    key, blocked = await _reaction_target(info, viewer, message_id)
+    changed = await messages.remove_reaction(viewer.organization_id, key, viewer.id, first, blocked)
     for other in others:
-        changed = await messages.remove_reaction(viewer.organization_id, key, viewer.id, other)
+        changed = await messages.remove_reaction(viewer.organization_id, key, viewer.id, other, blocked)
     return changed
 
 
@@ -283,17 +285,17 @@ async def _locate(info: Info, viewer: User, id_: str) -> tuple[MessageKey, Topic
 async def require_readable(info: Info, viewer: User, id_: str) -> MessageKey:
     """Returns the key of a message in a community that the viewer has joined. Raises: NotFound, Forbidden."""
     key, topic = await _locate(info, viewer, id_)
-    await require_joined_topic(info, topic.id, NotFound("message", id_))
+    await restrict_to_members(info, topic.community_id, NotFound("message", id_))
     return key
 
 
-async def _require_visible(info: Info, viewer: User, id_: str) -> MessageKey:
-    """Returns the key of a message that exists and whose author is not blocked. Raises: NotFound, Forbidden."""
-    key = await require_readable(info, viewer, id_)
-    message = await info.context.stores.messages.get(key)
-    if message.author_id in (await info.context.viewer_blocks()).blocked:
-        raise NotFound("message", id_)
-    return key
+async def _reaction_target(info: Info, viewer: User, id_: str) -> tuple[MessageKey, frozenset[str]]:
+    """Returns the key of a message in a community that the viewer has joined, and the users whom the viewer blocked.
+
+    The commit checks whether the message exists, and whether a blocked user wrote it. Raises: NotFound, Forbidden.
+    """
+    key, viewer_blocks = await asyncio.gather(require_readable(info, viewer, id_), info.context.viewer_blocks())
+    return key, viewer_blocks.blocked
 
 
 async def _enqueue_preview(info: Info, message: Message) -> None:

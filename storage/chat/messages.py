@@ -142,14 +142,22 @@ class MessageStore:
         """Removes a pin. Idempotent."""
         await self._sequencer.commit(_stream(key.topic_id), UnpinMessage(moderator, key))
 
-    async def add_reaction(self, organization_id: str, key: MessageKey, user_id: str, emoji: str) -> Message:
-        """Adds a reaction. Idempotent. Raises: NotFound, Forbidden; Conflict for a tombstone or too many emojis."""
-        change = AddReaction(key, organization_id, user_id, emoji)
+    async def add_reaction(
+        self, organization_id: str, key: MessageKey, user_id: str, emoji: str, blocked: frozenset[str] = NOBODY
+    ) -> Message:
+        """Adds a reaction. Idempotent.
+
+        Raises: NotFound, also if the author is among the `blocked`; Forbidden; Conflict for a tombstone or too many
+        emojis.
+        """
+        change = AddReaction(key, organization_id, user_id, emoji, blocked)
         return await self._sequencer.commit(_stream(key.topic_id), change)
 
-    async def remove_reaction(self, organization_id: str, key: MessageKey, user_id: str, emoji: str) -> Message:
-        """Removes a reaction. Idempotent. Raises: NotFound, Forbidden."""
-        change = RemoveReaction(key, organization_id, user_id, emoji)
+    async def remove_reaction(
+        self, organization_id: str, key: MessageKey, user_id: str, emoji: str, blocked: frozenset[str] = NOBODY
+    ) -> Message:
+        """Removes a reaction. Idempotent. Raises: NotFound, also if the author is among the `blocked`; Forbidden."""
+        change = RemoveReaction(key, organization_id, user_id, emoji, blocked)
         return await self._sequencer.commit(_stream(key.topic_id), change)
 
     async def set_preview(self, key: MessageKey, url: str, preview: LinkPreview | None) -> Message:

@@ -122,9 +122,11 @@ class ReactionRelay(OutboxRelay):
         """Place of each topic that the stream's owner, the author of the messages, may read."""
 
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
-        """Reads the reactions, whether their messages were deleted, and the reactions received so far."""
+        """Reads the reactions, whether their messages were deleted, and the reactions received so far.
+
+        Reads the owner and the topics only if a reaction exists that the owner may receive.
+        """
         refs = [row["ref"] for row in rows]
-        self._is_owner_erased = await is_being_erased(mongo, UserKey(*stream_owner(batch.stream)), session)
         async for document in mongo["reactions"].find({"_id": {"$in": refs}}, {"_id": 1}, session=session):
             self._existing.add(tuple(document["_id"].values()))
         messages = [{"t": ref["t"], "ts": ref["ts"]} for ref in refs]
@@ -132,7 +134,10 @@ class ReactionRelay(OutboxRelay):
         async for document in mongo["messages"].find(deleted, {"_id": 1}, session=session):
             self._deleted_messages.add(tuple(document["_id"].values()))
         topics = {"topic": {"$in": [ref["t"] for ref in refs]}, "ts": {"$in": [ref["ts"] for ref in refs]}}
-        self._places = await readable_topics(mongo, session, stream_owner(batch.stream)[1], {ref["t"] for ref in refs})
+        if self._existing:
+            owner = UserKey(*stream_owner(batch.stream))
+            self._is_owner_erased = await is_being_erased(mongo, owner, session)
+            self._places = await readable_topics(mongo, session, owner.user_id, {ref["t"] for ref in refs})
         async for document in mongo["received_reactions"].find({**topics, "owner": batch.stream.id}, session=session):
             batch.add_loaded("received_reactions", document)
             self._received[document["topic"], document["ts"], document["emoji"], document["from"]] = document

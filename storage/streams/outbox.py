@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import structlog
@@ -27,7 +28,7 @@ RELAY_LIMIT = 200
 MAX_CONCURRENT_RELAYS = 16
 """Maximum number of streams that a process relays to at once. A popular post has rows for thousands of streams."""
 
-MAX_WAIT_S = 10.0
+MAX_WAIT = timedelta(seconds=10)
 """A row whose due time is further ahead is relayed at once. No relay requests so long a wait, so the database's clock
 must have been set back since."""
 
@@ -120,12 +121,13 @@ class RelayRows(SystemChange[float]):
 
         Rows of an unknown kind are not read. They stay until a process of a newer version relays them.
         """
-        known = {"stream": self._stream.name, "kind": {"$in": [*self._relays]}}
-        later = {"$gt": batch.at, "$lt": batch.at + timedelta(seconds=MAX_WAIT_S)}
-        due = {**known, "due": {"$not": later}}
-        self._rows = await mongo.find("outbox", due, sort=[("_id", 1)], limit=RELAY_LIMIT, session=session)
-        waiting: list[OutboxDocument] = await mongo.find("outbox", {**known, "due": later}, session=session)
-        self._waiting = {document_key(row["kind"], row["ref"]): row["due"] for row in waiting}
+        self._rows, self._waiting = [], {}
+        for row in await self._read_rows(mongo, session, batch.at):
+            due = row.get("due", batch.at)
+            if batch.at < due < batch.at + MAX_WAIT:
+                self._waiting[document_key(row["kind"], row["ref"])] = due
+            else:
+                self._rows.append(row)
         rows_by_kind: defaultdict[str, list[OutboxDocument]] = defaultdict(list)
         for row in self._rows:
             batch.add_loaded("outbox", row)
@@ -133,6 +135,19 @@ class RelayRows(SystemChange[float]):
         self._relays_by_kind = {kind: self._relays[kind]() for kind in rows_by_kind}
         for kind, relay in self._relays_by_kind.items():
             await relay.load(mongo, session, rows_by_kind[kind], batch)
+
+    async def _read_rows(self, mongo: Mongo, session: Session, now: datetime) -> list[OutboxDocument]:
+        """Returns the rows that wait, and the first rows that are due; usually all rows, with one read."""
+        known = {"stream": self._stream.name, "kind": {"$in": [*self._relays]}}
+        read_first = partial(mongo.find, "outbox", sort=[("_id", 1)], limit=RELAY_LIMIT, session=session)
+        rows: list[OutboxDocument] = await read_first(known)
+        if len(rows) < RELAY_LIMIT:
+            return rows
+        # Rows that wait must not take the places of rows that are due.
+        later = {"$gt": now, "$lt": now + MAX_WAIT}
+        waiting: list[OutboxDocument] = await mongo.find("outbox", {**known, "due": later}, session=session)
+        due: list[OutboxDocument] = await read_first({**known, "due": {"$not": later}})
+        return waiting + due
 
     def plan(self, batch: Batch) -> float:
         """Relays the rows, and removes those that are done.

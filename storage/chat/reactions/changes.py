@@ -8,7 +8,7 @@ from storage.chat.documents import MessageDocument, ReactionCountDocument
 from storage.chat.reactions.documents import ReactionDocument, ReactionDocumentId
 from storage.chat.records import Message, message_record
 from storage.chat.rights import MayWithdraw, MayWrite
-from storage.errors import Conflict
+from storage.errors import Conflict, NotFound
 from storage.identity.records import user_stream
 from storage.identity.rights import IsActive
 from storage.streams.changes import Batch, DocumentKey, Right, SystemChange
@@ -24,6 +24,8 @@ class _ReactionChange(MessageChange):
     organization_id: str
     user_id: str
     emoji: str
+    blocked: frozenset[str] = frozenset()
+    """The users whom the user has blocked. Their messages do not exist for the user."""
 
     @property
     def reaction_id(self) -> ReactionDocumentId:
@@ -33,6 +35,14 @@ class _ReactionChange(MessageChange):
     def needs(self) -> Sequence[DocumentKey]:
         """Returns the message and the reaction."""
         return [(MESSAGES, self.key.document_id), (REACTIONS, self.reaction_id)]
+
+    def copy_message(self, batch: Batch) -> MessageDocument:
+        """Returns a copy of the message. Raises: NotFound, also for a message of a blocked user."""
+        # Not `super()`, which fails here: `dataclass(slots=True)` creates a new class.
+        document = MessageChange.copy_message(self, batch)
+        if document["author"] in self.blocked:
+            raise NotFound("message", self.key.id)
+        return document
 
     def change_count(self, batch: Batch, document: MessageDocument, step: int) -> Message:
         """Changes the emoji's count by `step`, and adds an outbox row for the stream of the message's author.

@@ -80,6 +80,18 @@ async def test_removing_a_missing_reaction_changes_nothing(chat: ChatScenario) -
     assert await reactions(chat.bob, message) == []
 
 
+async def test_message_of_a_blocked_author_takes_no_reactions(chat: ChatScenario) -> None:
+    message = await chat.ann.post(chat.topic)
+    await react(chat.bob, message, "👍")
+    await chat.bob.block(chat.ann)
+    for mutation, emoji in ((REACT, "🎉"), (UNREACT, "👍")):
+        assert await chat.bob.code(mutation, id=message["id"], emoji=emoji) == "NOT_FOUND"
+    assert [each["emoji"] for each in await reactions(chat.ann, message)] == ["👍"]
+    await chat.bob.unblock(chat.ann)
+    await react(chat.bob, message, "🎉")
+    assert [each["emoji"] for each in await reactions(chat.ann, message)] == ["👍", "🎉"]
+
+
 async def test_concurrent_reactions_of_many_users_are_counted(chat: ChatScenario, sign_in: SignIn) -> None:
     message = await chat.ann.post(chat.topic)
     people = [await sign_in(f"member{number}") for number in range(12)]

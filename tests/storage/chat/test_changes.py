@@ -134,6 +134,20 @@ async def test_adding_and_removing_a_reaction_are_idempotent(scenario: TopicScen
     assert (await event_kinds(scenario)).count("ReactionsChanged") == 5
 
 
+async def test_reaction_to_a_blocked_author_fails_alone(scenario: TopicScenario) -> None:
+    message, messages = await scenario.post(), scenario.stores.messages
+    organization_id, blocked = scenario.organization_id, frozenset({"ann"})
+    results = await asyncio.gather(
+        messages.add_reaction(organization_id, message.key, "bob", "👍", blocked),
+        messages.remove_reaction(organization_id, message.key, "bob", "👍", blocked),
+        *(react(scenario, message, user) for user in ("cyd", "dan")),
+        return_exceptions=True,
+    )
+    assert [type(each) for each in results] == [NotFound, NotFound, Message, Message]
+    assert (await messages.get(message.key)).reaction_counts == (("👍", 2),)
+    assert await event_kinds(scenario) == ["MessagePosted", "ReactionsChanged", "ReactionsChanged"]
+
+
 async def test_concurrent_reactions_are_all_counted(scenario: TopicScenario) -> None:
     message = await scenario.post()
     users = [f"user{number}" for number in range(30)]
