@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import strawberry
 
@@ -62,7 +62,6 @@ class Context:
     session_id: str | None = None
     """Id of the browser's session; None for a token or a key."""
 
-    connection_params: dict[str, Any] | None = None
     legacy_book: LegacyBook | None = None
     sign_download: Callable[[str], str] = str
     """Returns the signed URL of an export, by its id."""

@@ -1,6 +1,6 @@
 """The web application: opens the stores, connects all parts, and serves the routes of docs/interfaces.md."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from functools import partial
 from urllib.parse import urlsplit
@@ -125,7 +125,7 @@ async def _add_routes_of_stores(
         ),
     )
     app.router.routes[:0] = [
-        # These routes serve sockets and paths with a trailing slash; `_dispatch_before_router` serves other requests.
+        # These routes serve paths with a trailing slash; `_dispatch_before_router` serves other requests and sockets.
         Route(GRAPHQL, endpoint),
         WebSocketRoute(GRAPHQL, endpoint),
         *images_routes(image_urls, ImageCache(egress), stores),
@@ -187,17 +187,18 @@ def writes_per_minute(settings: Settings) -> WritesPerMinute:
 
 
 def _dispatch_before_router(app: Starlette, endpoint: ASGIApp) -> None:
-    """Dispatches GraphQL requests before Starlette's own middleware and router, but still through `_middleware`.
+    """Dispatches GraphQL requests and sockets before Starlette's own middleware and router, but through `_middleware`.
 
-    Starlette's middleware and router take as long as answering a request from a coalesced query.
+    Starlette's middleware and router take as long as answering a request from a coalesced query. An open socket would
+    keep a coroutine of each of them. For the same reason, the functions of this way return the awaitable of the next.
     """
     starlette_stack = app.middleware_stack or app.build_middleware_stack()
     for middleware, args, kwargs in reversed(app.user_middleware):
         endpoint = middleware(endpoint, *args, **kwargs)
 
-    async def dispatch(scope: Scope, receive: Receive, send: Send) -> None:
-        is_graphql = scope["type"] == "http" and scope["path"] == GRAPHQL
-        await (endpoint if is_graphql else starlette_stack)(scope, receive, send)
+    def dispatch(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        is_graphql = scope["type"] != "lifespan" and scope["path"] == GRAPHQL
+        return (endpoint if is_graphql else starlette_stack)(scope, receive, send)
 
     app.middleware_stack = dispatch
 

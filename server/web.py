@@ -51,6 +51,8 @@ def serve_web(settings: Settings, listener: socket.socket | None = None) -> None
         ws_max_size=WS_MAX_SIZE_BYTES,
         timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_S,
         backlog=BACKLOG,
+        # uvicorn takes an application that returns an awaitable, without being a coroutine function, for ASGI 2.
+        interface="asgi3",
         lifespan="on",
         access_log=False,
         log_config=None,

@@ -30,6 +30,8 @@ from storage.streams.subscription import EventBatch, SubscriptionStart, follow_b
 
 RECHECK_EVERY_S = 2.0
 RETRY_PAUSE_S = 0.5
+SHARE_READY_S = 0.05
+"""How long listeners that start share one StreamReady, whose time is that of the first of them."""
 MAX_EVENTS_AT_ONCE = 64
 """Number of events that are written at once to a listener that catches up. A socket's buffer has room for few more."""
 
@@ -71,6 +73,9 @@ class Broadcast:
     rechecked_at_s: float = 0.0
     departures_seen: int | None = None
     """The source's number of departures at the last recheck of permissions."""
+    ready: dict[tuple[StreamPosition, bool], EventFrames] = field(default_factory=dict)
+    """Frames of StreamReady that were executed since `ready_since_s`, by position and `resumed`."""
+    ready_since_s: float = 0.0
     replays: dict[StreamPosition, asyncio.Task[tuple[StreamPosition, list[ExecutedEvents]]]] = field(
         default_factory=dict
     )
@@ -269,10 +274,20 @@ class Broadcast:
     async def _send_ready(
         self, listeners: Sequence[SocketSubscription], position: StreamPosition, resumed: bool
     ) -> None:
-        record = self.source.ready(SubscriptionStart(position, resumed, datetime.now(UTC)))
-        frames = EventFrames([await self.execution.run(record)])
+        frames = await self._ready_frames(position, resumed)
         for listener in listeners:
             frames.write(listener)
+
+    async def _ready_frames(self, position: StreamPosition, resumed: bool) -> EventFrames:
+        """Returns the frames of a StreamReady. Listeners that start within a short time share one execution."""
+        if time.monotonic() - self.ready_since_s > SHARE_READY_S:
+            self.ready.clear()
+            self.ready_since_s = time.monotonic()
+        frames = self.ready.get((position, resumed))
+        if frames is None:
+            record = self.source.ready(SubscriptionStart(position, resumed, datetime.now(UTC)))
+            frames = self.ready[position, resumed] = EventFrames([await self.execution.run(record)])
+        return frames
 
     def _start_recheck(self) -> None:
         """Rechecks permissions in the background, since a check of thousands of listeners would delay events."""

@@ -24,7 +24,7 @@ from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
 from resolvers.arguments import require_storable
 from schema.binding import ACCEPTS_LARGE_BODY, ANY_KEY, NO_KEY
-from schema.sharing import metadata_values, required_scopes, suits_audience
+from schema.sharing import depends_on_viewer, metadata_values, required_scopes, suits_audience
 from server.graphql.cost import VariableSizes, measure_cost, size_of
 from server.graphql.limits import (
     VALIDATION_FAILED,
@@ -117,6 +117,11 @@ class PreparedDocument:
         """Whether one execution may answer several viewers: it has only queries, whose fields suit an audience."""
         are_queries = all(each.operation is OperationType.QUERY for each in operations_of(self.document))
         return are_queries and not self._errors and suits_audience(self._schema, self.document)
+
+    @cached_property
+    def depends_on_viewer(self) -> bool:
+        """Whether viewers with the same rights may get different data for the same event."""
+        return depends_on_viewer(self._schema, self.document)
 
     @cached_property
     def accepts_large_body(self) -> bool:

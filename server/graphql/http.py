@@ -81,11 +81,13 @@ class GraphQLEndpoint:
         services = SocketServices(application, self.operations, self.subscriptions)
         self._sockets = GraphQLSockets(schema, services, allowed_origins)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers one request, or serves one socket until it closes."""
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Returns the awaitable that answers one request, or that serves one socket until it closes."""
         if scope["type"] == "websocket":
-            await self._sockets.run(WebSocket(scope, receive=receive, send=send))
-            return
+            return self._sockets.serve(WebSocket(scope, receive=receive, send=send))
+        return self._serve_request(scope, receive, send)
+
+    async def _serve_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         response = await self._respond(scope, receive)
         await response(scope, receive, send)
 

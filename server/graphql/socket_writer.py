@@ -14,8 +14,10 @@ from uvicorn._types import ASGIReceiveEvent
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
+from websockets.protocol import Protocol
 
 from server.graphql.single_reader_queue import SingleReaderQueue
+from server.graphql.write_gate import WriteGate
 from server.transport.unsent_data import STALLED_CONNECTIONS
 
 EXTENSION = "noroshi.connection"
@@ -48,8 +50,19 @@ def text_frame_header(payload_bytes: int) -> bytes:
 class WebSocketProtocol(WebSocketsSansIOProtocol):
     """One connection. Writes nothing after a close frame."""
 
+    # Also the attributes of uvicorn's class, whose dictionary takes 2 KiB. Others that it may get are still possible.
+    __slots__ = (
+        *("_received_frames", "_unsent", "_unsent_bytes", "_unsent_events", "_window_ends_at"),
+        *("app", "app_state", "asgi_version", "client", "close_sent", "close_timeout", "close_timer", "config", "conn"),
+        *("connections", "curr_msg_data_type", "default_headers", "disconnected", "frames", "handshake_complete"),
+        *("handshake_initiated", "initial_response", "last_ping_rtt", "logger", "loop", "pending_ping_payload"),
+        *("ping_interval", "ping_sent_at", "ping_timeout", "ping_timer", "pong_timer", "queue", "read_paused"),
+        *("request", "response", "root_path", "scheme", "scope", "server", "tasks", "transport", "writable"),
+    )
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.writable = WriteGate()  # type: ignore[assignment]
         self.queue = SingleReaderQueue[ASGIReceiveEvent]()  # type: ignore[assignment]
         self._received_frames, self._window_ends_at = 0, 0.0
 
@@ -68,6 +81,13 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self._unsent_bytes = self._unsent_events = 0
         self.transport.set_write_buffer_limits(high=PAUSE_BYTES)
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KERNEL_BUFFER_BYTES)
+
+    def begin(self, request: Request) -> None:
+        """Answers a handshake that has been parsed. The connection then parses frames only."""
+        self.conn.parser.close()
+        self.conn.parser = Protocol.parse(self.conn)
+        next(self.conn.parser)
+        self.handle_connect(request)
 
     def handle_connect(self, event: Request) -> None:
         """Adds the connection to the scope's extensions."""
@@ -149,12 +169,21 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         while not self.writable.is_set():
             await self.writable.wait()
 
+    @property
+    def has_room(self) -> bool:
+        """Whether nearly all written data is sent."""
+        return self.writable.is_set()
+
     async def send_message(self, payload: bytes) -> None:
         """Writes one message as a text frame, after all other messages have nearly been sent.
 
         Raises: ClientDisconnected.
         """
         await self.wait_for_room()
+        self.write_message(payload)
+
+    def write_message(self, payload: bytes) -> None:
+        """Writes one message as a text frame, without waiting. Raises: ClientDisconnected."""
         if not self.is_open:
             raise ClientDisconnected
         self.transport.writelines((text_frame_header(len(payload)), payload))

@@ -17,7 +17,6 @@ from graphql.execution import Executor
 
 from resolvers.arguments import require_storable
 from resolvers.events import SharedEventSource, ViewerEventSource
-from schema.sharing import depends_on_viewer
 from server.graphql.documents import OperationRefused, PreparedOperation
 from server.graphql.operations import Operations
 from server.graphql.protocols import OperationContext
@@ -61,8 +60,7 @@ class SubscriptionStarter:
         source = await _open_source(executor)
         if isinstance(source, ViewerEventSource):
             return ViewerSubscription(executor, source)
-        is_personal = depends_on_viewer(self._schema, operation.document.document)
-        audience_key = _viewer_key(context) if is_personal else source.viewer.organization_id
+        audience_key = _viewer_key(context) if operation.document.depends_on_viewer else source.viewer.organization_id
         key = (
             operation.document.normalized_text,
             operation.request.operation_name,

@@ -39,6 +39,8 @@ class Subscriptions:
         Raises: OperationRefused and DomainError of a subscription that cannot start; the errors of reads that ended it.
         """
         subscription = await self._starter.start(context, operation)
+        # Frees the memory of the text and the variables, which nobody needs any more.
+        del operation
         ended = asyncio.get_running_loop().create_future()
         listener = SocketSubscription(writer, id_, subscription.source.viewer.id, ended, share)
         with self._limits.open(subscription):

@@ -13,10 +13,10 @@ Close codes (docs/semantics.md, 3):
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from json import JSONDecodeError
 from typing import Any, ClassVar
 
 import orjson
@@ -25,9 +25,9 @@ import structlog
 from graphql import GraphQLError
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from strawberry.asgi import ASGIWebSocketAdapter, GraphQL
-from strawberry.http.exceptions import NonTextMessageReceived, WebSocketDisconnected
+from strawberry.http.exceptions import NonJsonMessageReceived, NonTextMessageReceived, WebSocketDisconnected
 from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 from strawberry.subscriptions.protocols.graphql_transport_ws.handlers import BaseGraphQLTransportWSHandler, Operation
 from strawberry.subscriptions.protocols.graphql_transport_ws.types import SubscribeMessage
@@ -47,12 +47,16 @@ from storage.errors import CredentialExpired, Forbidden, RateLimited, Unauthenti
 INVALID_MESSAGE = 4400
 UNAUTHORIZED = 4401
 FORBIDDEN = 4403
+INIT_TIMEOUT = 4408
 TRY_AGAIN_LATER = 1013
 INIT_TIMEOUT_S = 5.0
 MAX_OPERATIONS = 50
 SEND_TIMEOUT_S = 10.0
 MAX_TIMER_S = 7 * 86_400.0
 MAX_REASON_BYTES = 123
+
+SIGN_IN_HEADERS = frozenset((b"authorization", b"cookie", b"host", b"origin"))
+"""The headers that `Application.session_of_socket` reads."""
 
 log = structlog.get_logger(__name__)
 
@@ -65,15 +69,36 @@ class SocketAdapter(ASGIWebSocketAdapter):
         connection = connection_of(self.ws.scope)
         if connection is None:
             raise WebSocketDisconnected
+        payload = orjson.dumps(message)
         try:
+            if connection.has_room:
+                connection.write_message(payload)
+                return
             async with asyncio.timeout(SEND_TIMEOUT_S):
-                await connection.send_message(orjson.dumps(message))
+                await connection.send_message(payload)
         except TimeoutError:
             # An ordinary close would wait for the stalled client again.
             connection.drop("Reading too slowly")
             raise WebSocketDisconnected from None
         except ClientDisconnected as error:
             raise WebSocketDisconnected from error
+
+    async def iter_json(self, *, ignore_parsing_errors: bool = False) -> AsyncGenerator[object, None]:
+        """Yields each message, as Strawberry does, but without a reference to the text of the last one."""
+        try:
+            while self.ws.application_state != WebSocketState.DISCONNECTED:
+                yield self.view.decode_json(await self.ws.receive_text())
+        except JSONDecodeError as error:
+            raise NonJsonMessageReceived from error
+        except KeyError as error:
+            raise NonTextMessageReceived from error
+        except WebSocketDisconnect:
+            pass
+
+    def forget_headers(self) -> None:
+        """Frees the headers of the handshake, except those with which the socket is authenticated again."""
+        headers: list[tuple[bytes, bytes]] = self.ws.headers.raw
+        headers[:] = [each for each in headers if each[0] in SIGN_IN_HEADERS]
 
     async def close(self, code: int, reason: str) -> None:
         """Closes the socket, unless it is closed. Cuts the reason to 123 bytes, the limit of a close frame."""
@@ -99,10 +124,22 @@ class SocketHandler(BaseGraphQLTransportWSHandler[OperationContext, None]):
 
     _authorization: str | None = None
     _session: Session | None = None
+    _init_timer: asyncio.TimerHandle | None = None
     _expiry_timer: asyncio.TimerHandle | None = None
 
+    def on_request_accepted(self) -> None:
+        """Starts the time for connection_init, with a timer: Strawberry has a task for each socket."""
+        self._init_timer = asyncio.get_running_loop().call_later(INIT_TIMEOUT_S, self._end_without_init)
+
+    def _end_without_init(self) -> None:
+        self.connection_timed_out = True
+        asyncio.ensure_future(self.websocket.close(INIT_TIMEOUT, "Connection initialisation timeout"))
+
     async def handle_message(self, message: Any) -> None:
-        """Handles a message of the protocol. Closes the socket with 4400 after any other frame."""
+        """Handles a message of the protocol. Closes the socket with 4400 after any other frame.
+
+        Empties the message, to which Strawberry's loop refers until the next one: with a subscription's text, for ever.
+        """
         fault = _frame_fault(message)
         if fault is not None:
             await self.handle_invalid_message(fault)
@@ -113,21 +150,24 @@ class SocketHandler(BaseGraphQLTransportWSHandler[OperationContext, None]):
             attribute_time_to(self._share)
             self.services.operations.shares.mark_active(self._share)
         await MeasuredAwaitable(super().handle_message(message))
+        message.clear()
 
     async def handle_connection_init(self, message: Any) -> None:
         """Signs in by the first that is present: the payload's `authorization`, the handshake's header, the cookie."""
         if self.connection_init_received or self.connection_timed_out:
             await super().handle_connection_init(message)
             return
-        if self.connection_init_timeout_task is not None:
+        if self._init_timer is not None:
             # The message came in time; verifying the token may take longer.
-            self.connection_init_timeout_task.cancel()
+            self._init_timer.cancel()
+            self._init_timer = None
         lowered = {str(name).lower(): value for name, value in (message.get("payload") or {}).items()}
         authorization = lowered.get("authorization")
         self._authorization = authorization if isinstance(authorization, str) else None
         session = await self._authenticate()
         if session is not None:
             self._sign_in(session)
+            self._adapter.forget_headers()
             await super().handle_connection_init(message)
 
     async def _authenticate(self, *, is_use: bool = True) -> Session | None:
@@ -176,27 +216,32 @@ class SocketHandler(BaseGraphQLTransportWSHandler[OperationContext, None]):
     async def _run_operation(self, operation: Operation[OperationContext, None]) -> None:
         errors: Sequence[Exception]
         try:
-            errors = await self._execute(operation)
+            error = await self._execute(operation)
+            errors = () if error is None else (error,)
         except OperationRefused as refused:
             errors = refused.errors
         except WebSocketDisconnected:
             return
-        except Exception as error:
-            errors = [error]
+        except Exception as failure:
+            errors = [failure]
         if errors:
             await operation.send_initial_errors([_client_error(error) for error in errors])
 
-    async def _execute(self, operation: Operation[OperationContext, None]) -> Sequence[Exception]:
-        """Sends the result of a query or mutation, or serves a subscription. Returns the error that ends it, if any."""
-        operations = self.services.operations
+    def _execute(self, operation: Operation[OperationContext, None]) -> Awaitable[Exception | None]:
+        """Returns the awaitable of an operation, whose result is the error that ends it, if any.
+
+        Nothing refers to the text and the variables while a subscription waits for events.
+        """
         request = OperationRequest(operation.query, operation.variables, operation.operation_name)
-        prepared = operations.documents.operation(request)
-        if prepared.is_subscription:
-            return await self._subscribe(operation, prepared)
-        async with operations.run(prepared, self.context) as result:
+        operation.query, operation.variables = "", None
+        prepared = self.services.operations.documents.operation(request)
+        return self._subscribe(operation, prepared) if prepared.is_subscription else self._answer(operation, prepared)
+
+    async def _answer(self, operation: Operation[OperationContext, None], prepared: PreparedOperation) -> None:
+        """Sends the result of a query or mutation."""
+        async with self.services.operations.run(prepared, self.context) as result:
             await operation.send_operation_message({"id": operation.id, "type": "next", "payload": result.formatted})
         await operation.send_operation_message({"id": operation.id, "type": "complete"})
-        return ()
 
     @property
     def _share(self) -> LoopShare:
@@ -207,16 +252,15 @@ class SocketHandler(BaseGraphQLTransportWSHandler[OperationContext, None]):
         assert isinstance(self.websocket, SocketAdapter)
         return self.websocket
 
-    async def _subscribe(
+    def _subscribe(
         self, operation: Operation[OperationContext, None], prepared: PreparedOperation
-    ) -> Sequence[Exception]:
-        """Serves a subscription until it ends. Returns the error that ends it, if there is one."""
+    ) -> Awaitable[Exception | None]:
+        """Returns the awaitable that serves a subscription until it ends."""
         connection = connection_of(self._adapter.ws.scope)
         if connection is None:
             raise WebSocketDisconnected
         id_ = orjson.dumps(operation.id)[1:-1]
-        error = await self.services.subscriptions.serve(prepared, self.context, connection, id_, self._share)
-        return () if error is None else (error,)
+        return self.services.subscriptions.serve(prepared, self.context, connection, id_, self._share)
 
     def _set_expiry_timer(self, expires_at: float) -> None:
         """Sets the timer that checks access at the expiry, which other requests of the browser may have deferred."""
@@ -230,7 +274,9 @@ class SocketHandler(BaseGraphQLTransportWSHandler[OperationContext, None]):
         asyncio.ensure_future(self._check_access())
 
     async def shutdown(self) -> None:
-        """Ends the operations, the timer of the token's expiry, and the checks of access."""
+        """Ends the operations, the timers of connection_init and of the token's expiry, and the checks of access."""
+        if self._init_timer is not None:
+            self._init_timer.cancel()
         if self._session is not None:
             self.services.application.socket_closed(self._session, self._check_access)
         if self._expiry_timer is not None:
@@ -253,13 +299,16 @@ class GraphQLSockets(GraphQL[OperationContext, None]):
             schema,
             graphql_ide=None,
             subscription_protocols=[GRAPHQL_TRANSPORT_WS_PROTOCOL],
-            connection_init_wait_timeout=timedelta(seconds=INIT_TIMEOUT_S),
             max_subscriptions_per_connection=MAX_OPERATIONS,
             allowed_origins=allowed_origins,
         )
         self._application = services.application
         # Strawberry's view passes no services to its handlers.
         self.graphql_transport_ws_handler_class = type("SocketHandler", (SocketHandler,), {"services": services})
+
+    async def serve(self, socket: WebSocket) -> None:
+        """Serves one socket until it closes."""
+        await self.run(socket)
 
     async def get_context(self, request: Request | WebSocket, response: Response | WebSocket) -> OperationContext:
         """Returns a context without a viewer, who signs in later, with connection_init."""

@@ -5,7 +5,7 @@ the page and this server for one origin, but it still sends the foreign name as 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from ipaddress import ip_address
 
 import orjson
@@ -47,10 +47,11 @@ class HostCheck:
         self._app = app
         self._hosts = AllowedHosts(names)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Returns the awaitable of the next application, so that an open socket keeps no coroutine of this class."""
         headers = () if scope["type"] == "lifespan" else scope["headers"]
         foreign_hosts = [value for name, value in headers if name == b"host" and not self._hosts.allows(value)]
-        await (_refusal(foreign_hosts[0]) if foreign_hosts else self._app)(scope, receive, send)
+        return (_refusal(foreign_hosts[0]) if foreign_hosts else self._app)(scope, receive, send)
 
 
 def host_name(host: bytes) -> str:

@@ -1,5 +1,6 @@
 """Limits on request bodies: the size of each, the bytes of all that a process holds, and the rest of refused ones."""
 
+from collections.abc import Awaitable
 from http import HTTPStatus
 
 from prometheus_client import Counter, Gauge
@@ -101,10 +102,11 @@ class RefusalsAfterBodies:
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Returns the awaitable of a request, or that of the next application for a socket."""
+        return (self._serve_request if scope["type"] == "http" else self._app)(scope, receive, send)
+
+    async def _serve_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         has_more = True
 
         async def receive_watched() -> Message:

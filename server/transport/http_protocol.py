@@ -1,10 +1,13 @@
 """uvicorn's HTTP protocol, which aborts connections whose clients do not read their responses (docs/limits.md)."""
 
 import asyncio
+import re
 import socket
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from websockets.datastructures import Headers
+from websockets.http11 import Request
 
 from server.transport.unsent_data import ABORTED_CONNECTIONS, STALLED_CONNECTIONS
 
@@ -22,6 +25,14 @@ UPLOADS = b"/uploads/"
 
 KERNEL_BUFFER_BYTES = 256 * 1024
 """By default the kernel buffers some megabytes for each connection."""
+
+
+MAX_HANDSHAKE_HEADERS = 128
+MAX_HANDSHAKE_LINE_BYTES = 8_170
+"""The limits of websockets, which counts the whole line of a header or of the URL: 8,192 bytes."""
+
+BODY_HEADERS = frozenset((b"content-length", b"transfer-encoding"))
+_PRINTABLE = re.compile(rb"[\t\x20-\x7e]*")
 
 
 class HttpProtocol(HttpToolsProtocol):
@@ -69,10 +80,43 @@ class HttpProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def handle_websocket_upgrade(self) -> None:
-        """Stops watching the connection, which gets another protocol."""
+        """Stops watching the connection, which gets another protocol. Frees this one."""
         self._is_request_complete = True
         self._stop_watching()
-        super().handle_websocket_upgrade()
+        if (refusal := self._handshake_refusal()) is not None:
+            self.send_400_response(refusal)
+            return
+        if all(_PRINTABLE.fullmatch(value) for _, value in self.headers):
+            self._hand_over()
+        else:
+            # websockets decodes other characters.
+            super().handle_websocket_upgrade()
+        # The parser and the protocol refer to each other.
+        self.parser = None  # type: ignore[assignment]
+
+    def _handshake_refusal(self) -> str | None:
+        """Returns why the handshake is refused, if it is. websockets would never answer these handshakes."""
+        longest_bytes = max((len(name) + len(value) for name, value in self.headers), default=0)
+        if len(self.headers) > MAX_HANDSHAKE_HEADERS or max(longest_bytes, len(self.url)) > MAX_HANDSHAKE_LINE_BYTES:
+            return "The headers or the URL of the handshake are too large."
+        if not _PRINTABLE.fullmatch(self.url):
+            return "The URL of the handshake must be ASCII."
+        if any(name in BODY_HEADERS and value != b"0" for name, value in self.headers):
+            return "A handshake has no body."
+        return None
+
+    def _hand_over(self) -> None:
+        """Gives the parsed request to the new protocol, so that it need not be parsed again."""
+        headers = Headers()
+        for name, value in self.headers:
+            headers.set_insecure(name.decode(), value.decode().strip(" \t"))
+        protocol: Any = self.ws_protocol_class(  # type: ignore[call-arg, misc]
+            config=self.config, server_state=self.server_state, app_state=self.app_state
+        )
+        self.connections.discard(self)
+        protocol.connection_made(self.transport)
+        protocol.begin(Request(self.url.decode(), headers, self.scope["method"]))
+        self.transport.set_protocol(protocol)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stops watching the client."""

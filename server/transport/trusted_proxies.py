@@ -4,7 +4,7 @@ Limits, sessions, the audit log and the demo sign-in use this address. Headers o
 client can send them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any
 
@@ -14,6 +14,9 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 FORWARDED_FOR = b"x-forwarded-for"
 FORWARDED = b"forwarded"
+FORWARDED_PREFIX = b"x-forwarded-"
+"""Beginning of the names of all headers that uvicorn's middleware reads."""
+
 MAX_WARNED_PEERS = 100
 """Number of peers for each of which a process logs one warning. Further peers are ignored in silence."""
 MAPPED_PREFIX_BITS = 96
@@ -37,19 +40,21 @@ class TrustedProxies:
         self._resolver = ProxyHeadersMiddleware(forward, networks)
         self._warned_peers: set[str] = set()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Returns the awaitable of the application, so that an open socket keeps no coroutine of this class."""
         if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
+            return self._app(scope, receive, send)
         self._warn_of_ignored_header(scope)
-        resolver: Any = self._resolver
-        await resolver(scope, receive, send)
+        is_forwarded = any(name.startswith(FORWARDED_PREFIX) for name, _ in scope["headers"])
+        forward: Any = self._resolver if is_forwarded else self._serve_client
+        awaitable: Awaitable[None] = forward(scope, receive, send)
+        return awaitable
 
-    async def _serve_client(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def _serve_client(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if (client := scope.get("client")) is not None:
             address = _plain_address(client[0])
             scope["client"] = None if address is None else (address, client[1])
-        await self._app(scope, receive, send)
+        return self._app(scope, receive, send)
 
     def _warn_of_ignored_header(self, scope: Scope) -> None:
         peer = scope["client"][0] if scope.get("client") else None

@@ -56,6 +56,7 @@ class UserStore:
         self._has_roles_from_tokens = has_roles_from_tokens
         self._reserved_handles = ReservedHandles(mongo)
         self._users: AsyncCollection[UserDocument] = mongo["users"]
+        self._documents: BatchLoader[tuple[str, str], UserDocument] = BatchLoader(self._load_documents)
         self._by_id: BatchLoader[tuple[str, str], User] = BatchLoader(self._load)
         self._lasting_roles: BatchLoader[tuple[str, str], frozenset[Role]] = BatchLoader(self._load_lasting_roles)
 
@@ -80,13 +81,24 @@ class UserStore:
         """
         roles = None if roles is None else self._limited(roles)
         while True:
-            stored = await self._users.find_one({"_id": user_document_id(organization_id, id_)}, session=session)
+            stored = await self._find_document(organization_id, id_, session)
             if stored is None:
                 new_roles = (Role.MEMBER,) if roles is None else roles
                 stored = await self._create(organization_id, id_, new_roles, name, handle, session)
             user = await self._update(stored, roles, name, _email_fields(stored, email, is_email_verified), session)
             if user is not None:
                 return user
+
+    async def _find_document(self, organization_id: str, id_: str, session: Session | None) -> UserDocument | None:
+        """Returns the user's document as it is now. Concurrent calls without a session are batched."""
+        if session is None:
+            return await self._documents.get((organization_id, id_))
+        return await self._users.find_one({"_id": user_document_id(organization_id, id_)}, session=session)
+
+    async def _load_documents(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], UserDocument]:
+        ids = [user_document_id(organization, id_) for organization, id_ in keys]
+        users: list[UserDocument] = await self._mongo.find("users", {"_id": {"$in": ids}})
+        return {(user["_id"]["org"], user["_id"]["id"]): user for user in users}
 
     async def _update(
         self,

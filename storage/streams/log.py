@@ -18,6 +18,7 @@ from pymongo import ReturnDocument, UpdateOne
 
 from storage.errors import BadUserInput, NotFound
 from storage.mongo import Mongo, Session, older_than
+from storage.mongo.batch_loader import BatchLoader
 from storage.streams.documents import EventDocument, EventDocumentId, HeadFields
 
 Cursor = NewType("Cursor", str)
@@ -133,17 +134,17 @@ class EventLog:
 
     def __init__(self, mongo: Mongo) -> None:
         self._mongo = mongo
+        self._heads: BatchLoader[Stream, StreamHead] = BatchLoader(self.heads)
 
     async def head(self, stream: Stream) -> StreamHead:
-        """Returns the stream's head, read at majority. Creates the head of a new stream.
+        """Returns the stream's head, read at majority after this call. Concurrent calls are batched.
 
-        Raises: NotFound for a topic that is missing.
+        Creates the head of a new stream. Raises: NotFound for a topic that is missing.
         """
-        collection = stream.head_collection
-        documents: list[HeadFields] = await self._mongo.find(collection, {"_id": stream.head_id}, _HEAD_FIELDS)
-        if not documents and collection == "topics":
+        head = await self._heads.get(stream)
+        if head is None and stream.head_collection == "topics":
             raise NotFound(stream.kind, stream.id)
-        return _head(documents[0] if documents else await self._create_head(stream))
+        return head or _head(await self._create_head(stream))
 
     async def _create_head(self, stream: Stream) -> HeadFields:
         """Creates the head and returns it. Returns the existing head if another process has created it."""

@@ -135,7 +135,7 @@ async def follow_merged(
 
 async def _start_all(followed: _FollowedStreams, streams: Sequence[Stream], since: StreamPositions) -> MergedStart:
     """Resumes all streams if the cursor has a resumable position in each. Otherwise starts them at their heads."""
-    heads = {stream: await followed.hub.head(stream) for stream in streams}
+    heads = dict(zip(streams, await asyncio.gather(*map(followed.hub.head, streams)), strict=True))
     starts = {stream: since.get(followed.position_key(stream)) for stream in streams}
     resumed = all(start is not None and is_resumable(start, heads[stream]) for stream, start in starts.items())
     for stream, head in heads.items():

@@ -1,7 +1,9 @@
 """Listeners of one broadcast get no event of an author whom they block, and none after they leave the community."""
 
+import asyncio
 from collections.abc import Collection
 from collections.abc import Set as AbstractSet
+from contextlib import AsyncExitStack
 
 import pytest
 
@@ -98,6 +100,21 @@ async def test_leaving_ends_only_own_subscription_within_5_s(server: GraphQLServ
         assert not await bob.receives(1, 0.2)
         assert (ann.error_codes, eve.error_codes) == ([], [])
         assert len(server.endpoint.subscriptions.broadcasts) == 1
+
+
+async def test_departure_during_many_starts_ends_all_subscriptions(server: GraphQLServer) -> None:
+    """Starts share reads of memberships and heads. None of them may use a membership from before the departure."""
+    people = [f"user{number}" for number in range(20)]
+    await server.join(*people)
+    async with AsyncExitStack() as stack:
+        leave = (server.stores.communities.leave(server.scenario.community, each) for each in people)
+        starts = (stack.enter_async_context(server.subscribed(each)) for each in people)
+        subscriptions = (await asyncio.gather(*starts, *leave))[: len(people)]
+        assert await poll_until_true(lambda: all(each.error_codes for each in subscriptions))
+        # Who was refused sees no private community. Who had subscribed is no member any more.
+        assert {code for each in subscriptions for code in each.error_codes} <= {"NOT_FOUND", "FORBIDDEN"}
+        await post_messages(server.scenario, 1)
+        assert not server.listeners
 
 
 @pytest.fixture

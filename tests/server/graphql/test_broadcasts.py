@@ -11,6 +11,7 @@ import pytest
 from graphql.execution import Executor
 from prometheus_client import REGISTRY
 
+import server.graphql.broadcasts as server_broadcasts
 from storage.streams.log import Stream
 from tests.server.graphql.graphql_server import (
     DEADLINE_S,
@@ -195,6 +196,32 @@ async def test_listeners_share_one_executor(server: GraphQLServer) -> None:
     executors_before = executors()
     async with server.all_subscribed("ann", "bob", "eve"):
         assert sum(all(each is not earlier for earlier in executors_before) for each in executors()) == 1
+
+
+async def test_listeners_that_start_together_share_stream_ready(
+    server: GraphQLServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_broadcasts, "SHARE_READY_S", 60)
+    await server.join("bob", "eve")
+    await post_messages(server.scenario, 2)
+    since = server.cursor(1, await server.epoch())
+    query = TOPIC_EVENTS.replace("{ cursor }", "{ cursor at }")
+    async with AsyncExitStack() as stack:
+        starts = [("ann", None), ("bob", None), ("eve", since), ("bob", since)]
+        ready = [
+            (await stack.enter_async_context(server.subscribed(user_id, cursor, query, id_=IDS[n]))).results[0]
+            for n, (user_id, cursor) in enumerate(starts)
+        ]
+    assert (ready[0], ready[2]) == (ready[1], ready[3])
+    assert [(each["cursor"] == since, each["resumed"]) for each in ready] == [(False, False)] * 2 + [(True, True)] * 2
+
+
+async def test_stream_ready_is_executed_again_later(server: GraphQLServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_broadcasts, "SHARE_READY_S", -1)
+    await server.join("bob")
+    query = TOPIC_EVENTS.replace("{ cursor }", "{ cursor at }")
+    async with server.subscribed("ann", query=query) as ann, server.subscribed("bob", query=query) as bob:
+        assert ann.results[0]["at"] < bob.results[0]["at"]
 
 
 async def complete(server: GraphQLServer, subscription: RecordedSubscription) -> None:

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 import strawberry
+from graphql import DocumentNode, GraphQLSchema
 from strawberry.schema.config import StrawberryConfig
 
+import server.graphql.documents as server_documents
 from resolvers.access import require_member
 from resolvers.chat.events import ChatEventSource
 from resolvers.context import Context, Info
@@ -15,6 +17,7 @@ from schema.errors import to_client_error
 from schema.events import CommunityEvent
 from schema.root import Query, schema
 from schema.scalars import SCALARS
+from schema.sharing import depends_on_viewer
 from server.graphql.documents import OperationRefused, OperationRequest
 from server.graphql.operations import Operations
 from server.graphql.subscription_start import SharedSubscription, SubscriptionStarter, ViewerSubscription
@@ -48,6 +51,22 @@ async def scenario(shared_stores: Stores) -> TopicScenario:
         if name == "bob":
             await shared_stores.communities.join(scenario.community, user)
     return scenario
+
+
+async def test_viewer_dependence_is_found_once_per_document(
+    scenario: TopicScenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operations, documents = Operations(schema), list[object]()
+
+    def recording_depends_on_viewer(core_schema: GraphQLSchema, document: DocumentNode) -> bool:
+        documents.append(document)
+        return depends_on_viewer(core_schema, document)
+
+    monkeypatch.setattr(server_documents, "depends_on_viewer", recording_depends_on_viewer)
+    for _ in range(3):
+        context = await viewer_context(scenario, "bob")
+        await start(context, TOPIC_EVENTS, {"topic": scenario.topic.id}, operations)
+    assert len(documents) == 1
 
 
 async def start(

@@ -13,7 +13,9 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
 import server.transport.http_protocol
+from server.graphql.socket_writer import WebSocketProtocol
 from server.transport.http_protocol import MIN_UPLOAD_BYTES, HttpProtocol
+from tests.websocket_handshake import handshake_request
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 BODY = b"x" * (4 << 20)
@@ -59,6 +61,62 @@ async def read_to_end(client: socket.socket) -> int:
     except ConnectionError:
         pass
     return total
+
+
+async def describe_handshake(scope: Scope, receive: Receive, send: Send) -> None:
+    """Accepts a socket, and sends the path, the query and the headers that it has received."""
+    await receive()
+    await send({"type": "websocket.accept"})
+    headers = b"; ".join(b"%s=%s" % each for each in scope["headers"])
+    await send({"type": "websocket.send", "bytes": b"%s|%s|%s" % (scope["raw_path"], scope["query_string"], headers)})
+    await receive()
+
+
+async def answer_handshake(request: bytes) -> bytes:
+    """Returns the answer to a handshake until `describe_handshake` has written it, or until the end."""
+    config = uvicorn.Config(describe_handshake, ws=WebSocketProtocol, lifespan="off", log_config=None)
+    config.load()
+    loop, received = asyncio.get_running_loop(), b""
+    app_server = await loop.create_server(lambda: HttpProtocol(config, ServerState(), {}), "127.0.0.1", 0)
+    async with asyncio.timeout(DEADLINE_S), app_server:
+        reader, writer = await asyncio.open_connection(*app_server.sockets[0].getsockname())
+        writer.write(request)
+        while b"sec-websocket-version=13" not in received and (data := await reader.read(65_536)):
+            received += data
+        writer.transport.abort()
+    return received
+
+
+async def test_handshake_reaches_application_unchanged() -> None:
+    request = handshake_request("a:80").replace(b"/graphql", b"/gr%C3%A4ph?a=b%20c")
+    received = await answer_handshake(request.replace(b"\r\n\r\n", b"\r\nX-A:  1 \r\nx-a: 2\r\n\r\n"))
+    assert received.startswith(b"HTTP/1.1 101 ")
+    assert b"/gr%C3%A4ph|a=b%20c|host=a:80; " in received
+    assert received.endswith(b"x-a=1; x-a=2")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "status"),
+    [
+        (b"version: 13", b"version: 12", b"400"),
+        (b"dGhlIHNhbXBsZSBub25jZQ==", b"short", b"400"),
+        (b"GET", b"POST", b"405"),
+        (b"host: a", b"host: a\r\nx: " + b"y" * 9000, b"400"),
+        (b"/graphql", b"/" + b"y" * 9000, b"400"),
+        (b"host: a", b"host: a" + b"\r\nx: y" * 130, b"400"),
+        (b"host: a", b"host: a\r\nContent-Length: 1", b"400"),
+    ],
+    ids=["version", "key", "method", "long header", "long url", "many headers", "body"],
+)
+async def test_malformed_handshake_is_refused_and_closed(old: bytes, new: bytes, status: bytes) -> None:
+    received = await answer_handshake(handshake_request("a").replace(old, new))
+    assert received.startswith(b"HTTP/1.1 " + status)
+
+
+async def test_handshake_with_other_characters_is_accepted() -> None:
+    received = await answer_handshake(handshake_request("a").replace(b"host: a", b"host: a\r\nx: \xe9"))
+    assert received.startswith(b"HTTP/1.1 101 ")
+    assert b"x=\xe9" in received
 
 
 async def test_client_that_does_not_read_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from storage.errors import NotFound
 from storage.identity.roles import Role
 from storage.identity.users import MAX_HANDLE, normalize_handle
+from storage.mongo import Mongo
 from storage.stores import Stores
 
 pytestmark = pytest.mark.anyio
@@ -30,6 +31,23 @@ async def test_taken_handle_gets_a_number_and_never_changes(shared_stores: Store
     user_before = await users.get(org, "id2")
     assert (await users.sign_in(org, "id2", (), "Renamed", "other")).handle == user_before.handle
     assert (await users.get(org, "id2")).name == "Renamed"
+
+
+async def test_concurrent_sign_ins_read_users_together(
+    shared_stores: Stores, org: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users, reads, find = shared_stores.users, list[int](), Mongo.find
+    people = [f"id{number}" for number in range(20)]
+    await asyncio.gather(*(users.sign_in(org, each, [Role.MEMBER], each, None) for each in people))
+
+    async def recording_find(mongo: Mongo, collection: str, query: Any, *args: Any) -> list[Any]:
+        reads.append(len(query["_id"]["$in"]))
+        return await find(mongo, collection, query, *args)
+
+    monkeypatch.setattr(Mongo, "find", recording_find)
+    found = await asyncio.gather(*(users.sign_in(org, each, [Role.MEMBER], each, None) for each in people))
+    assert [user.id for user in found] == people
+    assert reads == [20]
 
 
 async def test_handle_taken_in_another_organization_is_free(shared_stores: Stores, org: str) -> None:

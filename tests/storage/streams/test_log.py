@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import gc
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from pymongo.errors import OperationFailure
 
 from server.embedded import Mongod
 from storage.errors import BadUserInput, NotFound
+from storage.mongo import Mongo
 from storage.stores import Stores
 from storage.streams.log import Stream, StreamHead, StreamPosition, format_cursor, parse_cursor, parse_stream_name
 from tests.storage.faults import failpoint
@@ -61,6 +63,30 @@ async def test_concurrent_reads_create_one_head(shared_stores: Stores) -> None:
     heads = await asyncio.gather(*(shared_stores.events.head(stream) for _ in range(20)))
     assert len(set(heads)) == 1
     assert (heads[0].n, heads[0].floor) == (0, 0)
+
+
+async def test_concurrent_heads_are_read_together(scenario: TopicScenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    finds, find = list[str](), Mongo.find
+
+    async def recording_find(mongo: Mongo, collection: str, *args: Any) -> list[Any]:
+        finds.append(collection)
+        return await find(mongo, collection, *args)
+
+    streams = [scenario.stream, Stream("user", "org/ann"), Stream("user", "org/bob")]
+    expected = [await scenario.stores.events.head(stream) for stream in streams]
+    monkeypatch.setattr(Mongo, "find", recording_find)
+    heads = await asyncio.gather(*(scenario.stores.events.head(stream) for stream in streams * 20))
+    assert heads == expected * 20
+    assert sorted(finds) == ["streams", "topics"]
+
+
+async def test_head_is_read_after_the_call(scenario: TopicScenario) -> None:
+    """A read that is in progress must not answer a later call: its head may be older than the call."""
+    for number in range(1, 6):
+        earlier = asyncio.create_task(scenario.stores.events.head(scenario.stream))
+        await scenario.post()
+        later, _ = await asyncio.gather(scenario.stores.events.head(scenario.stream), earlier)
+        assert later.n == number
 
 
 async def test_missing_topic_has_no_head(shared_stores: Stores) -> None:
