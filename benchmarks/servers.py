@@ -113,13 +113,14 @@ async def database_servers() -> AsyncIterator[DatabaseServers]:
 
 
 @contextmanager
-def web_process(servers: DatabaseServers, program: Sequence[str] = NOROSHI) -> Iterator[WebProcesses]:
+def web_process(servers: DatabaseServers, program: Sequence[str] = NOROSHI, **settings: str) -> Iterator[WebProcesses]:
     """Runs a web process alone on its core. The program takes the arguments `web --fd=N`, as `noroshi` does."""
     with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as folder, listen("127.0.0.1", 0) as listener:
         variables = server_variables(servers.mongodb_uri, servers.redis_url, servers.database) | {
             "NOROSHI_AUTH_SECRET": servers.secret,
             "NOROSHI_FILES": f"{folder}/files",
             "NOROSHI_LOG_LEVEL": "warning",
+            **settings,
         }
         with serving_process(Path(folder), "web", variables, listener, program) as web:
             pin_to_core(SERVER_CORE, web.process.pid)

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import before_after, lookup, search, timeline, timeline_data, timeline_sizes
+from benchmarks import before_after, lookup, screens, search, timeline, timeline_data, timeline_sizes
 from tests.benchmarks.conftest import RunBenchmark
+from tests.screens.data import ScreenSizes
+from tests.screens.operations import SCREENS
 from tests.test_architecture import ROOT
 
 SHORT = "--seconds 0.2 --warm-up 0.1"
@@ -33,13 +35,27 @@ def test_timeline_sizes_prints_its_table(run_on_servers: RunBenchmark) -> None:
     assert all(name in output for name in ("pages of 10", "a topic of 60", "2 open sockets"))
 
 
-def test_before_after_prints_its_tables(run_on_servers: RunBenchmark, tmp_path: Path) -> None:
+@pytest.fixture
+def other_checkout(tmp_path: Path) -> Path:
+    """A folder whose program runs this checkout."""
     program = tmp_path / ".venv/bin/noroshi"
     program.parent.mkdir(parents=True)
     program.write_text(f'#!/bin/sh\nexec env PYTHONPATH={ROOT} {sys.executable} -P -m server.commands.cli "$@"\n')
     program.chmod(0o755)
-    output = run_on_servers(before_after, f"--before {tmp_path} --rounds 1 --clients 2 {SHORT}")
+    return tmp_path
+
+
+def test_before_after_prints_its_tables(run_on_servers: RunBenchmark, other_checkout: Path) -> None:
+    output = run_on_servers(before_after, f"--before {other_checkout} --rounds 1 --clients 2 {SHORT}")
     assert output.count("random page") == output.count("post, 2 clients") == 2
+
+
+def test_screens_prints_its_table(
+    run_on_servers: RunBenchmark, other_checkout: Path, set_sizes: Callable[..., None]
+) -> None:
+    set_sizes(screens, SIZES=ScreenSizes(1, 1, 1, 1, 10, 1, 1, 5))
+    output = run_on_servers(screens, f"--before {other_checkout} --rounds 1 --requests 1")
+    assert all(output.count(f"│ {name} ") == 2 for name in SCREENS), output
 
 
 def test_search_prints_its_table(run_on_servers: RunBenchmark, set_sizes: Callable[..., None]) -> None:

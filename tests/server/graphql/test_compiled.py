@@ -273,14 +273,14 @@ def test_batch_resolvers_take_a_whole_page() -> None:
     assert [type(open_field) for open_field in items.plan.items.open_fields] == [OpenBatchField, OpenBatchField]
 
 
-def test_field_with_arguments_is_left_to_graphql_core() -> None:
-    plan = plan_for('{ message(id: "1") { reactions { emoji users(limit: 3) { id } } } }')
+def test_field_without_batch_resolver_is_left_to_graphql_core() -> None:
+    plan = plan_for('{ community(id: "1") { topics(limit: 3) { id messages(latest: "now", limit: 3) { hasOlder } } } }')
     assert isinstance(plan, ObjectPlan)
-    (reactions,) = plan.open_fields
-    assert isinstance(reactions, OpenBatchField)
-    assert isinstance(reactions.plan, ListPlan)
-    assert isinstance(reactions.plan.items, ObjectPlan)
-    assert [type(open_field) for open_field in reactions.plan.items.open_fields] == [OpenSingleField]
+    (topics,) = plan.open_fields
+    assert isinstance(topics, OpenBatchField)
+    assert isinstance(topics.plan, ListPlan)
+    assert isinstance(topics.plan.items, ObjectPlan)
+    assert [type(open_field) for open_field in topics.plan.items.open_fields] == [OpenSingleField]
 
 
 ECHO_SCHEMA = build_schema("""
