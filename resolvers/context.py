@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import strawberry
@@ -109,6 +109,10 @@ class Context:
         if self.viewer is None:
             raise Unauthenticated
         return Actor(self.viewer.organization_id, self.viewer.id, self.client.address, self.client.user_agent)
+
+    def of_query(self) -> "Context":
+        """Returns a copy for one query."""
+        return replace(self, is_query=True)
 
     def count_write(self, limit: WriteLimit, mutation: str, idempotency_key: str | None) -> None:
         """Counts a mutation of the viewer. Raises: RateLimited.

@@ -47,8 +47,11 @@ _AREAS = {
 Service keys may not use root fields of other modules, unless the binding names a scope.
 """
 
-BatchResolver = Callable[[Sequence[Any], Any], Awaitable[Sequence[Any]]]
-"""Resolves a field of many objects at once: takes the objects and the Info, returns the values in the same order."""
+BatchResolver = Callable[..., Awaitable[Sequence[Any]]]
+"""Resolves a field of many objects at once: takes the objects and the Info, returns the values in the same order.
+
+It takes the field's arguments, which are the same for all objects, by the names that `resolver` has for them.
+"""
 
 
 def field(
@@ -93,9 +96,9 @@ def shared_field(
 
 
 def batch_resolver_of(bound: StrawberryField) -> BatchResolver | None:
-    """Returns the field's batch resolver; None if it has none, and for a field with arguments or extensions."""
+    """Returns the field's batch resolver; None if it has none, and for a field with extensions."""
     resolver: BatchResolver | None = bound.metadata.get(BATCH_RESOLVER)
-    return None if bound.arguments or bound.extensions else resolver
+    return None if bound.extensions else resolver
 
 
 class _CountWrites(FieldExtension):

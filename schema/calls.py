@@ -149,7 +149,7 @@ class CallJob:
         resolvers.calls.jobs.estimated_end_at,
         "Earliest possible end under the current limits and window. Null when the state is final, and when the job can "
         "never end, such as with `concurrentCalls` of 0.",
-        queries_per_object=True,
+        batch_resolver=resolvers.calls.jobs.estimated_ends,
     )
     row_error_count: int = strawberry.field(description="Number of bad rows in the list.")
     row_errors: list[CallRowError] = shared_field(

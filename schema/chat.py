@@ -40,7 +40,11 @@ class Community:
     archived_at: datetime | None = strawberry.field(
         description="When the community was archived, which makes it read-only; null if it is not."
     )
-    joined: bool = field(resolvers.chat.communities.joined, "Whether the viewer is a member.")
+    joined: bool = field(
+        resolvers.chat.communities.joined,
+        "Whether the viewer is a member.",
+        batch_resolver=resolvers.chat.communities.joined_of_many,
+    )
     viewer_role: CommunityRole | None = field(
         resolvers.chat.moderation.own_role, "The viewer's role in the community; null if the viewer has not joined it."
     )
@@ -61,6 +65,7 @@ class Community:
         resolvers.chat.communities.latest_topics,
         "The most recently active topics that are not archived. The query `communityTopics` pages through all topics. "
         "Empty for viewers who have not joined a community that is not PUBLIC.",
+        batch_resolver=resolvers.chat.communities.latest_topics_of_many,
         queries_per_object=True,
     )
 
@@ -299,7 +304,11 @@ class Topic:
     parent_message_id: ID | None = strawberry.field(
         description="Id of the message to which the messages of a thread reply; null for all other topics."
     )
-    community: Community = shared_field(resolvers.chat.topics.community, "Community of the topic.")
+    community: Community = shared_field(
+        resolvers.chat.topics.community,
+        "Community of the topic.",
+        batch_resolver=resolvers.chat.topics.communities,
+    )
     created_at: datetime = strawberry.field(description="When the topic was created.")
     last_activity: Timestamp = strawberry.field(
         description="Timestamp of the last message, or of the topic's creation if there is none."

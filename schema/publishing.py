@@ -64,7 +64,11 @@ class ScheduledMedia:
 
 @strawberry.type(description="A target that is the home feeds of the author and the author's followers.")
 class HomeFeedTarget:
-    author: User = field(resolvers.publishing.publications.home_author, "The author whose followers receive the post.")
+    author: User = field(
+        resolvers.publishing.publications.home_author,
+        "The author whose followers receive the post.",
+        batch_resolver=resolvers.publishing.publications.home_authors,
+    )
 
     @classmethod
     def is_type_of(cls, record: Any, _info: object) -> bool:
@@ -75,7 +79,9 @@ class HomeFeedTarget:
 @strawberry.type(description="A target that is a chat topic.")
 class TopicTarget:
     topic: Topic | None = field(
-        resolvers.publishing.publications.topic, "The topic. Null if the viewer may not see it."
+        resolvers.publishing.publications.topic,
+        "The topic. Null if the viewer may not see it.",
+        batch_resolver=resolvers.publishing.publications.topics,
     )
 
     @classmethod
@@ -86,7 +92,11 @@ class TopicTarget:
 
 @strawberry.type(description="A target that is a connected account.")
 class AccountTarget:
-    account: ConnectedAccount = field(resolvers.publishing.publications.account, "The account, connected or not.")
+    account: ConnectedAccount = field(
+        resolvers.publishing.publications.account,
+        "The account, connected or not.",
+        batch_resolver=resolvers.publishing.publications.accounts,
+    )
 
     @classmethod
     def is_type_of(cls, record: Any, _info: object) -> bool:
@@ -152,7 +162,11 @@ class ScheduledPost:
     timestamp: Timestamp = strawberry.field(
         description="Position on the timeline: the organization's first free microsecond at or after `dueAt`."
     )
-    author: User = field(resolvers.publishing.posts.author, "Author of the post.")
+    author: User = field(
+        resolvers.publishing.posts.author,
+        "Author of the post.",
+        batch_resolver=resolvers.publishing.posts.authors,
+    )
     text: str = strawberry.field(description="Text as the author wrote it.")
     media: list[ScheduledMedia] = strawberry.field(description="Media in the order in which they are published.")
     attachments: list[Attachment] = strawberry.field(
@@ -166,10 +180,14 @@ class ScheduledPost:
         "After that time it fails."
     )
     state: ScheduledPostState = field(
-        resolvers.publishing.posts.state, "State of the post, derived from its publications."
+        resolvers.publishing.posts.state,
+        "State of the post, derived from its publications.",
+        batch_resolver=resolvers.publishing.posts.states,
     )
     publications: list[Publication] = field(
-        resolvers.publishing.posts.publications, "The publications, one for each target."
+        resolvers.publishing.posts.publications,
+        "The publications, one for each target.",
+        batch_resolver=resolvers.publishing.posts.publications_of_many,
     )
     created_at: datetime = strawberry.field(description="When the post was first scheduled.")
     revision: int = strawberry.field(
@@ -179,10 +197,12 @@ class ScheduledPost:
         resolvers.publishing.held_posts.held_since,
         "When the post began to wait for the decision of an ADMIN, because its author is deactivated. Its publications "
         "stay SCHEDULED and are not published. Null for a post that does not wait for a decision.",
+        batch_resolver=resolvers.publishing.held_posts.held_since_of_many,
     )
     editable: bool = field(
         resolvers.publishing.posts.editable,
         "Whether at least one publication can still be cancelled. An update needs that none has started.",
+        batch_resolver=resolvers.publishing.posts.editable_of_many,
     )
 
 

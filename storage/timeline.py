@@ -3,6 +3,7 @@
 Specified in docs/semantics.md, section 1. The arguments are named as in Slack's API: oldest, latest, inclusive, limit.
 """
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -133,38 +134,41 @@ async def read_page(
 ) -> TimelinePage[Item]:
     """Reads the page of a range through `fetch`.
 
-    `has_older` and `has_newer` are exact. One item beyond the limit tells whether the range continues. The other
-    direction takes one more fetch. `last`, the timestamp of the newest visible item, read immediately before, saves the
-    fetch of newer items.
+    `has_older` and `has_newer` are exact. One item beyond the limit tells whether the range continues. Items outside of
+    the range are looked for at the same time. `last`, the timestamp of the newest visible item, read immediately
+    before, saves the fetch of newer items.
     """
     if range_.is_empty:
-        items: list[Item] = []
-    else:
-        items = list(await fetch(range_.low, range_.high, range_.ascending, range_.limit + 1))
+        return await _empty_page(range_, fetch)
+    older, newer = _ranges_beyond(range_, last)
+    fetches = [fetch(range_.low, range_.high, range_.ascending, range_.limit + 1)]
+    fetches += [fetch(*each, 1) for each in (older, newer) if each is not None]
+    # `gather` takes a task for each, so that a single fetch takes none.
+    fetched, *beyond = await asyncio.gather(*fetches) if len(fetches) > 1 else [await fetches[0]]
+    items = list(fetched)
     if not items:
         return await _empty_page(range_, fetch)
     has_more = len(items) > range_.limit
     del items[range_.limit :]
     ends = timestamp(items[0]), timestamp(items[-1])
     lowest, highest = min(ends), max(ends)
-    if range_.ascending:
-        has_older = await _has_older(fetch, lowest)
-        has_newer = has_more or await _has_newer(range_, fetch, highest, last)
-    else:
-        has_older, has_newer = has_more, await _has_newer(range_, fetch, highest, last)
+    has_older = bool(older and beyond.pop(0)) or (has_more and not range_.ascending)
+    has_newer = bool(newer and beyond.pop(0)) or (has_more and range_.ascending)
+    if last is not None and not range_.reaches_now:
+        has_newer = has_newer or last > highest
     return TimelinePage(items, has_older, has_newer, Timestamp(lowest), Timestamp(highest))
 
 
-async def _has_older(fetch: FetchItems[Item], lowest: int) -> bool:
-    # Descending, so that a cache of the newest items can answer: the item next to the page may be in the cache.
-    return lowest > 0 and bool(await fetch(0, lowest - 1, False, 1))
+def _ranges_beyond(
+    range_: TimelineRange, last: int | None
+) -> tuple[tuple[int, int, bool] | None, tuple[int, int, bool] | None]:
+    """Returns the ranges to look into for an older and a newer item; None where the page itself tells, or `last`.
 
-
-async def _has_newer(range_: TimelineRange, fetch: FetchItems[Item], highest: int, last: int | None) -> bool:
-    # Without an upper bound, nothing was newer when the page was read. Later items arrive as events.
-    if range_.reaches_now:
-        return False
-    return last > highest if last is not None else await _has_item(fetch, highest + 1, MAX_TIMESTAMP)
+    Without an upper bound, nothing was newer when the page was read. Later items arrive as events.
+    """
+    has_own_end = range_.reaches_now or last is not None or range_.high >= MAX_TIMESTAMP
+    older = (0, range_.low - 1, False) if range_.ascending and range_.low > 0 else None
+    return older, None if has_own_end else (range_.high + 1, int(MAX_TIMESTAMP), True)
 
 
 async def _has_item(fetch: FetchItems[Item], low: int, high: int) -> bool:

@@ -1,5 +1,6 @@
 """Use cases of call jobs: checking lists, launching, pausing, and the fields of a job."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -131,12 +132,23 @@ async def _act(info: Info, id_: str, action: JobAction) -> CallJob:
 
 async def estimated_end_at(root: Parent[CallJob], info: Info) -> datetime | None:
     """Returns the earliest possible end of the job, or None if the job has ended or can never end."""
-    if root.state not in OPEN_STATES:
-        return None
-    limits = await info.context.stores.call_jobs.limits(root.organization_id)
-    remaining = root.progress.queued + root.progress.active
-    now = await info.context.stores.mongo.now()
-    return _earliest_end(remaining, limits, root, now)
+    return (await estimated_ends([root], info))[0]
+
+
+async def estimated_ends(jobs: Sequence[CallJob], info: Info) -> list[datetime | None]:
+    """Returns the earliest possible end of each job, or None if the job has ended or can never end."""
+    stores = info.context.stores
+    organizations = {each.organization_id for each in jobs if each.state in OPEN_STATES}
+    if not organizations:
+        return [None for _ in jobs]
+    now, *found = await asyncio.gather(stores.clock.now(), *map(stores.call_jobs.limits, organizations))
+    limits = dict(zip(organizations, found, strict=True))
+    return [
+        _earliest_end(each.progress.queued + each.progress.active, limits[each.organization_id], each, now)
+        if each.state in OPEN_STATES
+        else None
+        for each in jobs
+    ]
 
 
 async def _estimated_end_of_new(context: Context, new_job: NewCallJob, tasks: int) -> datetime | None:

@@ -1,5 +1,7 @@
 """Communities and their topics: listing, creating, joining and leaving."""
 
+import asyncio
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
@@ -31,7 +33,7 @@ from resolvers.inputs import CreateCommunityInput, CreateTopicInput
 from storage.chat.communities import NewCommunity
 from storage.chat.records import Community, Topic, TrendingTopic
 from storage.identity.records import User
-from storage.timeline import TimelinePage, timeline_range
+from storage.timeline import TimelinePage
 
 MAX_NAME_CHARS = 100
 MAX_DESCRIPTION_CHARS = 2000
@@ -75,7 +77,14 @@ async def community(info: Info, id: CommunityId) -> Community:
 
 async def joined(root: Parent[Community], info: Info) -> bool:
     """Returns whether the viewer is a member."""
-    return await info.context.stores.communities.is_member(root.id, require_member(info).id)
+    return (await joined_of_many([root], info))[0]
+
+
+async def joined_of_many(communities: Sequence[Community], info: Info) -> list[bool]:
+    """Returns for each community whether the viewer is a member."""
+    ids, viewer = {each.id for each in communities}, require_member(info)
+    found = await info.context.stores.communities.joined_communities(ids, viewer.id)
+    return [each.id in found for each in communities]
 
 
 async def members(root: Parent[Community], info: Info, after: After = UNSET, limit: ListLimit = 50) -> list[User]:
@@ -90,10 +99,17 @@ async def members(root: Parent[Community], info: Info, after: After = UNSET, lim
 
 async def latest_topics(root: Parent[Community], info: Info, limit: ListLimit = 20) -> list[Topic]:
     """Lists the most recently active topics that are not archived."""
-    if not await has_visible_topics(info, root):
-        return []
-    newest_range = timeline_range(latest=-1, limit=checked_limit(limit))
-    return list((await info.context.stores.topics.page(root.id, newest_range)).items)
+    return (await latest_topics_of_many([root], info, limit))[0]
+
+
+async def latest_topics_of_many(communities: Sequence[Community], info: Info, limit: int = 20) -> list[list[Topic]]:
+    """Lists the most recently active topics of each community. Reads rights and topics at the same time."""
+    viewer, stores, checked = require_member(info), info.context.stores, checked_limit(limit)
+    ids = {each.id for each in communities}
+    visible, topics = await asyncio.gather(
+        stores.communities.with_visible_topics(ids, viewer.id), stores.topics.newest(ids, checked)
+    )
+    return [topics[each.id] if each.id in visible else [] for each in communities]
 
 
 async def create_community(

@@ -1,5 +1,6 @@
 """Following of threads: the threads that the viewer follows, and the two mutations."""
 
+import asyncio
 from collections.abc import Sequence
 
 from strawberry import UNSET
@@ -31,11 +32,14 @@ async def _with_parents(info: Info, topics: Sequence[Topic]) -> dict[str, Follow
 
     The parent message is None if the viewer has blocked its author.
     """
-    stores, blocked = info.context.stores, (await info.context.viewer_blocks()).blocked
+    stores = info.context.stores
     parents = {topic.id: topic.thread_parent for topic in topics if topic.thread_parent is not None}
-    parent_topics = await stores.topics.find_many({key.topic_id for key in parents.values()})
-    messages = await stores.messages.find_many(list(parents.values()))
-    visible = {key: message for key, message in messages.items() if message.author_id not in blocked}
+    viewer_blocks, parent_topics, messages = await asyncio.gather(
+        info.context.viewer_blocks(),
+        stores.topics.find_many({key.topic_id for key in parents.values()}),
+        stores.messages.find_many(list(parents.values())),
+    )
+    visible = {key: message for key, message in messages.items() if message.author_id not in viewer_blocks.blocked}
     threads = [(topic, parents[topic.id]) for topic in topics]
     return {topic.id: FollowedThread(topic, parent_topics[key.topic_id], visible.get(key)) for topic, key in threads}
 

@@ -12,6 +12,7 @@ from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_ti
 from resolvers.context import Info
 from storage.chat.records import Community, CommunityVisibility, Message, Topic
 from storage.errors import NotFound
+from storage.ids import MessageKey
 from storage.timeline import TimelinePage, TimelineRange, Timestamp
 
 TopicId = Annotated[ID, strawberry.argument(description="Id of the topic.")]
@@ -27,10 +28,19 @@ async def topic(info: Info, id: TopicId) -> Topic:
 
 async def community(root: Parent[Topic], info: Info) -> Community:
     """Returns the community of a topic. For a conversation, makes up a private community, which is not stored."""
-    if root.is_conversation:
-        count = await info.context.stores.conversations.joined_count(root.community_id)
-        return Community(root.community_id, root.organization_id, root.title, "", count, CommunityVisibility.PRIVATE)
-    return await info.context.stores.communities.get(root.organization_id, root.community_id)
+    return (await communities([root], info))[0]
+
+
+async def communities(topics: Sequence[Topic], info: Info) -> list[Community]:
+    """Returns the community of each topic. For conversations, makes up private communities."""
+    return list(await asyncio.gather(*(_community(each, info) for each in topics)))
+
+
+async def _community(topic: Topic, info: Info) -> Community:
+    if topic.is_conversation:
+        count = await info.context.stores.conversations.joined_count(topic.community_id)
+        return Community(topic.community_id, topic.organization_id, topic.title, "", count, CommunityVisibility.PRIVATE)
+    return await info.context.stores.communities.get(topic.organization_id, topic.community_id)
 
 
 async def last_message(root: Parent[Topic], info: Info) -> Message | None:
@@ -39,11 +49,17 @@ async def last_message(root: Parent[Topic], info: Info) -> Message | None:
 
 
 async def last_messages(topics: Sequence[Topic], info: Info) -> list[Message | None]:
-    """Returns for each topic the newest message that the viewer may see, or None."""
-    joined = await _joined_community_ids(topics, info)
-    viewer_blocks = await info.context.viewer_blocks()
-    last = iter(await info.context.stores.messages.last_messages(_heads(topics, joined), viewer_blocks.blocked))
-    return [next(last) if topic.community_id in joined else None for topic in topics]
+    """Returns for each topic the newest message that the viewer may see, or None.
+
+    Reads memberships, blocks and messages at the same time.
+    """
+    messages = info.context.stores.messages
+    keys = [MessageKey(topic.id, topic.last_activity) for topic in topics]
+    joined, viewer_blocks, found = await asyncio.gather(
+        _joined_community_ids(topics, info), info.context.viewer_blocks(), messages.find_many(keys)
+    )
+    newest = [found.get(key) if topic.community_id in joined else None for topic, key in zip(topics, keys, strict=True)]
+    return await messages.last_visible(newest, viewer_blocks.blocked)
 
 
 async def unread_count(root: Parent[Topic], info: Info) -> int:
@@ -52,11 +68,20 @@ async def unread_count(root: Parent[Topic], info: Info) -> int:
 
 
 async def unread_counts(topics: Sequence[Topic], info: Info) -> list[int]:
-    """Returns for each topic the number of messages after the viewer's read mark, at most 100."""
-    viewer, joined = require_member(info), await _joined_community_ids(topics, info)
-    viewer_blocks = await info.context.viewer_blocks()
-    heads = _heads(topics, joined)
-    counts = iter(await info.context.stores.topics.unread_counts(heads, viewer.id, viewer_blocks.blocked))
+    """Returns for each topic the number of messages after the viewer's read mark, at most 100.
+
+    Reads memberships, blocks and read marks at the same time.
+    """
+    viewer, store = require_member(info), info.context.stores.topics
+    joined, viewer_blocks, marks = await asyncio.gather(
+        _joined_community_ids(topics, info),
+        info.context.viewer_blocks(),
+        store.read_marks([topic.id for topic in topics], viewer.id),
+    )
+    readable = [(topic, mark) for topic, mark in zip(topics, marks, strict=True) if topic.community_id in joined]
+    heads = [(topic.id, topic.last_activity) for topic, _ in readable]
+    blocked = viewer_blocks.blocked
+    counts = iter(await store.unread_counts_after([mark for _, mark in readable], heads, viewer.id, blocked))
     return [next(counts) if topic.community_id in joined else 0 for topic in topics]
 
 
@@ -66,11 +91,12 @@ async def read_up_to(root: Parent[Topic], info: Info) -> Timestamp | None:
 
 
 async def read_marks(topics: Sequence[Topic], info: Info) -> list[Timestamp | None]:
-    """Returns for each topic the viewer's read mark, or None."""
-    joined = await _joined_community_ids(topics, info)
-    ids = [topic.id for topic in topics if topic.community_id in joined]
-    marks = iter(await info.context.stores.topics.read_marks(ids, require_member(info).id))
-    return [next(marks) if topic.community_id in joined else None for topic in topics]
+    """Returns for each topic the viewer's read mark, or None. Reads memberships and read marks at the same time."""
+    ids, viewer = [topic.id for topic in topics], require_member(info)
+    joined, marks = await asyncio.gather(
+        _joined_community_ids(topics, info), info.context.stores.topics.read_marks(ids, viewer.id)
+    )
+    return [mark if topic.community_id in joined else None for topic, mark in zip(topics, marks, strict=True)]
 
 
 async def messages_of(
@@ -153,10 +179,6 @@ async def _joined_community_ids(topics: Sequence[Topic], info: Info) -> set[str]
     """Returns the ids of the topics' communities that the viewer has joined."""
     ids = {topic.community_id for topic in topics}
     return await info.context.stores.communities.joined_communities(ids, require_member(info).id)
-
-
-def _heads(topics: Sequence[Topic], joined: set[str]) -> list[tuple[str, int]]:
-    return [(topic.id, topic.last_activity) for topic in topics if topic.community_id in joined]
 
 
 async def _page(info: Info, topic: Topic, range_: TimelineRange, blocked: frozenset[str]) -> TimelinePage[Message]:

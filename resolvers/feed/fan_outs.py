@@ -1,5 +1,6 @@
 """Fan-outs and their events. Only the post's author may see a fan-out."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from strawberry import Parent
@@ -43,5 +44,12 @@ async def is_visible_job(context: Context, viewer: User, job_id: str) -> bool:
 
 async def fan_out(root: Parent[Post], info: Info) -> FanOut | None:
     """Returns the post's fan-out, or None when the viewer is not its author."""
+    return (await fan_outs([root], info))[0]
+
+
+async def fan_outs(posts: Sequence[Post], info: Info) -> list[FanOut | None]:
+    """Returns the fan-out of each post, or None when the viewer is not its author."""
     viewer = require_member(info)
-    return await info.context.stores.fan_outs.find(root.key) if root.author_id == viewer.id else None
+    own = [each.key for each in posts if each.author_id == viewer.id]
+    found = await info.context.stores.fan_outs.find_many(own)
+    return [found.get(each.key) if each.author_id == viewer.id else None for each in posts]

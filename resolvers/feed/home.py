@@ -1,5 +1,6 @@
 """The home feed: posts of the users that the viewer follows, and the viewer's own."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,7 +9,7 @@ from strawberry import UNSET
 from resolvers.access import require_member
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, page_range
 from resolvers.context import Info
-from storage.feed.home import HomeFeedState
+from storage.feed.home import FeedReader, HomeFeedState
 from storage.feed.records import Post
 from storage.redis.queue import FAN_OUT
 from storage.timeline import Timestamp
@@ -32,9 +33,13 @@ async def home_feed(
     """Returns a page of the viewer's home feed."""
     viewer = require_member(info)
     range_ = page_range(oldest, latest, limit, inclusive)
-    stores, hidden = info.context.stores, (await info.context.hidden_subjects()).users
-    visit = await stores.home.record_visit(viewer.organization_id, viewer.id)
-    reader = await stores.home.load_reader(viewer.organization_id, viewer.id, hidden)
+    stores = info.context.stores
+    hidden, visit, merged = await asyncio.gather(
+        info.context.hidden_subjects(),
+        stores.home.record_visit(viewer.organization_id, viewer.id),
+        stores.home.merged_followees(viewer.organization_id, viewer.id),
+    )
+    reader = FeedReader(viewer.organization_id, viewer.id, hidden.users, merged - hidden.users)
     page, state = await stores.home.page(reader, range_), visit.state
     if state is HomeFeedState.READY and await stores.home.begin_refill(reader, page, visit):
         state = HomeFeedState.REBUILDING

@@ -1,12 +1,13 @@
 """The viewer's notifications and how many are unread."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Annotated
 
 import strawberry
 from strawberry import UNSET, Parent
 
-from resolvers.access import find_visible_community, require_member
+from resolvers.access import require_member
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_timestamp, page_range
 from resolvers.context import Info
 from storage.chat.records import Community, Message
@@ -57,65 +58,121 @@ async def read_up_to(root: Parent[TimelinePage[Notification]], info: Info) -> Ti
 
 async def actor(root: Parent[Notification], info: Info) -> User | None:
     """Returns the user who caused the notification, or None."""
-    viewer = require_member(info)
-    return (
-        None if root.actor_id is None else await info.context.stores.users.find(viewer.organization_id, root.actor_id)
-    )
+    return (await actors([root], info))[0]
+
+
+async def actors(notifications: Sequence[Notification], info: Info) -> list[User | None]:
+    """Returns the user who caused each notification, or None."""
+    ids = [each.actor_id for each in notifications]
+    return await info.context.stores.users.find_or_none(require_member(info).organization_id, ids)
 
 
 async def message(root: Parent[Notification], info: Info) -> Message | None:
     """Returns the notification's message, or None if it has none or the viewer may no longer read the message."""
+    return (await messages([root], info))[0]
+
+
+async def messages(notifications: Sequence[Notification], info: Info) -> list[Message | None]:
+    """Returns the message of each notification, or None if the viewer may no longer read it.
+
+    Reads topics, memberships and messages at the same time.
+    """
     viewer, stores = require_member(info), info.context.stores
-    if root.message is None:
-        return None
-    topic = await stores.topics.find(viewer.organization_id, root.message.topic_id)
-    if topic is None or not await stores.communities.is_member(topic.community_id, viewer.id):
-        return None
-    return await stores.messages.find(root.message)
+    keys = {each.message for each in notifications if each.message is not None}
+    named = {each.community_id for each in notifications if each.message is not None and each.community_id is not None}
+    topics, joined, found = await asyncio.gather(
+        stores.topics.find_many({key.topic_id for key in keys}),
+        stores.communities.joined_communities(named, viewer.id),
+        stores.messages.find_many(list(keys)),
+    )
+    own = {id_: each.community_id for id_, each in topics.items() if each.organization_id == viewer.organization_id}
+    # A notification of an earlier release does not name the community.
+    unnamed = set(own.values()) - named
+    joined |= await stores.communities.joined_communities(unnamed, viewer.id) if unnamed else set()
+    readable = {key: found.get(key) for key in keys if own.get(key.topic_id) in joined}
+    return [None if each.message is None else readable.get(each.message) for each in notifications]
 
 
 async def post(root: Parent[Notification], info: Info) -> Post | None:
     """Returns the notification's post, or None if it has none or the post was deleted."""
-    return None if root.post is None else await info.context.stores.posts.find(root.post)
+    return (await posts([root], info))[0]
+
+
+async def posts(notifications: Sequence[Notification], info: Info) -> list[Post | None]:
+    """Returns the post of each notification, or None if it has none or the post was deleted."""
+    found = await info.context.stores.posts.find_many({each.post for each in notifications if each.post is not None})
+    return [None if each.post is None else found.get(each.post) for each in notifications]
 
 
 async def emoji(root: Parent[Notification], info: Info) -> str | None:
     """Returns the emoji of a reaction; None for other kinds, and if the viewer can't read its subject any more."""
-    if root.emoji is None:
-        return None
-    subject = await message(root, info) if root.message is not None else await post(root, info)
-    return None if subject is None else root.emoji
+    return (await emojis([root], info))[0]
+
+
+async def emojis(notifications: Sequence[Notification], info: Info) -> list[str | None]:
+    """Returns the emoji of each reaction; None for other kinds, and if the viewer can't read its subject any more."""
+    reactions = [each for each in notifications if each.emoji is not None]
+    subjects = await asyncio.gather(messages(reactions, info), posts(reactions, info))
+    readable = {each.id for each, *found in zip(reactions, *subjects, strict=True) if any(found)}
+    return [each.emoji if each.id in readable else None for each in notifications]
 
 
 async def report_decision(root: Parent[Notification], info: Info) -> ContentReportDecision | None:
     """Returns what moderators decided about the viewer's report; None for other kinds, and for a deleted report."""
-    report = await _report(root, info, NotificationKind.REPORT_DECIDED)
-    return None if report is None else report.decision
+    return (await report_decisions([root], info))[0]
+
+
+async def report_decisions(notifications: Sequence[Notification], info: Info) -> list[ContentReportDecision | None]:
+    """Returns what moderators decided about the report of each notification, or None."""
+    reports = await _reports(notifications, info, NotificationKind.REPORT_DECIDED)
+    return [None if each is None else each.decision for each in reports]
 
 
 async def report_outcome(root: Parent[Notification], info: Info) -> ContentReportOutcome | None:
     """Returns the effect of the decision about the viewer's report; None for other kinds, and for a deleted report."""
-    report = await _report(root, info, NotificationKind.REPORT_DECIDED)
-    return None if report is None else report.outcome
+    return (await report_outcomes([root], info))[0]
+
+
+async def report_outcomes(notifications: Sequence[Notification], info: Info) -> list[ContentReportOutcome | None]:
+    """Returns the effect of the decision about the report of each notification, or None."""
+    reports = await _reports(notifications, info, NotificationKind.REPORT_DECIDED)
+    return [None if each is None else each.outcome for each in reports]
 
 
 async def warning(root: Parent[Notification], info: Info) -> str | None:
     """Returns what the moderator wrote to the viewer; None for other kinds, and for a deleted report."""
-    report = await _report(root, info, NotificationKind.WARNING)
-    return None if report is None else report.note
+    return (await warnings([root], info))[0]
 
 
-async def _report(root: Notification, info: Info, kind: NotificationKind) -> ContentReport | None:
-    if root.report_id is None or root.kind is not kind:
-        return None
-    return await info.context.stores.content_reports.find(require_member(info).organization_id, root.report_id)
+async def warnings(notifications: Sequence[Notification], info: Info) -> list[str | None]:
+    """Returns what the moderator wrote to the viewer with each notification, or None."""
+    reports = await _reports(notifications, info, NotificationKind.WARNING)
+    return [None if each is None else each.note for each in reports]
+
+
+async def _reports(
+    notifications: Sequence[Notification], info: Info, kind: NotificationKind
+) -> list[ContentReport | None]:
+    """Returns the report of each notification of the kind; None for other kinds, and for a deleted report."""
+    organization_id = require_member(info).organization_id
+    ids = [each.report_id if each.kind is kind else None for each in notifications]
+    found = await info.context.stores.content_reports.by_id([id_ for id_ in ids if id_ is not None])
+    own = {id_: report for id_, report in found.items() if report.organization_id == organization_id}
+    return [None if id_ is None else own.get(id_) for id_ in ids]
 
 
 async def community(root: Parent[Notification], info: Info) -> Community | None:
     """Returns the community that the viewer was added to; None for other kinds, and if the viewer cannot see it now."""
-    if root.kind is not NotificationKind.ADDED_TO_COMMUNITY or root.community_id is None:
-        return None
-    return await find_visible_community(info, root.community_id)
+    return (await communities([root], info))[0]
+
+
+async def communities(notifications: Sequence[Notification], info: Info) -> list[Community | None]:
+    """Returns the community that the viewer was added to, by each notification; None for other kinds."""
+    is_shown = NotificationKind.ADDED_TO_COMMUNITY
+    ids = [each.community_id if each.kind is is_shown else None for each in notifications]
+    viewer = require_member(info).key
+    found = await info.context.stores.communities.visible_among(viewer, [id_ for id_ in ids if id_ is not None])
+    return [None if id_ is None else found.get(id_) for id_ in ids]
 
 
 async def stamp_pack(root: Parent[Notification], info: Info) -> StampPack | None:
@@ -134,9 +191,14 @@ async def stamp_packs(notifications: Sequence[Notification], info: Info) -> list
 
 async def publication(root: Parent[Notification], info: Info) -> Publication | None:
     """Returns the notification's publication, or None if it has none or the publication was removed."""
-    if root.publication_id is None:
-        return None
+    return (await publications([root], info))[0]
+
+
+async def publications(notifications: Sequence[Notification], info: Info) -> list[Publication | None]:
+    """Returns the publication of each notification, or None if it has none or the publication was removed."""
     organization_id = require_member(info).organization_id
-    return (await info.context.stores.scheduled_posts.publications_by_id(organization_id, [root.publication_id])).get(
-        root.publication_id
-    )
+    ids = {each.publication_id for each in notifications if each.publication_id is not None}
+    if not ids:
+        return [None for _ in notifications]
+    found = await info.context.stores.scheduled_posts.publications_by_id(organization_id, list(ids))
+    return [None if each.publication_id is None else found.get(each.publication_id) for each in notifications]

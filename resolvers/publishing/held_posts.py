@@ -1,5 +1,6 @@
 """Posts of deactivated authors: listing them for administrators, and releasing them."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
@@ -71,5 +72,10 @@ async def _require_right(info: Info, user: User, publication: Publication) -> No
 
 async def held_since(root: Parent[ScheduledPost], info: Info) -> datetime | None:
     """Returns when the post began to wait for a decision, or None."""
-    publications = await info.context.stores.scheduled_posts.publications_of(root.id)
-    return min((each.held_at for each in publications if each.held_at is not None), default=None)
+    return (await held_since_of_many([root], info))[0]
+
+
+async def held_since_of_many(posts: Sequence[ScheduledPost], info: Info) -> list[datetime | None]:
+    """Returns when each post began to wait for a decision, or None."""
+    publications = await info.context.stores.scheduled_posts.publications_of_many([each.id for each in posts])
+    return [min((each.held_at for each in found if each.held_at is not None), default=None) for found in publications]

@@ -1,5 +1,6 @@
 """Scheduled posts: scheduling, updating and cancelling them, and the timeline of posts by due time."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Annotated
 
@@ -119,18 +120,33 @@ async def cancel_scheduled_post(info: Info, id: ScheduledPostId) -> ScheduledPos
 
 async def author(root: Parent[ScheduledPost], info: Info) -> User:
     """Returns the author."""
-    return await info.context.stores.users.get(root.organization_id, root.author_id)
+    return (await authors([root], info))[0]
+
+
+async def authors(posts: Sequence[ScheduledPost], info: Info) -> list[User]:
+    """Returns the author of each post."""
+    ids = [each.author_id for each in posts]
+    return await info.context.stores.users.get_all(require_member(info).organization_id, ids)
 
 
 async def publications(root: Parent[ScheduledPost], info: Info) -> list[Publication]:
     """Returns the publications, one for each target."""
-    return await info.context.stores.scheduled_posts.publications_of(root.id)
+    return (await publications_of_many([root], info))[0]
+
+
+async def publications_of_many(posts: Sequence[ScheduledPost], info: Info) -> list[list[Publication]]:
+    """Returns the publications of each post. Fields that need them share one read."""
+    return await info.context.stores.scheduled_posts.publications_of_many([each.id for each in posts])
 
 
 async def state(root: Parent[ScheduledPost], info: Info) -> ScheduledPostState:
     """Returns the state, derived from the publications."""
-    publications = await info.context.stores.scheduled_posts.publications_of(root.id)
-    return post_state([each.state for each in publications])
+    return (await states([root], info))[0]
+
+
+async def states(posts: Sequence[ScheduledPost], info: Info) -> list[ScheduledPostState]:
+    """Returns the state of each post, derived from its publications."""
+    return [post_state([each.state for each in found]) for found in await publications_of_many(posts, info)]
 
 
 async def editable(root: Parent[ScheduledPost], info: Info) -> bool:
@@ -138,8 +154,13 @@ async def editable(root: Parent[ScheduledPost], info: Info) -> bool:
 
     An update needs that none has started.
     """
-    publications = await info.context.stores.scheduled_posts.publications_of(root.id)
-    return any(each.state is PublicationState.SCHEDULED for each in publications)
+    return (await editable_of_many([root], info))[0]
+
+
+async def editable_of_many(posts: Sequence[ScheduledPost], info: Info) -> list[bool]:
+    """Returns for each post whether at least one publication has not started."""
+    publications = await publications_of_many(posts, info)
+    return [any(each.state is PublicationState.SCHEDULED for each in found) for found in publications]
 
 
 def may_see(viewer: User, roles: frozenset[Role], author_id: str) -> bool:

@@ -1,12 +1,14 @@
 """Publications: their targets, the resolution of unknown outcomes, and their events in jobEvents."""
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 import strawberry
 from strawberry import ID, UNSET, Parent
 
-from resolvers.access import find_visible_topic, granted_roles, require_member
+from resolvers.access import granted_roles, require_member
 from resolvers.arguments import checked_text, text_or_none
 from resolvers.context import Context, Info
 from resolvers.events import Event, JobEventView
@@ -66,14 +68,44 @@ async def resolve_publication(
 
 async def home_author(root: Parent[HomeFeedTarget], info: Info) -> User:
     """Returns the author whose followers receive the post."""
-    return await info.context.stores.users.get(require_member(info).organization_id, root.author_id)
+    return (await home_authors([root], info))[0]
+
+
+async def home_authors(targets: Sequence[HomeFeedTarget], info: Info) -> list[User]:
+    """Returns the author of each target."""
+    ids = [each.author_id for each in targets]
+    return await info.context.stores.users.get_all(require_member(info).organization_id, ids)
 
 
 async def topic(root: Parent[TopicTarget], info: Info) -> Topic | None:
     """Returns the topic, or None if the viewer may not see it."""
-    return await find_visible_topic(info, root.topic_id)
+    return (await topics([root], info))[0]
+
+
+async def topics(targets: Sequence[TopicTarget], info: Info) -> list[Topic | None]:
+    """Returns the topic of each target, or None if the viewer may not see it.
+
+    Reads topics and rights at the same time, since a target names the community of its topic.
+    """
+    viewer, stores = require_member(info), info.context.stores
+    found, visible = await asyncio.gather(
+        stores.topics.find_many({each.topic_id for each in targets}),
+        stores.communities.with_visible_topics({each.community_id for each in targets}, viewer.id),
+    )
+    shown = {
+        id_: topic
+        for id_, topic in found.items()
+        if topic.organization_id == viewer.organization_id and topic.community_id in visible
+    }
+    return [shown.get(each.topic_id) for each in targets]
 
 
 async def account(root: Parent[AccountTarget], info: Info) -> ConnectedAccount:
     """Returns the account, also if it is disconnected."""
-    return await info.context.stores.accounts.get(require_member(info).organization_id, root.account_id)
+    return (await accounts([root], info))[0]
+
+
+async def accounts(targets: Sequence[AccountTarget], info: Info) -> list[ConnectedAccount]:
+    """Returns the account of each target."""
+    ids = [each.account_id for each in targets]
+    return await info.context.stores.accounts.get_all(require_member(info).organization_id, ids)

@@ -42,7 +42,9 @@ class Notification:
     )
     kind: NotificationKind = strawberry.field(description="The reason for the notification.")
     actor: User | None = field(
-        resolvers.feed.notifications.actor, "User who caused the notification. Null when no user did."
+        resolvers.feed.notifications.actor,
+        "User who caused the notification. Null when no user did.",
+        batch_resolver=resolvers.feed.notifications.actors,
     )
     message: Message | None = field(
         resolvers.feed.notifications.message,
@@ -50,36 +52,43 @@ class Notification:
             "The message with the mention or reaction, or about which moderators decided. Null for other kinds, and "
             "when the viewer may not read it any more."
         ),
+        batch_resolver=resolvers.feed.notifications.messages,
     )
     post: Post | None = field(
         resolvers.feed.notifications.post,
         "The post with the mention, the reply, the quote, or the post that was reposted or reacted to, or about which "
         "moderators decided. Null for other kinds, and when it was deleted.",
+        batch_resolver=resolvers.feed.notifications.posts,
     )
     emoji: str | None = field(
         resolvers.feed.notifications.emoji,
         "The emoji of a REACTION, or the name of a stamp between colons, such as `:lit:`. For a post, the emoji with "
         "which the actor reacted first. Null for other kinds, when the viewer may not read the message or post any "
         "more, and for notifications of releases before this field.",
+        batch_resolver=resolvers.feed.notifications.emojis,
     )
     report_decision: ContentReportDecision | None = field(
         resolvers.feed.notifications.report_decision,
         "What moderators decided about the viewer's report. Null for other kinds, and when the report was deleted, 180 "
         "days after the decision.",
+        batch_resolver=resolvers.feed.notifications.report_decisions,
     )
     report_outcome: ContentReportOutcome | None = field(
         resolvers.feed.notifications.report_outcome,
         "Effect of the decision about the viewer's report. Null for other kinds, and when the report was deleted, 180 "
         "days after the decision.",
+        batch_resolver=resolvers.feed.notifications.report_outcomes,
     )
     warning: str | None = field(
         resolvers.feed.notifications.warning,
         "What the moderator wrote to the viewer. Null for other kinds, and 180 days after the warning.",
+        batch_resolver=resolvers.feed.notifications.warnings,
     )
     community: Community | None = field(
         resolvers.feed.notifications.community,
         "The community that the viewer was added to. Null for other kinds, and when the viewer may not see it any "
         "more.",
+        batch_resolver=resolvers.feed.notifications.communities,
     )
     stamp_pack: StampPack | None = field(
         resolvers.feed.notifications.stamp_pack,
@@ -89,7 +98,7 @@ class Notification:
     publication: Publication | None = field(
         resolvers.feed.notifications.publication,
         "The publication that failed or whose outcome is unknown. Null for other kinds.",
-        queries_per_object=True,
+        batch_resolver=resolvers.feed.notifications.publications,
     )
 
 

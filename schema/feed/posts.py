@@ -107,6 +107,7 @@ class Post:
     fan_out: FanOut | None = field(
         resolvers.feed.fan_outs.fan_out,
         "Progress of pushing the post into the followers' home feeds. Null unless the viewer is the author.",
+        batch_resolver=resolvers.feed.fan_outs.fan_outs,
     )
     edited_at: datetime | None = strawberry.field(description="When the text was last edited; null if it never was.")
     versions: list[PostVersion] = shared_field(

@@ -161,6 +161,11 @@ class PreparedOperation:
     cost: int
 
     @property
+    def is_query(self) -> bool:
+        """Whether the operation is a query."""
+        return self.node.operation is OperationType.QUERY
+
+    @property
     def is_subscription(self) -> bool:
         """Whether the operation is a subscription."""
         return self.node.operation is OperationType.SUBSCRIPTION

@@ -77,7 +77,7 @@ class Operations:
                 await entered.enter_async_context(self._room(context.viewer, context, operation.cost))
             timeout_s = LARGE_BODY_TIMEOUT_S if operation.document.accepts_large_body else self.execution_timeout_s
             async with deadline(timeout_s):
-                result = await self._execute(operation, context)
+                result = await self._execute(operation, context.of_query() if operation.is_query else context)
             yield result
 
     async def run_for_all(

@@ -49,6 +49,9 @@ class OperationContext(Protocol):
     def audience(self) -> Audience:
         """The viewers whom the execution serves."""
 
+    def of_query(self) -> "OperationContext":
+        """Returns a copy for one query, whose resolvers may share what they read."""
+
 
 class Session(Protocol):
     """An authenticated viewer."""

@@ -96,8 +96,8 @@ class CallJobStore:
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[CallJob]:
             query = {"org": organization_id, "ts": {"$gte": low, "$lte": high}, **in_states}
-            cursor = self._jobs.find(query).sort("ts", 1 if ascending else -1).limit(limit)
-            return [job_record(document) async for document in cursor]
+            order = [("ts", 1 if ascending else -1)]
+            return [job_record(document) for document in await self._mongo.find(JOBS, query, None, order, limit)]
 
         return await read_page(range_, fetch, lambda job: job.timestamp)
 
@@ -160,8 +160,8 @@ class CallJobStore:
         return {document["_id"]: job_record(document) async for document in cursor}
 
     async def _load_limits(self, ids: Sequence[str]) -> dict[str, CallLimits]:
-        cursor = self._limiters.find({"_id": {"$in": list(ids)}})
-        return {document["_id"]: limits_record(document) async for document in cursor}
+        found = await self._mongo.find(LIMITS, {"_id": {"$in": list(ids)}})
+        return {document["_id"]: limits_record(document) for document in found}
 
 
 def _rows_after(job: CallJob, after_row: int) -> Document:

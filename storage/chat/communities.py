@@ -1,5 +1,6 @@
 """Communities and their memberships."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -119,7 +120,9 @@ class CommunityStore:
         joined (True) or has not joined (False). Raises: NotFound if `after` does not exist for the user.
         """
         joined_by = {"org": organization_id, "user": user_id, "conversation": {"$exists": False}}
-        own = [row["community"] async for row in self._memberships.find(joined_by)]
+        if joined and after is None:
+            return await self._list_joined(joined_by, limit, include_archived)
+        own = [row["community"] for row in await self._mongo.find(MEMBERSHIPS, joined_by, {"_id": 0, "community": 1})]
         is_visible: Document = {"$or": [{"visibility": {"$ne": "PRIVATE"}}, {"_id": {"$in": own}}]}
         conditions: list[Document] = [{"org": organization_id}, is_visible]
         if not include_archived:
@@ -131,8 +134,23 @@ class CommunityStore:
             if last is None:
                 raise NotFound("community", after)
             conditions.append({"$or": [{"sort": {"$gt": last["sort"]}}, {"sort": last["sort"], "_id": {"$gt": after}}]})
-        cursor = self._communities.find({"$and": conditions}).sort([("sort", 1), ("_id", 1)]).limit(limit)
-        return [_community(document) for document in await cursor.to_list(None)]
+        by_name = [("sort", 1), ("_id", 1)]
+        found = await self._mongo.find(COMMUNITIES, {"$and": conditions}, None, by_name, limit)
+        return [_community(document) for document in found]
+
+    async def _list_joined(self, joined_by: Document, limit: int, include_archived: bool) -> list[Community]:
+        """Returns the communities of the memberships, ordered by name, in one round trip."""
+        community = {"from": COMMUNITIES, "localField": "community", "foreignField": "_id", "as": "community"}
+        pipeline: list[Document] = [
+            {"$match": joined_by},
+            {"$lookup": community},
+            {"$unwind": "$community"},
+            {"$replaceRoot": {"newRoot": "$community"}},
+            {"$match": {} if include_archived else {"archived_at": None}},
+            {"$sort": {"sort": 1, "_id": 1}},
+            {"$limit": limit},
+        ]
+        return [_community(document) for document in await self._mongo.aggregate(MEMBERSHIPS, pipeline)]
 
     async def member_ids(self, community_id: str, after_handle: str | None, limit: int) -> list[str]:
         """Returns ids of members, ordered by handle: those after `after_handle`, or from the first if it is None.
@@ -178,25 +196,23 @@ class CommunityStore:
 
     async def with_visible_topics(self, community_ids: Collection[str], user_id: str) -> set[str]:
         """Returns those of the communities whose topics and members the user may see."""
-        communities = await self._by_id.find(set(community_ids))
-        public = {
-            id_
-            for id_ in community_ids
-            if id_ in communities and communities[id_].visibility is CommunityVisibility.PUBLIC
-        }
-        others = set(community_ids) - public
-        return public | (await self.joined_communities(others, user_id) if others else set())
+        ids = set(community_ids)
+        communities, joined = await asyncio.gather(self._by_id.find(ids), self.joined_communities(ids, user_id))
+        return joined.union(id_ for id_, each in communities.items() if each.visibility is CommunityVisibility.PUBLIC)
 
     async def visible_among(self, viewer: UserKey, community_ids: Collection[str]) -> dict[str, Community]:
         """Returns those of the communities that the user may see, by id. PRIVATE ones need a membership.
 
         Everything that names a community to a user, also to an ADMIN, asks this function.
         """
-        found = await self._by_id.find(set(community_ids))
+        ids = set(community_ids)
+        found, joined = await asyncio.gather(self._by_id.find(ids), self.joined_communities(ids, viewer.user_id))
         own = {id_: each for id_, each in found.items() if each.organization_id == viewer.organization_id}
-        private = {id_ for id_, each in own.items() if each.visibility is CommunityVisibility.PRIVATE}
-        hidden = private - await self.joined_communities(private, viewer.user_id) if private else private
-        return {id_: each for id_, each in own.items() if id_ not in hidden}
+        return {
+            id_: each
+            for id_, each in own.items()
+            if each.visibility is not CommunityVisibility.PRIVATE or id_ in joined
+        }
 
     async def list_without_owner(self, organization_id: str, after: str | None, limit: int) -> list[Community]:
         """Returns communities that have members, but no active owner, by id: those after `after`, or from the first."""
@@ -265,8 +281,8 @@ class CommunityStore:
         return await self._load(list(set(ids)))
 
     async def _load(self, ids: Sequence[str]) -> dict[str, Community]:
-        cursor = self._communities.find({"_id": {"$in": list(ids)}})
-        return {document["_id"]: _community(document) for document in await cursor.to_list(None)}
+        found = await self._mongo.find(COMMUNITIES, {"_id": {"$in": list(ids)}})
+        return {document["_id"]: _community(document) for document in found}
 
     async def _load_memberships(self, pairs: Sequence[_Pair]) -> dict[_Pair, bool]:
         users: defaultdict[str, list[str]] = defaultdict(list)

@@ -40,7 +40,6 @@ class MessageStore:
         self._sequencer = sequencer
         self._messages: AsyncCollection[MessageDocument] = mongo["messages"]
         self._by_key: BatchLoader[MessageKey, Message] = BatchLoader(self._load)
-        self._last_messages: BatchLoader[tuple[MessageKey, frozenset[str]], Message] = BatchLoader(self._load_last)
 
     async def find(self, key: MessageKey) -> Message | None:
         """Returns the message or its tombstone, or None."""
@@ -71,9 +70,19 @@ class MessageStore:
 
         `heads` are pairs of a topic's id and the timestamp of the topic's head, read immediately before.
         """
-        keys = [(MessageKey(topic_id, Timestamp(last)), blocked) for topic_id, last in heads]
-        messages = await self._last_messages.find(keys)
-        return [messages.get(key) for key in keys]
+        keys = [MessageKey(topic_id, Timestamp(last)) for topic_id, last in heads]
+        newest = await self.find_many(keys)
+        return await self.last_visible([newest.get(key) for key in keys], blocked)
+
+    async def last_visible(self, newest: Sequence[Message | None], blocked: frozenset[str]) -> list[Message | None]:
+        """Returns the newest messages of topics. Replaces one of a blocked user by the newest of the other users."""
+        hidden = [each.key for each in newest if each is not None and each.author_id in blocked]
+        if not hidden:
+            return list(newest)
+        pipelines = [_newest_before(key, blocked) for key in dict.fromkeys(hidden)]
+        rows = await self._mongo.aggregate_each("messages", pipelines)
+        shown = {MessageKey(row["_id"]["t"], row["before"]): message_record(row) for row in rows}
+        return [shown.get(each.key) if each is not None and each.author_id in blocked else each for each in newest]
 
     async def page(
         self, topic_id: str, range_: TimelineRange, blocked: frozenset[str] = NOBODY, *, last: int | None = None
@@ -197,23 +206,25 @@ class MessageStore:
         messages = [message_record(document) for document in documents]
         return {message.key: message for message in messages}
 
-    async def _load_last(
-        self, keys: Sequence[tuple[MessageKey, frozenset[str]]]
-    ) -> dict[tuple[MessageKey, frozenset[str]], Message]:
-        newest = await self._load(list({key for key, _ in keys}))
-        messages: dict[tuple[MessageKey, frozenset[str]], Message] = {}
-        for key, blocked in keys:
-            message = newest.get(key)
-            if message is not None and message.author_id in blocked:
-                earlier = await self._fetch(key.topic_id, blocked, 0, key.timestamp - 1, False, 1)
-                message = earlier[0] if earlier else None
-            if message is not None:
-                messages[key, blocked] = message
-        return messages
-
 
 def _stream(topic_id: str) -> Stream:
     return Stream("topic", topic_id)
+
+
+def _newest_before(key: MessageKey, blocked: frozenset[str]) -> list[Document]:
+    """Returns the pipeline that finds the newest message before this one that no blocked user wrote.
+
+    Its result has the timestamp of this message as `before`.
+    """
+    before = {"_id": {"$gte": {"t": key.topic_id, "ts": 0}, "$lt": {"t": key.topic_id, "ts": key.timestamp}}}
+    # An expression uses no index, so that MongoDB considers only the index by time.
+    is_shown = {"$expr": {"$not": {"$in": ["$author", {"$literal": list(blocked)}]}}}
+    return [
+        {"$match": {**before, **is_shown}},
+        {"$sort": {"_id": -1}},
+        {"$limit": 1},
+        {"$set": {"before": key.timestamp}},
+    ]
 
 
 def _reaction_bounds(key: MessageKey) -> tuple[Document, Document]:

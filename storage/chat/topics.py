@@ -1,18 +1,11 @@
 """Topics, their lists, and the read marks and unread counts of their readers."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.chat.documents import (
-    MESSAGES_BY_TIME,
-    CommunityDocument,
-    ReadMarkDocument,
-    ReadMarkDocumentId,
-    TopicDocument,
-)
+from storage.chat.documents import CommunityDocument, ReadMarkDocument, ReadMarkDocumentId, TopicDocument
 from storage.chat.memberships import COMMUNITIES, community_stream, require_not_archived
 from storage.chat.records import Community, Topic, TrendingTopic
 from storage.chat.rights import MayStartTopics
@@ -159,10 +152,27 @@ class TopicStore:
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Topic]:
             query = {**filter_, "last": {"$gte": low, "$lte": high}}
             order = 1 if ascending else -1
-            cursor = self._topics.find(query, TOPIC_FIELDS).sort([("last", order), ("_id", order)]).limit(limit)
-            return [topic_record(document) for document in await cursor.to_list(None)]
+            sort = [("last", order), ("_id", order)]
+            return [topic_record(row) for row in await self._mongo.find("topics", query, TOPIC_FIELDS, sort, limit)]
 
         return await read_page(range_, fetch, lambda topic: topic.last_activity)
+
+    async def newest(self, community_ids: Collection[str], limit: int) -> dict[str, list[Topic]]:
+        """Returns the most recently active topics of each community, at most `limit` of each.
+
+        Archived topics and threads are not among them.
+        """
+        newest_first: list[Document] = [
+            {"$sort": {"last": -1, "_id": -1}},
+            {"$limit": limit},
+            {"$project": TOPIC_FIELDS},
+        ]
+        filters = [{"community": each, "thread.ts": None, **_OPEN} for each in community_ids]
+        rows = await self._mongo.aggregate_each("topics", [[{"$match": each}, *newest_first] for each in filters])
+        topics: dict[str, list[Topic]] = {each: [] for each in community_ids}
+        for row in rows:
+            topics[row["community"]].append(topic_record(row))
+        return topics
 
     async def rename(self, topic: Topic, title: str, moderator: Moderator) -> None:
         """Replaces the title. Idempotent."""
@@ -231,21 +241,25 @@ class TopicStore:
 
     async def unread_counts(self, heads: Sequence[tuple[str, int]], user_id: str, blocked: frozenset[str]) -> list[int]:
         """Returns the unread count of each topic, given pairs of topic id and timestamp of the topic's head."""
-        marks = zip(heads, await self.read_marks([topic_id for topic_id, _ in heads], user_id), strict=True)
-        unread = {head: mark or 0 for head, mark in marks if mark is None or mark < head[1]}
-        counting = (self._count_after(mark, topic_id, user_id, blocked) for (topic_id, _), mark in unread.items())
-        counts = dict(zip(unread, await asyncio.gather(*counting), strict=True))
-        return [counts.get(head, 0) for head in heads]
+        marks = await self.read_marks([topic_id for topic_id, _ in heads], user_id)
+        return await self.unread_counts_after(marks, heads, user_id, blocked)
 
-    async def _count_after(self, mark: int, topic_id: str, user_id: str, blocked: frozenset[str]) -> int:
-        query = {
-            "_id": {"$gt": {"t": topic_id, "ts": mark}, "$lte": {"t": topic_id, "ts": MAX_TIMESTAMP}},
-            "author": {"$nin": [user_id, *blocked]},
-            "deleted_at": None,
-        }
-        # Reading up to a hundred ids takes less time than `count_documents`.
-        hint = MESSAGES_BY_TIME
-        return len(await self._mongo.find("messages", query, {"_id": 1}, limit=UNREAD_CAP, hint=hint))
+    async def unread_counts_after(
+        self,
+        marks: Sequence[Timestamp | None],
+        heads: Sequence[tuple[str, int]],
+        user_id: str,
+        blocked: frozenset[str],
+    ) -> list[int]:
+        """Returns the unread count of each topic, given the user's read mark in each."""
+        after = {id_: mark or 0 for (id_, last), mark in zip(heads, marks, strict=True) if mark is None or mark < last}
+        pipelines = [_count_unread(id_, mark, [user_id, *blocked]) for id_, mark in after.items()]
+        rows = await self._mongo.aggregate_each("messages", pipelines)
+        counts = {row["_id"]: row["n"] for row in rows}
+        return [
+            counts.get(id_, 0) if mark is None or mark < last else 0
+            for (id_, last), mark in zip(heads, marks, strict=True)
+        ]
 
     async def by_id(self, ids: Iterable[str]) -> dict[str, Topic]:
         """Returns the topics of these ids that exist, of any organization, with one read."""
@@ -269,6 +283,17 @@ class TopicStore:
 def _trending_topic(document: TopicDocument, now_s: float) -> TrendingTopic:
     rate = messages_per_minute(document.get("heat"), now_s)
     return TrendingTopic(topic_record(document), rate, recent_people(document["posters"], now_s))
+
+
+def _count_unread(topic_id: str, mark: int, uncounted_authors: Sequence[str]) -> list[Document]:
+    """Returns the pipeline that counts a topic's messages after the mark, up to UNREAD_CAP."""
+    query = {
+        "_id": {"$gt": {"t": topic_id, "ts": mark}, "$lte": {"t": topic_id, "ts": MAX_TIMESTAMP}},
+        # An expression uses no index, so that MongoDB considers only the index by time.
+        "$expr": {"$not": {"$in": ["$author", {"$literal": uncounted_authors}]}},
+        "deleted_at": None,
+    }
+    return [{"$match": query}, {"$limit": UNREAD_CAP}, {"$group": {"_id": "$_id.t", "n": {"$sum": 1}}}]
 
 
 def topic_record(document: TopicDocument) -> Topic:

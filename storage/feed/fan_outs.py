@@ -4,7 +4,7 @@ A worker claims a fan-out for some seconds, and stores every step by compare-and
 claim has expired, another worker can claim the fan-out. Steps of the first worker then change nothing.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,10 @@ class FanOutStore:
     async def find(self, key: PostKey) -> FanOut | None:
         """Returns the post's fan-out, or None."""
         return await self._by_key.get(key)
+
+    async def find_many(self, keys: Iterable[PostKey]) -> Mapping[PostKey, FanOut]:
+        """Returns those of the posts' fan-outs that exist."""
+        return await self._by_key.find(keys)
 
     async def by_timestamp(self, organization_id: str, timestamps: Sequence[int]) -> dict[int, FanOut]:
         """Returns fan-outs of the organization by the timestamps of their posts."""
@@ -169,8 +173,8 @@ class FanOutStore:
         return fan_out
 
     async def _load(self, keys: Sequence[PostKey]) -> dict[PostKey, FanOut]:
-        cursor = self._fan_outs.find({"_id": {"$in": [key.document_id for key in keys]}})
-        fan_outs = [fan_out_record(document) for document in await cursor.to_list(None)]
+        query = {"_id": {"$in": [key.document_id for key in keys]}}
+        fan_outs = [fan_out_record(document) for document in await self._mongo.find("fan_outs", query)]
         return {fan_out.key: fan_out for fan_out in fan_outs}
 
 

@@ -93,7 +93,8 @@ class HomeFeedStore:
         """
         id_ = {"o": organization_id, "u": reader_id}
         age = {"age_ms": {"$subtract": ["$$NOW", "$seen_at"]}, "rebuilding": 1, "complete_from": 1}
-        feed = await self._mongo[FEEDS].find_one({"_id": id_}, age)
+        feeds = await self._mongo.find(FEEDS, {"_id": id_}, age, limit=1)
+        feed = feeds[0] if feeds else None
         is_rebuilding = feed is not None and feed.get("rebuilding", False)
         if feed is None or feed["age_ms"] > SEEN_EVERY_S * 1000:
             was_absent = feed is not None and feed["age_ms"] > ABSENT_S * 1000
@@ -133,16 +134,19 @@ class HomeFeedStore:
 
     async def load_reader(self, organization_id: str, reader_id: str, hidden: frozenset[str]) -> FeedReader:
         """Returns the reader, with the merged authors whom the reader follows now and has not hidden."""
+        followed = await self.merged_followees(organization_id, reader_id)
+        return FeedReader(organization_id, reader_id, hidden, followed - hidden)
+
+    async def merged_followees(self, organization_id: str, reader_id: str) -> frozenset[str]:
+        """Returns the merged authors whom the reader follows now."""
         between = {"$gte": {"o": organization_id, "u": ""}, "$lt": {"o": organization_id, "u": "\U0010ffff"}}
         documents = await self._mongo.find(MERGED_AUTHORS, {"_id": between}, {"_id": 1}, limit=FEW_MERGED_AUTHORS)
         merged = [document["_id"]["u"] for document in documents]
         if len(merged) < FEW_MERGED_AUTHORS:
-            followed = await self._followed_among(organization_id, reader_id, merged) if merged else set()
-        else:
-            followed = await self._merged_followees(organization_id, reader_id)
-        return FeedReader(organization_id, reader_id, hidden, frozenset(followed - hidden))
+            return frozenset(await self._followed_among(organization_id, reader_id, merged)) if merged else frozenset()
+        return frozenset(await self._followees_among_merged(organization_id, reader_id))
 
-    async def _merged_followees(self, organization_id: str, reader_id: str) -> set[str]:
+    async def _followees_among_merged(self, organization_id: str, reader_id: str) -> set[str]:
         query = {"org": organization_id, "follower": reader_id}
         follows = await self._mongo.find(FOLLOWS, query, {"_id": 0, "followee": 1})
         ids = [{"o": organization_id, "u": follow["followee"]} for follow in follows]
@@ -177,13 +181,13 @@ class HomeFeedStore:
         """
         by_timestamp = dict(loaded or {})
         missing = [timestamp for timestamp, _ in posts if timestamp not in by_timestamp]
-        by_timestamp |= await self._posts.by_timestamp(reader.organization_id, missing) if missing else {}
-        authors = {author for _, author in posts} | {
-            post.parent.author_id for post in by_timestamp.values() if post.is_reply and post.parent
-        }
-        authors -= {reader.id, *reader.hidden, *reader.merged}
-        visible = await self._followed_among(reader.organization_id, reader.id, authors) if authors else set()
-        visible |= {reader.id, *reader.merged}
+        authors = {author for _, author in posts}
+        read, visible = await asyncio.gather(
+            self._posts.by_timestamp(reader.organization_id, missing), self._visible_among(reader, authors)
+        )
+        by_timestamp |= read
+        parents = {post.parent.author_id for post in by_timestamp.values() if post.is_reply and post.parent}
+        visible |= await self._visible_among(reader, parents - authors)
         found = [
             by_timestamp[timestamp]
             for timestamp, author in posts
@@ -193,6 +197,12 @@ class HomeFeedStore:
             post for post in found if not post.is_reply or post.author_id == reader.id or _parent_in(post, visible)
         ]
         return await self._posts.without_lost_reposts(shown, reader.hidden)
+
+    async def _visible_among(self, reader: FeedReader, authors: set[str]) -> set[str]:
+        """Returns the authors whom the reader follows and has not hidden, the reader and the merged authors."""
+        known = {reader.id, *reader.merged}
+        others = authors - known - reader.hidden
+        return known | (await self._followed_among(reader.organization_id, reader.id, others) if others else set())
 
     async def rebuild(self, organization_id: str, reader_id: str) -> None:
         """Fills a feed with the newest posts of the reader and all followees, in one transaction. Idempotent.
@@ -227,8 +237,10 @@ class HomeFeedStore:
         """Returns the next pushed and merged posts of a range, in the order of the range, at most `size`."""
         order = 1 if ascending else -1
         between = {"$gte": {**reader.owner, "ts": low}, "$lte": {**reader.owner, "ts": high}}
-        cursor = self._mongo[FEED_ITEMS].find({"_id": between}, {"author": 1}).sort("_id", order).limit(size)
-        pushed = [(item["_id"]["ts"], item["author"]) for item in await cursor.to_list(size)]
+        items: list[FeedItemDocument] = await self._mongo.find(
+            FEED_ITEMS, {"_id": between}, {"author": 1}, [("_id", order)], size
+        )
+        pushed = [(item["_id"]["ts"], item["author"]) for item in items]
         merged = await self._read_merged(reader, low, high, order, size) if reader.merged else {}
         authors_by_timestamp = {**dict(pushed), **{post.timestamp: post.author_id for post in merged.values()}}
         posts = sorted(authors_by_timestamp.items(), reverse=not ascending)[:size]
@@ -245,8 +257,8 @@ class HomeFeedStore:
 
     async def _followed_among(self, organization_id: str, reader_id: str, authors: Iterable[str]) -> set[str]:
         query = {"org": organization_id, "follower": reader_id, "followee": {"$in": list(authors)}}
-        cursor = self._mongo[FOLLOWS].find(query, {"_id": 0, "followee": 1})
-        return {follow["followee"] for follow in await cursor.to_list(None)}
+        follows = await self._mongo.find(FOLLOWS, query, {"_id": 0, "followee": 1})
+        return {follow["followee"] for follow in follows}
 
     async def _newest_posts(
         self, owner: OrganizationUserId, authors: Sequence[str], session: Session

@@ -121,6 +121,10 @@ class PostStore:
         post = await self._by_key.get(key)
         return None if post is None or post.deleted_at is not None else post
 
+    async def find_many(self, keys: Collection[PostKey]) -> dict[PostKey, Post]:
+        """Returns those of the posts that exist and were not deleted."""
+        return {key: post for key, post in (await self._by_key.find(keys)).items() if post.deleted_at is None}
+
     async def get(self, key: PostKey) -> Post:
         """Returns the post. Raises: NotFound if it does not exist or was deleted."""
         post = await self.find(key)
@@ -242,12 +246,11 @@ class PostStore:
         return subjects
 
     async def _read(self, query: Document, order: Sequence[tuple[str, int]], limit: int) -> list[Post]:
-        cursor = self._posts.find(query).sort(list(order)).limit(limit)
-        return [post_record(document) for document in await cursor.to_list(limit)]
+        return [post_record(document) for document in await self._mongo.find("posts", query, None, order, limit)]
 
     async def _load(self, keys: Sequence[PostKey]) -> dict[PostKey, Post]:
-        cursor = self._posts.find({"_id": {"$in": [key.document_id for key in keys]}})
-        posts = [post_record(document) for document in await cursor.to_list(None)]
+        query = {"_id": {"$in": [key.document_id for key in keys]}}
+        posts = [post_record(document) for document in await self._mongo.find("posts", query)]
         return {post.key: post for post in posts}
 
 

@@ -28,12 +28,17 @@ MAX_WAIT_S = 0.02
 """How long a batch waits at most for the lookup in progress."""
 
 
+STEPS_BEFORE_LOOKUP = 5
+"""Steps of the event loop that a batch collects keys for. The fields of one level of a query start within few steps,
+depending on how many tasks are between the field and its lookup."""
+
+
 @dataclass(slots=True)
 class _Batch(Generic[Key, Value]):
     """Keys collected for the next lookup, and the futures of their callers."""
 
     start: asyncio.Handle
-    """The scheduled start of the lookup."""
+    """The latest start of the lookup."""
 
     keys: set[Key] = field(default_factory=set)
     # Each caller has a future, so that a cancelled caller does not cancel the others. A common future behind
@@ -78,13 +83,16 @@ class BatchLoader(Generic[Key, Value]):
         rights. Raises: RateLimited if too many keys wait.
         """
         own_keys = list(keys)
+        if not own_keys:
+            return {}
         loop = asyncio.get_running_loop()
         if self._waiting_keys >= MAX_WAITING_KEYS:
             REFUSED_LOOKUPS.inc()
             raise RateLimited("The server looks up too many objects at the moment. Try again later.", 1000)
         if self._batch is None:
-            start = loop.call_later(MAX_WAIT_S, self._start) if self._lookups else loop.call_soon(self._start)
-            self._batch = _Batch(start)
+            self._batch = _Batch(loop.call_later(MAX_WAIT_S, self._start))
+            if not self._lookups:
+                self._start_after(STEPS_BEFORE_LOOKUP, self._batch)
         answer: asyncio.Future[Mapping[Key, Value]] = loop.create_future()
         key_count_before = len(self._batch.keys)
         self._batch.keys.update(key for key in own_keys if not _has_long_id(key))
@@ -92,6 +100,14 @@ class BatchLoader(Generic[Key, Value]):
         self._batch.callers.append(answer)
         values = await answer
         return {key: values[key] for key in own_keys if key in values}
+
+    def _start_after(self, steps: int, batch: _Batch[Key, Value]) -> None:
+        if self._batch is not batch:
+            return
+        if steps:
+            asyncio.get_running_loop().call_soon(self._start_after, steps - 1, batch)
+        else:
+            self._start()
 
     def _start(self) -> None:
         batch, self._batch = self._batch, None

@@ -4,6 +4,7 @@ Motor and PyMongo Async share one API except for a few calls, which this package
 asynchronous classes (docs/adr/0002-two-mongodb-drivers-and-single-round-trip-reads.md).
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,6 +32,8 @@ Write = InsertOne[Any] | ReplaceOne[Any] | DeleteOne
 Result = TypeVar("Result")
 
 SERVER_SELECTION_S = 5.0
+MAX_PIPELINES = 50
+"""Maximum number of pipelines that one command unites."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +94,17 @@ class Mongo:
     async def aggregate(
         self, collection: str, pipeline: Sequence[Document], session: Session | None = None
     ) -> list[Any]:
-        """Returns all results of the pipeline at once."""
+        """Returns all results of the pipeline at once. The pipeline must write nothing."""
+        if session is None and self.reads is not None:
+            return await self.reads.aggregate(collection, pipeline)
         cursor = await awaited(self[collection].aggregate(pipeline, session=session))
         return cast(list[Any], await cursor.to_list(None))
+
+    async def aggregate_each(self, collection: str, pipelines: Sequence[Sequence[Document]]) -> list[Any]:
+        """Returns the results of all pipelines on a collection, in their order, with few commands at the same time."""
+        chunks = [pipelines[start : start + MAX_PIPELINES] for start in range(0, len(pipelines), MAX_PIPELINES)]
+        answers = await asyncio.gather(*(self.aggregate(collection, _union(collection, each)) for each in chunks))
+        return [result for results in answers for result in results]
 
     async def transact(
         self,
@@ -123,6 +134,12 @@ class Mongo:
     async def close(self) -> None:
         """Closes all connections."""
         await awaited(self.client.close())
+
+
+def _union(collection: str, pipelines: Sequence[Sequence[Document]]) -> list[Document]:
+    """Returns one pipeline with the results of all pipelines, in their order."""
+    first, *others = pipelines
+    return [*first, *({"$unionWith": {"coll": collection, "pipeline": list(each)}} for each in others)]
 
 
 def older_than(field: str, age_s: float) -> Document:

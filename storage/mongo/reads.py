@@ -1,4 +1,6 @@
-"""Finds by one command and one answer on a connection of PyMongo Async's pool, without a cursor or a session.
+"""Finds and aggregations by one command and one answer on a connection of PyMongo Async's pool.
+
+They need neither a cursor nor a session.
 
 Only this module and storage/mongo/pools.py use private names of PyMongo
 (docs/adr/0002-two-mongodb-drivers-and-single-round-trip-reads.md).
@@ -38,7 +40,7 @@ MAX_BATCH = 100_000
 
 
 class SingleRoundTripReads:
-    """Finds in one database, at its read concern. For clients of PyMongo Async."""
+    """Reads of one database, at its read concern. For clients of PyMongo Async."""
 
     def __init__(self, database: AsyncDatabase[Document], timeout_s: float) -> None:
         """`timeout_s` limits the wait for each answer."""
@@ -62,25 +64,40 @@ class SingleRoundTripReads:
         After a failure other than a timeout, repeats the read through the driver, which raises the precise error. A
         cancelled read closes its connection, as in the driver.
         """
-        # Outside of `try`: after a failed selection, the driver would wait for a primary a second time.
-        server = await self._select_primary()
-        command = _find_command(collection, query, projection, sort, limit, hint)
-        command["readConcern"] = self._database.read_concern.document
-        try:
-            return await self._find_all(server, command)
-        except PyMongoError as error:
-            if error.timeout:
-                raise
+        documents = await self._read(collection, _find_command(collection, query, projection, sort, limit, hint))
+        if documents is not None:
+            return documents
         cursor = self._database[collection].find(
             query, projection, sort=list(sort) or None, limit=limit, hint=hint, max_time_ms=MAX_TIME_MS
         )
         return await cursor.to_list(None)
 
-    async def _find_all(self, server: Server, command: Document) -> list[Document]:
+    async def aggregate(self, collection: str, pipeline: Sequence[Document]) -> list[Document]:
+        """Returns the results of a pipeline that writes nothing. Failures are handled as those of `find`."""
+        command = {"aggregate": collection, "pipeline": list(pipeline), "cursor": {"batchSize": MAX_BATCH}}
+        documents = await self._read(collection, command)
+        if documents is not None:
+            return documents
+        cursor = await self._database[collection].aggregate(pipeline, maxTimeMS=MAX_TIME_MS)
+        return await cursor.to_list(None)
+
+    async def _read(self, collection: str, command: Document) -> list[Document] | None:
+        """Returns all documents; None after a failure other than a timeout. Raises: PyMongoError."""
+        # Outside of `try`: after a failed selection, the driver would wait for a primary a second time.
+        server = await self._select_primary()
+        command["readConcern"] = self._database.read_concern.document
+        try:
+            return await self._read_all(server, collection, command)
+        except PyMongoError as error:
+            if error.timeout:
+                raise
+        return None
+
+    async def _read_all(self, server: Server, collection: str, command: Document) -> list[Document]:
         cursor = (await self._run(server, command))["cursor"]
         documents: list[Document] = cursor["firstBatch"]
         while cursor["id"]:
-            cursor = (await self._run(server, {"getMore": cursor["id"], "collection": command["find"]}))["cursor"]
+            cursor = (await self._run(server, {"getMore": cursor["id"], "collection": collection}))["cursor"]
             documents += cursor["nextBatch"]
         return documents
 

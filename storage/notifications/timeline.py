@@ -254,15 +254,16 @@ class NotificationStore:
 
         async def fetch(low: int, high: int, ascending: bool, limit: int) -> list[Notification]:
             query = _query(organization_id, user_id, low, high, hidden)
-            cursor = self._notifications.find(query).sort("_id", 1 if ascending else -1).limit(limit)
-            return [_notification(document) for document in await cursor.to_list(limit)]
+            order = [("_id", 1 if ascending else -1)]
+            documents = await self._mongo.find(NOTIFICATIONS, query, None, order, limit)
+            return [_notification(document) for document in documents]
 
         return await read_page(range_, fetch, lambda notification: notification.timestamp)
 
     async def read_up_to(self, organization_id: str, user_id: str) -> Timestamp | None:
         """Returns the read mark; None before the first one."""
-        mark = await self._marks.find_one({"_id": _owner(organization_id, user_id)})
-        return None if mark is None else Timestamp(mark["ts"])
+        marks = await self._mongo.find("notification_marks", {"_id": _owner(organization_id, user_id)}, limit=1)
+        return Timestamp(marks[0]["ts"]) if marks else None
 
     async def unread_count(self, organization_id: str, user_id: str, hidden: HiddenSubjects) -> int:
         """Returns the number of notifications after the read mark."""

@@ -95,6 +95,14 @@ class ConnectedAccountStore:
             raise NotFound("connected account", id_)
         return account
 
+    async def get_all(self, organization_id: str, ids: Sequence[str]) -> list[ConnectedAccount]:
+        """Returns the account of each id, in the order of the ids. Raises: NotFound if an account does not exist."""
+        found = await self._by_id.find(ids)
+        for id_ in ids:
+            if id_ not in found or found[id_].organization_id != organization_id:
+                raise NotFound("connected account", id_)
+        return [found[id_] for id_ in ids]
+
     async def list_connected(self, organization_id: str) -> list[ConnectedAccount]:
         """Returns the organization's connected accounts, oldest first."""
         query = {"org": organization_id, "disconnected_at": None}
@@ -152,8 +160,8 @@ class ConnectedAccountStore:
         await self._accounts.update_one({"_id": account.id}, {"$unset": {"failing": ""}})
 
     async def _load(self, ids: Sequence[str]) -> dict[str, ConnectedAccount]:
-        cursor = self._accounts.find({"_id": {"$in": list(ids)}}, {"credentials": 0})
-        return {each["_id"]: account_record(each) async for each in cursor}
+        found = await self._mongo.find("accounts", {"_id": {"$in": list(ids)}}, {"credentials": 0})
+        return {each["_id"]: account_record(each) for each in found}
 
     async def _load_encrypted(self, ids: Sequence[str]) -> dict[str, SealedSecret]:
         query = {"_id": {"$in": list(ids)}, "credentials": {"$exists": True}}

@@ -54,6 +54,7 @@ class ScheduledPostStore:
     """Reads and changes scheduled posts. Commits each change with its events to the organization's jobs stream."""
 
     def __init__(self, mongo: Mongo, sequencer: Sequencer, feed_posts: PostStore) -> None:
+        self._mongo = mongo
         self._feed_posts = feed_posts
         self._sequencer = sequencer
         self._scheduled_posts: AsyncCollection[ScheduledPostDocument] = mongo[SCHEDULED_POSTS]
@@ -160,7 +161,12 @@ class ScheduledPostStore:
 
     async def publications_of(self, post_id: str) -> list[Publication]:
         """Returns the post's publications, in the order of its targets."""
-        return await self._publications_by_post.get(post_id) or []
+        return (await self.publications_of_many([post_id]))[0]
+
+    async def publications_of_many(self, post_ids: Sequence[str]) -> list[list[Publication]]:
+        """Returns the publications of each post, in the order of its targets."""
+        found = await self._publications_by_post.find(post_ids)
+        return [found.get(each, []) for each in post_ids]
 
     async def page(
         self,
@@ -176,8 +182,8 @@ class ScheduledPostStore:
             in_range = {**query, "ts": {"$gte": low, "$lte": high}}
             if states is not None:
                 return await self._find_in_states(in_range, set(states), ascending, limit)
-            cursor = self._scheduled_posts.find(in_range).sort("ts", 1 if ascending else -1).limit(limit)
-            return [post_record(post) async for post in cursor]
+            order = [("ts", 1 if ascending else -1)]
+            return [post_record(post) for post in await self._mongo.find(SCHEDULED_POSTS, in_range, None, order, limit)]
 
         return await read_page(range_, fetch, lambda post: post.timestamp)
 
@@ -223,12 +229,12 @@ class ScheduledPostStore:
         return {post["_id"]: post_record(post) async for post in cursor}
 
     async def _load_publications(self, ids: Sequence[str]) -> dict[str, Publication]:
-        cursor = self._publications.find({"_id": {"$in": list(ids)}})
-        return {each["_id"]: publication_record(each) async for each in cursor}
+        found = await self._mongo.find(PUBLICATIONS, {"_id": {"$in": list(ids)}})
+        return {each["_id"]: publication_record(each) for each in found}
 
     async def _load_publications_by_post(self, ids: Sequence[str]) -> dict[str, list[Publication]]:
         publications: defaultdict[str, list[Publication]] = defaultdict(list)
-        cursor = self._publications.find({"post": {"$in": list(ids)}}).sort([("post", 1), ("place", 1)])
-        async for publication in cursor:
+        by_place = [("post", 1), ("place", 1)]
+        for publication in await self._mongo.find(PUBLICATIONS, {"post": {"$in": list(ids)}}, None, by_place):
             publications[publication["post"]].append(publication_record(publication))
         return publications

@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import before_after, lookup, search, timeline, timeline_data, timeline_sizes
+from benchmarks import before_after, lookup, screens, search, timeline, timeline_data, timeline_sizes
 from benchmarks.peers import comparison
 from benchmarks.peers.node_packages import NodePackagesMissing, install_node_packages
 from benchmarks.peers.same_answers import DifferentAnswer, check_same_answers, check_same_body
 from benchmarks.servers import DatabaseServers
 from tests.benchmarks.conftest import RunBenchmark
 from tests.product import NOROSHI
+from tests.screens.data import ScreenSizes
+from tests.screens.operations import SCREENS
 from tests.test_architecture import ROOT
 
 SHORT = "--seconds 0.2 --warm-up 0.1"
@@ -107,6 +109,12 @@ def test_before_after_with_two_web_processes_measures_writes(run_on_servers: Run
     output = run_on_servers(before_after, f"--before {checkout} --web 2 --rounds 1 --clients 2 {SHORT}")
     assert all(output.count(row) == 4 for row in ("post, 2 clients", "reaction, 2 clients"))
     assert "random page" not in output
+
+
+def test_screens_prints_its_table(run_on_servers: RunBenchmark, checkout: Path, set_sizes: Callable[..., None]) -> None:
+    set_sizes(screens, SIZES=ScreenSizes(1, 1, 1, 1, 10, 1, 1, 5))
+    output = run_on_servers(screens, f"--before {checkout} --rounds 1 --requests 1")
+    assert all(output.count(f"│ {name} ") == 2 for name in SCREENS), output
 
 
 def test_search_prints_its_table(run_on_servers: RunBenchmark, set_sizes: Callable[..., None]) -> None:

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,26 +14,36 @@ from strawberry.types.field import StrawberryField
 from resolvers.context import Context
 from schema.binding import QUERIES_PER_OBJECT, batch_resolver_of
 from schema.root import schema
+from storage.calls.job_changes import JobAction
+from storage.calls.records import CallJob
 from storage.chat.communities import NewCommunity
 from storage.chat.conversations.records import ConversationPerson
-from storage.chat.records import Quote, Thread, Topic
+from storage.chat.records import Community, CommunityVisibility, Quote, Thread, Topic
 from storage.chat.roles import Moderator
 from storage.chat.stamps.ownerships import StampPackOwnership
 from storage.chat.stamps.rules import StampPackAvailability, StampRule, StampRuleKind
 from storage.chat.threads.rules import thread_id
 from storage.errors import NotFound
 from storage.feed.changes import NewPost
+from storage.feed.content_reports.changes import NewReport
+from storage.feed.content_reports.records import ContentReportCategory, ContentReportDecision, ContentReportSubject
+from storage.feed.records import Post
 from storage.identity.accounts.invitations import Invitation, InvitationState
 from storage.identity.audit import AuditAction, AuditEntry, TargetKind, command_line_actor
 from storage.identity.keys.records import NewServiceKey, ServiceKey
 from storage.identity.roles import Role
-from storage.ids import UserKey, new_id
+from storage.ids import MessageKey, PostKey, UserKey, new_id
 from storage.notifications import Notification, NotificationKind
 from storage.privacy.erasures import ErasureState, UserErasure
 from storage.privacy.retention_rules import RetainedData, RetentionRule
+from storage.publishing.accounts import AccountToConnect
+from storage.publishing.networks import Network
+from storage.publishing.records import AccountTarget, HomeFeedTarget, Target, TopicTarget
+from storage.publishing.scheduling import NewScheduledPost
 from storage.stores import Stores
 from storage.timeline import Timestamp
 from tests.schema.viewers import LINK, VIEWER_IDS, DifferingViewers, create_differing_viewers
+from tests.storage.calls.in_memory_jobs import new_job
 from tests.storage.topic_scenario import TopicScenario
 
 pytestmark = pytest.mark.anyio
@@ -51,21 +61,17 @@ ROOTS = ("Query.", "Mutation.", "Subscription.")
 
 BATCHED = {"TypingStarted.user", "TypingEnded.user"} | {
     "NotificationPlaceLevel.topic", "NotificationPlaceLevel.community", "PushDevice.current",
-    "Community.joined", "Community.viewer_role", "Community.viewer_muted_until", "Community.muted",
+    "Community.viewer_role", "Community.viewer_muted_until", "Community.muted",
     "CommunityMember.user", "CommunityMember.muted_until", "CommunityBan.user", "CommunityBan.banned_by",
     "CommunityWithoutOwner.name",
     "JoinRequest.user", "ContentReport.author", "ContentReport.reporter", "ContentReport.decided_by",
     "ContentReport.community",
-    "Notification.report_decision", "Notification.report_outcome", "Notification.warning", "Topic.community",
     "CommunityChanged.community", "ReceivedReaction.user",
-    "ReceivedReaction.message", "ScheduledPost.author", "ScheduledPost.state", "ScheduledPost.publications",
-    "ScheduledPost.editable", "ScheduledPost.held_since", "HomeFeedTarget.author",
-    "TopicTarget.topic", "AccountTarget.account", "Post.fan_out",
+    "ReceivedReaction.message",
     "Session.current", "DataExport.files", "DataExport.download_url", "UserErasure.steps", "RetentionRule.default_days",
-    "RetentionRule.min_days", "RetentionRule.max_days", "Notification.actor",
+    "RetentionRule.min_days", "RetentionRule.max_days",
     "Mute.user", "Mute.topic", "Mute.community",
-    "Notification.message", "Notification.post", "Notification.emoji",
-    "Notification.community", "CallListCheck.row_errors",
+    "CallListCheck.row_errors",
     "Conversation.state",
 }  # fmt: skip
 """Fields whose resolver runs for each object, but reads through batch loaders or reads nothing."""
@@ -101,6 +107,7 @@ async def example_objects(viewers: DifferingViewers) -> dict[str, list[Any]]:
     active_topics = [replace(viewers.scenario.topic, last_activity=each.timestamp) for each in (tombstone, last)]
     topics = [*active_topics, *await other_topics(viewers)]
     entries = [audit_entry(organization, actor, target) for actor, target in (("ann", "dan"), ("nobody", "no one"))]
+    stamp_objects = await stamp_pack_objects(viewers)
     now = datetime.now(UTC)
     erasures = [
         UserErasure(organization, each, ErasureState.PENDING, now, "ann", 0, 0, None) for each in ("dan", "cat")
@@ -129,8 +136,86 @@ async def example_objects(viewers: DifferingViewers) -> dict[str, list[Any]]:
             for admin in ("ann", "nobody", None)
         ],
         "ServiceKey": await service_keys(viewers),
-        **await stamp_pack_objects(viewers),
+        "StampPack": stamp_objects.pop("StampPack"),
+        "StampPackOwnership": stamp_objects.pop("StampPackOwnership"),
+        "Notification": [*stamp_objects.pop("Notification"), *await notifications(viewers, posts)],
         "Topic": topics,
+        "Community": await communities(viewers),
+        "CallJob": await call_jobs(viewers),
+        **await publishing_objects(viewers, topics),
+    }
+
+
+async def communities(viewers: DifferingViewers) -> list[Community]:
+    """Returns communities of every visibility. Only eve has joined those that are not public."""
+    create, organization = viewers.stores.communities.create, viewers.scenario.organization_id
+    new = [NewCommunity(organization, each.value, "", each) for each in CommunityVisibility]
+    created = [await create(each, viewers.users["eve"], None) for each in new]
+    for each in created:
+        await viewers.stores.topics.create(each, "eve", each.name, None)
+    return [viewers.scenario.community, *created]
+
+
+async def notifications(viewers: DifferingViewers, posts: Sequence[Post]) -> list[Notification]:
+    """Returns notifications about messages, posts, reports, communities and publications, some of which are gone."""
+    community, message = viewers.scenario.community, viewers.first_message.key
+    report = await decided_report(viewers)
+    empty = Notification("ann", Timestamp(1), NotificationKind.MENTION, "dan", None, None, None)
+    reaction, gone = NotificationKind.REACTION, PostKey(community.organization_id, Timestamp(1))
+    found = [
+        replace(empty, message=message, community_id=community.id),
+        replace(empty, message=message, actor_id="nobody"),
+        replace(empty, message=MessageKey("nothing", Timestamp(1)), actor_id=None),
+        replace(empty, message=message, kind=reaction, emoji="🔥"),
+        replace(empty, post=posts[0].key, kind=reaction, emoji="🔥"),
+        replace(empty, post=gone, kind=reaction, emoji="🔥"),
+        replace(empty, report_id=report.id, kind=NotificationKind.REPORT_DECIDED),
+        replace(empty, report_id=report.id, kind=NotificationKind.WARNING),
+        replace(empty, report_id="nothing", kind=NotificationKind.WARNING),
+        replace(empty, community_id=community.id, kind=NotificationKind.ADDED_TO_COMMUNITY),
+        replace(empty, publication_id="nothing", kind=NotificationKind.PUBLICATION_FAILED),
+    ]
+    return [replace(each, timestamp=Timestamp(number)) for number, each in enumerate(found, 2)]
+
+
+async def decided_report(viewers: DifferingViewers) -> NewReport:
+    """Returns ann's report of the first message, about which a moderator has decided."""
+    message, community = viewers.first_message, viewers.scenario.community
+    subject, category = ContentReportSubject.MESSAGE, ContentReportCategory.SPAM
+    report = NewReport(community.organization_id, subject, message.id, community.id, "dan", "ann", category, "", "rude")
+    await viewers.stores.content_reports.file(report)
+    decision = {"decision": ContentReportDecision.REMOVE.value, "note": "Be kind."}
+    await viewers.stores.mongo["content_reports"].update_one({"_id": report.id}, {"$set": decision})
+    return report
+
+
+async def call_jobs(viewers: DifferingViewers) -> list[CallJob]:
+    """Returns a job that starts in a year, and one that was cancelled. An estimate of others changes with the time."""
+    store, organization = viewers.stores.call_jobs, viewers.scenario.organization_id
+    start_at = datetime.now(UTC).replace(microsecond=0) + timedelta(days=365)
+    new = [new_job(organization_id=organization, start_at=start_at) for _ in range(2)]
+    first, second = [await store.launch(each, "phone_number\n+819012345678\n", None) for each in new]
+    return [first, await store.act(organization, second.id, JobAction.CANCEL)]
+
+
+async def publishing_objects(viewers: DifferingViewers, topics: Sequence[Topic]) -> dict[str, Sequence[Any]]:
+    """Returns scheduled posts, one of which is cancelled, and their targets."""
+    stores, organization = viewers.stores, viewers.scenario.organization_id
+    account = await stores.accounts.connect(AccountToConnect(organization, Network.SANDBOX, "Tower", None), "{}", None)
+    home, in_topics = HomeFeedTarget("dan"), [TopicTarget(each.id, each.community_id) for each in topics]
+    of_account, due_at = AccountTarget(account.id, Network.SANDBOX), datetime.now(UTC).replace(microsecond=0)
+    targets: list[list[Target]] = [[home, in_topics[0], of_account], [in_topics[0]]]
+    new = [
+        NewScheduledPost(organization, "dan", "Later", (), each, due_at + timedelta(days=1), "UTC", 60)
+        for each in targets
+    ]
+    scheduled = [await stores.scheduled_posts.schedule(each, None) for each in new]
+    await stores.scheduled_posts.cancel(organization, scheduled[1].id)
+    return {
+        "ScheduledPost": scheduled,
+        "HomeFeedTarget": [home, HomeFeedTarget("ann")],
+        "TopicTarget": [*in_topics, TopicTarget("nothing", "nothing")],
+        "AccountTarget": [of_account, of_account],
     }
 
 

@@ -246,6 +246,7 @@ async def query_topics(scenario: TopicScenario) -> None:
     await topics.create(scenario.community, "ann", "Another", idempotency_key(org, "ann", "t", "k", {}))
     await topics.get(org, scenario.topic.id)
     await query_pages(lambda range_: topics.page(scenario.community.id, range_))
+    await topics.newest([scenario.community.id, "other"], 10)
     await topics.trending(org, 10, keep_all)
     await topics.mark_read(scenario.topic.id, "bob", 5, 5)
     await topics.read_up_to(scenario.topic.id, "bob")
@@ -674,6 +675,31 @@ async def test_unread_count_examines_a_hundred_messages_at_most(stores: Stores) 
     documents = [{"_id": {"t": "b", "ts": ts}, "author": "ann", "text": "", "reactions": []} for ts in range(5000)]
     await stores.mongo["messages"].insert_many(documents)
     assert await examined_documents(stores, stores.topics.unread_count("b", MAX_TIMESTAMP, "bob", NOBODY)) <= 102
+
+
+async def test_unread_counts_examine_a_hundred_messages_of_each_topic(stores: Stores) -> None:
+    documents = [
+        {"_id": {"t": topic, "ts": ts}, "author": "ann", "text": "", "reactions": []}
+        for topic in "abcd"
+        for ts in range(2000)
+    ]
+    await stores.mongo["messages"].insert_many(documents)
+    heads = [(topic, int(MAX_TIMESTAMP)) for topic in "abc"]
+    for blocked in (NOBODY, BLOCKED):
+        counts = stores.topics.unread_counts(heads, "bob", blocked)
+        assert await examined_documents(stores, counts) <= 3 * 102
+
+
+async def test_newest_topics_examine_only_their_items(stores: Stores) -> None:
+    topic = {"org": "o", "title": "", "creator": "bob", "created_at": datetime.now(UTC)}
+    documents = [{**topic, "_id": f"{n}", "community": f"{n % 4}", "last": n} for n in range(2000)]
+    await stores.mongo["topics"].insert_many(documents)
+    assert await examined_documents(stores, stores.topics.newest(["0", "1", "2"], 10)) <= 30
+    newest = await stores.topics.newest(["0", "3"], 2)
+    assert {id_: [each.id for each in topics] for id_, topics in newest.items()} == {
+        "0": ["1996", "1992"],
+        "3": ["1999", "1995"],
+    }
 
 
 async def test_worst_domains_examines_only_domains_with_mail_that_day(stores: Stores) -> None:

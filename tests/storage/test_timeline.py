@@ -2,9 +2,8 @@
 
 import asyncio
 import itertools
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
 
 import pytest
 from hypothesis import example, given
@@ -24,8 +23,6 @@ from storage.timeline import (
 )
 from tests.storage.timeline_rule import PageArguments, PageSummary, actual_page, expected_page
 
-Result = TypeVar("Result")
-
 TIMELINES = [[], [20], [20, 21, 23]]
 """Neighbours are one and two microseconds apart, because an exclusive bound is moved by one microsecond."""
 
@@ -41,16 +38,6 @@ ALL_ARGUMENTS = [
 ]
 
 
-def result_of(work: Coroutine[Any, Any, Result]) -> Result:
-    """Returns the result of a coroutine that never suspends."""
-    try:
-        work.send(None)
-    except StopIteration as stop:
-        result: Result = stop.value
-        return result
-    raise AssertionError("The coroutine suspended.")
-
-
 def page_of(timeline: Sequence[int], arguments: PageArguments) -> TimelinePage[int]:
     """Reads a page from an ascending list."""
 
@@ -58,7 +45,7 @@ def page_of(timeline: Sequence[int], arguments: PageArguments) -> TimelinePage[i
         in_range = [timestamp for timestamp in timeline if low <= timestamp <= high]
         return (in_range if ascending else in_range[::-1])[:limit]
 
-    return result_of(read_page(arguments.range, fetch, lambda item: item))
+    return asyncio.run(read_page(arguments.range, fetch, lambda item: item))
 
 
 def summary(page: TimelinePage[int]) -> PageSummary:

@@ -89,7 +89,7 @@ class Compiler:
         try:
             return CompiledPlan(complete_value_of(type_, object_functions, self._schema))
         except NotCompilable:
-            return plan_of(type_, object_plan)
+            return plan_of(type_, object_plan, self._schema)
 
     def _compile_object(
         self, type_: GraphQLObjectType, details: FieldDetailsList, collect: CollectFields

@@ -8,25 +8,30 @@ resolves it for each object.
 import asyncio
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
 from typing import Any
 
 from graphql import (
+    GraphQLAbstractType,
     GraphQLField,
     GraphQLList,
     GraphQLNonNull,
     GraphQLObjectType,
     GraphQLOutputType,
     GraphQLResolveInfo,
+    GraphQLSchema,
+    is_abstract_type,
     is_leaf_type,
 )
 from graphql.execution import Executor
 from graphql.execution.collect_fields import FieldDetailsList
 from graphql.execution.executor import to_nodes
+from graphql.execution.values import get_argument_values
 from graphql.pyutils import Path
 from strawberry import Info
+from strawberry.types.arguments import convert_arguments
 from strawberry.types.field import StrawberryField
 
 from server.graphql.compiled.leaves import NotCompilable
@@ -126,6 +131,39 @@ class ListPlan(CompletionPlan):
         return [list(islice(completed, len(each))) for each in lists]
 
 
+@dataclass(slots=True)
+class AbstractPlan(CompletionPlan):
+    """Completes values of a union or an interface: the values of each object type together."""
+
+    type_: GraphQLAbstractType
+    type_name_of: Callable[..., Any]
+    plans: Mapping[str, CompletionPlan]
+    """The plan of each possible object type, by its name."""
+
+    async def complete(self, run: CompletionRun, values: Sequence[Any], paths: PathOfRow) -> list[Any]:
+        indexes: dict[str, list[int]] = {}
+        for index, value in enumerate(values):
+            indexes.setdefault(self.type_name_of(value, run.info, self.type_), []).append(index)
+        completed: list[Any] = [None] * len(values)
+        if indexes:
+            await await_all([self._complete_type(run, values, paths, completed, *each) for each in indexes.items()])
+        return completed
+
+    async def _complete_type(
+        self,
+        run: CompletionRun,
+        values: Sequence[Any],
+        paths: PathOfRow,
+        completed: list[Any],
+        type_name: str,
+        indexes: Sequence[int],
+    ) -> None:
+        own_values = [values[index] for index in indexes]
+        results = await self.plans[type_name].complete(run, own_values, lambda number: paths(indexes[number]))
+        for index, result in zip(indexes, results, strict=True):
+            completed[index] = result
+
+
 async def complete_present(
     plan: CompletionPlan, is_nullable: bool, run: CompletionRun, values: Sequence[Any], paths: PathOfRow
 ) -> list[Any]:
@@ -168,7 +206,7 @@ class OpenBatchField(OpenField):
     type_: GraphQLObjectType
     field: GraphQLField
     bound: StrawberryField
-    resolve: Callable[[Sequence[Any], Info[Any, Any]], Awaitable[Sequence[Any]]]
+    resolve: Callable[..., Awaitable[Sequence[Any]]]
     details: FieldDetailsList
     plan: CompletionPlan
     is_nullable: bool
@@ -177,10 +215,23 @@ class OpenBatchField(OpenField):
         self, run: CompletionRun, objects: Sequence[Any], rows: Sequence[CompletedFields], paths: PathOfRow
     ) -> None:
         field_paths = _field_paths(paths, self.key, self.type_.name)
-        info = run.executor.build_resolve_info(self.field, to_nodes(self.details), self.type_, field_paths(0))
-        values = await self.resolve(objects, Info(_raw_info=info, _field=self.bound))
-        field_run = CompletionRun(run.executor, info)
+        raw_info = run.executor.build_resolve_info(self.field, to_nodes(self.details), self.type_, field_paths(0))
+        info: Info[Any, Any] = Info(_raw_info=raw_info, _field=self.bound)
+        values = await self.resolve(objects, info, **self._arguments(run.executor, info))
+        field_run = CompletionRun(run.executor, raw_info)
         _set_field(rows, self.key, await complete_present(self.plan, self.is_nullable, field_run, values, field_paths))
+
+    def _arguments(self, executor: Executor[Any], info: Info[Any, Any]) -> dict[str, Any]:
+        """Returns the field's arguments by their names in Python. Raises: NotCompilable, GraphQLError."""
+        if not self.bound.arguments:
+            return {}
+        if executor.middleware_manager:
+            # It checks the arguments of fields that graphql-core's executor resolves.
+            raise NotCompilable
+        first, schema = self.details[0], info.schema
+        given = get_argument_values(self.field, first.node, executor.variable_values, first.fragment_variable_values)
+        registry = schema.schema_converter.scalar_registry
+        return convert_arguments(given, self.bound.arguments, registry, schema.config, info)
 
 
 @dataclass(slots=True)
@@ -244,14 +295,19 @@ async def await_all(waiting: Sequence[Any]) -> None:
         raise
 
 
-def plan_of(type_: GraphQLOutputType, object_plan: Callable[[GraphQLObjectType], CompletionPlan]) -> CompletionPlan:
-    """Returns the plan for a type, given the plans of object types. Raises: NotCompilable for unions and interfaces."""
+def plan_of(
+    type_: GraphQLOutputType, object_plan: Callable[[GraphQLObjectType], CompletionPlan], schema: GraphQLSchema
+) -> CompletionPlan:
+    """Returns the plan for a type, given the plans of object types. Raises: NotCompilable."""
     if isinstance(type_, GraphQLNonNull):
-        return plan_of(type_.of_type, object_plan)
+        return plan_of(type_.of_type, object_plan, schema)
     if isinstance(type_, GraphQLList):
-        return ListPlan(plan_of(type_.of_type, object_plan), is_nullable(type_.of_type))
+        return ListPlan(plan_of(type_.of_type, object_plan, schema), is_nullable(type_.of_type))
     if isinstance(type_, GraphQLObjectType):
         return object_plan(type_)
+    if is_abstract_type(type_) and type_.resolve_type is not None:
+        plans = {each.name: object_plan(each) for each in schema.get_possible_types(type_)}
+        return AbstractPlan(type_, type_.resolve_type, plans)
     assert not is_leaf_type(type_)
     raise NotCompilable
 

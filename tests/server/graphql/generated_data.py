@@ -171,7 +171,7 @@ async def _return_or_raise_after(value: Any, ticks: int) -> Any:
 def install_resolvers(schema: GraphQLSchema, batch_resolvers: BatchResolvers) -> None:
     """Replaces the resolver of every field that has one, and adds batch resolvers with the same values.
 
-    Only fields without arguments get a batch resolver.
+    Fields with several arguments get no batch resolver.
     `batch_resolvers` maps the id of a field's binding to its batch resolver.
     """
     for type_ in schema.type_map.values():
@@ -181,7 +181,7 @@ def install_resolvers(schema: GraphQLSchema, batch_resolvers: BatchResolvers) ->
             binding = binding_of(field)
             if binding.base_resolver is not None:
                 field.resolve = _resolver(field.type, name)
-                if not field.args:
+                if len(field.args) < 2:
                     batch_resolvers[id(binding)] = _batch_resolver(field.type, name)
 
 
@@ -190,7 +190,7 @@ def _resolver(type_: GraphQLOutputType, name: str) -> Callable[..., Any]:
 
 
 def _batch_resolver(type_: GraphQLOutputType, name: str) -> BatchResolver:
-    async def resolve_all(sources: Sequence[Any], info: Any) -> Sequence[Any]:
+    async def resolve_all(sources: Sequence[Any], info: Any, **_: Any) -> Sequence[Any]:
         resolving = (_awaited_value(type_, name, source, info.context) for source in sources)
         values = await asyncio.gather(*resolving, return_exceptions=True)
         for each in values:

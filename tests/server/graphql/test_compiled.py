@@ -269,8 +269,8 @@ def test_batch_resolvers_take_a_whole_page() -> None:
     assert [type(open_field) for open_field in plan.items.open_fields] == [OpenBatchField, OpenBatchField]
 
 
-def test_field_with_arguments_is_left_to_graphql_core() -> None:
-    plan = plan_for('{ message(id: "1") { reactions { emoji users(limit: 3) { id } } } }')
+def test_field_without_batch_resolver_is_left_to_graphql_core() -> None:
+    plan = plan_for('{ community(id: "1") { topics(limit: 3) { id messages(latest: "now", limit: 3) { hasOlder } } } }')
     assert isinstance(plan, ListPlan)
     assert isinstance(plan.items, ObjectPlan)
     assert [type(open_field) for open_field in plan.items.open_fields] == [OpenSingleField]

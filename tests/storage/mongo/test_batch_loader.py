@@ -52,6 +52,30 @@ async def test_concurrent_lookups_share_one_query_of_distinct_keys() -> None:
     assert [sorted(query) for query in squares.queries] == [[2, 3, 4]]
 
 
+async def test_lookups_of_a_few_steps_share_one_query() -> None:
+    squares = SquareLoader()
+    loader = BatchLoader(squares.load)
+
+    async def look_up_after(steps: int) -> int | None:
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        return await loader.get(2 * steps)
+
+    assert await asyncio.gather(*map(look_up_after, range(4))) == [0, 4, 16, 36]
+    assert [sorted(query) for query in squares.queries] == [[0, 2, 4, 6]]
+
+
+async def test_lookup_without_keys_waits_for_no_query() -> None:
+    slow_squares = SlowSquareLoader()
+    loader = BatchLoader(slow_squares.load)
+    first = asyncio.create_task(loader.get(2))
+    await slow_squares.started.wait()
+    assert await loader.find([]) == {}
+    assert slow_squares.queries == [[2]]
+    slow_squares.proceed.set()
+    assert await first == 4
+
+
 async def test_result_of_a_shared_lookup_has_own_keys_only() -> None:
     squares = SquareLoader()
     loader = BatchLoader(squares.load)
@@ -132,9 +156,11 @@ async def test_cancelled_caller_leaves_other_callers_their_values() -> None:
 
 
 async def test_failure_after_every_caller_left_affects_no_later_lookup() -> None:
-    loader = BatchLoader(SquareLoader(failures=1).load)
+    squares = SquareLoader(failures=1)
+    loader = BatchLoader(squares.load)
     waiting = asyncio.create_task(loader.get(2))
-    await asyncio.sleep(0)
+    while not squares.queries:
+        await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
     assert await loader.get(4) == 16

@@ -17,6 +17,7 @@ from pymongo.network_layer import AsyncNetworkingInterface, PyMongoProtocol
 from server.embedded import Mongod
 from storage.ids import new_id
 from storage.mongo import Document, Driver, Mongo, connect
+from storage.mongo.client import MAX_PIPELINES
 from storage.mongo.reads import SingleRoundTripReads
 from storage.stores import Stores
 from tests.storage.faults import failpoint, sigstopped
@@ -111,6 +112,20 @@ async def test_find_survives_one_fault(
     await client.close()
 
 
+async def test_aggregation_survives_one_fault(mongo: Mongo, own_mongod: Mongod, things: str) -> None:
+    async with failpoint(own_mongod.uri, "aggregate", times=1, closeConnection=True):
+        assert len(await mongo.aggregate(things, [{"$match": {}}])) == 10
+    with pytest.raises(OperationFailure, match="nobody"):
+        await mongo.aggregate(things, [{"$nobody": 1}])
+
+
+async def test_results_of_many_pipelines_are_in_their_order(mongo: Mongo, things: str) -> None:
+    numbers = [number % 10 for number in range(2 * MAX_PIPELINES + 1)]
+    pipelines = [[{"$match": {"_id": number}}, {"$project": {"_id": 1}}] for number in numbers]
+    assert await mongo.aggregate_each(things, pipelines) == [{"_id": number} for number in numbers]
+    assert await mongo.aggregate_each(things, []) == []
+
+
 async def test_find_raises_the_drivers_error_for_a_lasting_fault(mongo: Mongo, own_mongod: Mongod, things: str) -> None:
     async with failpoint(own_mongod.uri, "find", closeConnection=True):
         with pytest.raises(AutoReconnect):
@@ -165,6 +180,7 @@ async def test_pymongo_reads_bypass_the_drivers_cursor(
     """Fails if a change of PyMongo makes every read fall back to the driver's cursor."""
     client = connect(own_mongod.uri, mongo.database.name, "pymongo")
     assert len(await client.find(things, {})) == 10
+    assert len(await client.aggregate(things, [{"$match": {}}])) == 10
     assert command_recorder.names == []
     await client[things].find_one({})
     assert command_recorder.names == ["find"]
