@@ -117,6 +117,24 @@ async def test_alternating_reaction_ends_as_last_change(scenario: TopicScenario)
     assert await received_reactions(scenario) == [(message.timestamp, "👍", "bob")]
 
 
+async def test_reaction_to_a_popular_message_reads_no_others(own_scenario: TopicScenario) -> None:
+    mongo, message = own_scenario.stores.mongo, await own_scenario.post()
+    organization_id = own_scenario.organization_id
+    earlier = {"owner": f"{organization_id}/ann", "topic": message.topic_id, "ts": message.timestamp, "emoji": "👍"}
+    ids = [{"o": organization_id, "u": "ann", "ts": number} for number in range(500)]
+    await mongo["received_reactions"].insert_many(
+        [{"_id": id_, **earlier, "from": f"user {number}"} for number, id_ in enumerate(ids)]
+    )
+    await mongo.database.command({"profile": 2})
+    await own_scenario.stores.messages.add_reaction(organization_id, message.key, "bob", "👍")
+    assert await poll_until_true(lambda: are_rows_relayed(own_scenario))
+    await mongo.database.command({"profile": 0})
+    commands = await mongo["system.profile"].find({"docsExamined": {"$exists": True}}).to_list(None)
+    assert any("streams" in each["ns"] for each in commands)
+    assert max(each["docsExamined"] for each in commands) < 50
+    assert len(await received_reactions(own_scenario)) == 501
+
+
 class ReactionRows:
     """Reactions to one message, and their outbox rows, which can be added in any order and number."""
 
