@@ -8,10 +8,10 @@ from typing import Any
 from storage.chat.documents import CommunityDocument
 from storage.chat.memberships import COMMUNITIES, JoinByInvitation
 from storage.errors import Forbidden, NotFound
-from storage.identity.erased_people import is_being_erased
-from storage.identity.records import User, stream_owner, user_record
+from storage.identity.records import User, stream_owner, user_document_id, user_record
 from storage.ids import MessageKey, UserKey
 from storage.mongo import Document, Mongo, Session
+from storage.mongo.joint_finds import Find, find_jointly
 from storage.notifications import (
     NOTIFICATIONS,
     NotificationKind,
@@ -25,6 +25,9 @@ from storage.streams.documents import OutboxDocument
 from storage.streams.outbox import EventRelay, OutboxRelay
 
 ACTIVITY_EVERY_S = 1.0
+
+MAX_JOINT_ROWS = 20
+"""Maximum number of rows whose received reactions are read jointly with other documents, which may have 16 MB."""
 
 
 class TopicActivityRelay(OutboxRelay):
@@ -122,28 +125,29 @@ class ReactionRelay(OutboxRelay):
         """Place of each topic that the stream's owner, the author of the messages, may read."""
 
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
-        """Reads the reactions, whether their messages were deleted, and the reactions received so far.
+        """Reads the reactions, whether their messages were deleted, and which of them were received.
 
-        Reads the owner and the topics only if a reaction exists that the owner may receive.
+        Reads where the owner may be notified only if a reaction exists.
         """
-        refs = [row["ref"] for row in rows]
-        async for document in mongo["reactions"].find({"_id": {"$in": refs}}, {"_id": 1}, session=session):
-            self._existing.add(tuple(document["_id"].values()))
-        messages = [{"t": ref["t"], "ts": ref["ts"]} for ref in refs]
-        deleted = {"_id": {"$in": messages}, "deleted_at": {"$ne": None}}
-        async for document in mongo["messages"].find(deleted, {"_id": 1}, session=session):
-            self._deleted_messages.add(tuple(document["_id"].values()))
-        topics = {"topic": {"$in": [ref["t"] for ref in refs]}, "ts": {"$in": [ref["ts"] for ref in refs]}}
+        refs, owner = [row["ref"] for row in rows], UserKey(*stream_owner(batch.stream))
+        head = batch.stream.head_collection, batch.stream.head_id
+        finds, find = _finds_of_rows(refs, owner), _find_received(refs, batch.stream.id)
+        if len(refs) <= MAX_JOINT_ROWS and _are_of_reactions(refs):
+            existing, deleted, erased, received = await find_jointly(mongo, head, [*finds, find], session)
+        else:
+            existing, deleted, erased = await find_jointly(mongo, head, finds, session)
+            received = await mongo.find(find.collection, find.query, session=session)
+        self._existing = {tuple(each["_id"].values()) for each in existing}
+        self._deleted_messages = {tuple(each["_id"].values()) for each in deleted}
+        self._is_owner_erased = bool(erased)
         if self._existing:
-            owner = UserKey(*stream_owner(batch.stream))
-            self._is_owner_erased = await is_being_erased(mongo, owner, session)
             self._places = await readable_topics(mongo, session, owner.user_id, {ref["t"] for ref in refs})
-        async for document in mongo["received_reactions"].find({**topics, "owner": batch.stream.id}, session=session):
+        for document in received:
             batch.add_loaded("received_reactions", document)
             self._received[document["topic"], document["ts"], document["emoji"], document["from"]] = document
 
     def relay(self, row: OutboxDocument, batch: Batch) -> float:
-        """Adds or removes one received reaction. If the message was deleted, removes all reactions to it."""
+        """Adds or removes one received reaction. If the message was deleted, removes those that the rows refer to."""
         ref = row["ref"]
         if (ref["t"], ref["ts"]) in self._deleted_messages:
             for key in [key for key in self._received if key[:2] == (ref["t"], ref["ts"])]:
@@ -166,6 +170,32 @@ class ReactionRelay(OutboxRelay):
             del self._received[key]
             _remove_received(batch, received["_id"])
         return 0.0
+
+
+def _are_of_reactions(refs: Sequence[Document]) -> bool:
+    """Returns whether each row is of one reaction. The row of a deleted message is of all reactions to the message."""
+    return all("u" in ref for ref in refs)
+
+
+def _finds_of_rows(refs: Sequence[Document], owner: UserKey) -> list[Find]:
+    """Returns the finds of the reactions, of their deleted messages, and of the owner if erased."""
+    messages = [{"t": ref["t"], "ts": ref["ts"]} for ref in refs]
+    erased = {"_id": user_document_id(*owner), "erasing_at": {"$exists": True}}
+    return [
+        Find("reactions", {"_id": {"$in": refs}}, {"_id": 1}),
+        Find("messages", {"_id": {"$in": messages}, "deleted_at": {"$ne": None}}, {"_id": 1}),
+        Find("users", erased, {"_id": 1}),
+    ]
+
+
+def _find_received(refs: Sequence[Document], stream_id: str) -> Find:
+    """Returns the find of the received reactions of the rows. It may also find others."""
+    fields = {"topic": "t", "ts": "ts"}
+    if _are_of_reactions(refs):
+        fields |= {"emoji": "e", "from": "u"}
+    # An `$or` of the rows would be planned once for each row.
+    filter_ = {field: {"$in": list({ref[key] for ref in refs})} for field, key in fields.items()}
+    return Find("received_reactions", filter_ | {"owner": stream_id})
 
 
 def _remove_received(batch: Batch, id_: Document) -> None:

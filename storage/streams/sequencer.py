@@ -10,7 +10,7 @@ import asyncio
 import itertools
 import secrets
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ from storage.errors import DomainError, NotFound, RateLimited, Unavailable
 from storage.idempotency import DuplicateRequest, IdempotencyKeyDocument, used_keys
 from storage.metrics import BATCH_MEMBERS, COMMIT_RETRIES, COMMIT_SECONDS, REFUSED_CHANGES
 from storage.mongo import Document, Mongo, Session, Write, unavailable
+from storage.mongo.joint_finds import Find, find_jointly
 from storage.streams.changes import Batch, Change, Right
 from storage.streams.documents import EventDocument, EventDocumentId, HeadFields
 from storage.streams.heads import head_correction, head_update, timestamp_offset_us
@@ -42,6 +43,9 @@ MAX_WAITING = 2_000
 MAX_WAIT_S = 5.0
 """How long a change waits for its first attempt, which takes at most another 5 s. During an outage, a change is
 therefore answered before the client's request times out. Changes to streams of jobs wait MAX_ADMISSION_WAIT_S."""
+
+MAX_JOINT_DOCUMENTS = 20
+"""Maximum number of documents that a batch reads from several collections with one command. They must fit in 16 MB."""
 
 RETRY_AFTER_MS = 1_000
 """How long a refused client should wait."""
@@ -265,11 +269,22 @@ class Sequencer:
         needs = [need for right in rights for need in right.needs(batch)]
         for collection, id_ in itertools.chain(needs, *(each.change.needs() for each in pending)):
             ids_by_collection[collection].append(id_)
-        for collection, ids in ids_by_collection.items():
-            for document in await self._mongo.find(collection, {"_id": {"$in": ids}}, session=session):
+        for collection, documents in await self._find(batch.stream, ids_by_collection, session):
+            for document in documents:
                 batch.add_loaded(collection, document)
         for load in (*(right.load for right in rights), *(each.load for each in batch.changes)):
             await load(self._mongo, session, batch)
+
+    async def _find(
+        self, stream: Stream, ids_by_collection: Mapping[str, Sequence[Any]], session: Session
+    ) -> Iterable[tuple[str, list[Any]]]:
+        """Returns each collection with its documents. Few documents of several collections are read by one command."""
+        finds = [Find(collection, {"_id": {"$in": ids}}) for collection, ids in ids_by_collection.items()]
+        if len(finds) > 1 and sum(map(len, ids_by_collection.values())) <= MAX_JOINT_DOCUMENTS:
+            found = await find_jointly(self._mongo, (stream.head_collection, stream.head_id), finds, session)
+        else:
+            found = [await self._mongo.find(each.collection, each.query, session=session) for each in finds]
+        return zip(ids_by_collection, found, strict=True)
 
     async def _store(self, batch: Batch, session: Session) -> None:
         writes: defaultdict[str, list[Write]] = defaultdict(list)

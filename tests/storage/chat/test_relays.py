@@ -2,18 +2,23 @@
 
 import asyncio
 import itertools
+import random
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
 from bson import ObjectId
 
+from storage.chat.messages import MessageStore
 from storage.chat.roles import Moderator
+from storage.errors import Conflict
 from storage.identity.records import user_stream
 from storage.ids import MessageKey
 from storage.mongo import Document
+from storage.stores import Stores
 from storage.streams.log import Event
 from storage.timeline import NOW, timeline_range
-from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, keep_all
+from tests.storage.topic_scenario import OpenStores, TopicScenario, create_topic_scenario, keep_all
 from tests.waiting import poll_until_true
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("throttled_activity")]
@@ -115,6 +120,48 @@ async def test_alternating_reaction_ends_as_last_change(scenario: TopicScenario)
     await scenario.stores.messages.remove_reaction(scenario.organization_id, message.key, "cyd", "👍")
     assert await poll_until_true(lambda: are_rows_relayed(scenario))
     assert await received_reactions(scenario) == [(message.timestamp, "👍", "bob")]
+
+
+async def test_reaction_to_a_popular_message_reads_no_others(own_scenario: TopicScenario) -> None:
+    mongo, message = own_scenario.stores.mongo, await own_scenario.post()
+    organization_id = own_scenario.organization_id
+    earlier = {"owner": f"{organization_id}/ann", "topic": message.topic_id, "ts": message.timestamp, "emoji": "👍"}
+    ids = [{"o": organization_id, "u": "ann", "ts": number} for number in range(500)]
+    await mongo["received_reactions"].insert_many(
+        [{"_id": id_, **earlier, "from": f"user {number}"} for number, id_ in enumerate(ids)]
+    )
+    await mongo.database.command({"profile": 2})
+    await own_scenario.stores.messages.add_reaction(organization_id, message.key, "bob", "👍")
+    assert await poll_until_true(lambda: are_rows_relayed(own_scenario))
+    await mongo.database.command({"profile": 0})
+    commands = await mongo["system.profile"].find({"docsExamined": {"$exists": True}}).to_list(None)
+    assert any("streams" in each["ns"] for each in commands)
+    assert max(each["docsExamined"] for each in commands) < 50
+    assert len(await received_reactions(own_scenario)) == 501
+
+
+async def test_received_reactions_end_as_those_that_exist(scenario: TopicScenario, open_process: OpenStores) -> None:
+    """Many people of two processes add and remove reactions, while one of the messages is deleted."""
+    messages = [await scenario.post() for _ in range(3)]
+    rng, organization_id = random.Random(7), scenario.organization_id
+
+    async def toggle(stores: Stores, user: str) -> None:
+        for _ in range(6):
+            change = rng.choice([MessageStore.add_reaction, MessageStore.remove_reaction])
+            with suppress(Conflict):
+                await change(stores.messages, organization_id, rng.choice(messages).key, user, rng.choice("👍🎉"))
+
+    async with open_process() as other:
+        people = [(stores, f"user{n}") for n, stores in enumerate([scenario.stores, other] * 12)]
+        deletion = scenario.stores.messages.delete(messages[0].key, Moderator("ann"))
+        await asyncio.gather(*(toggle(*each) for each in people), deletion)
+        assert await poll_until_true(lambda: are_rows_relayed(scenario))
+    kept = {"_id.t": scenario.topic.id, "_id.ts": {"$ne": messages[0].timestamp}}
+    stored = await scenario.stores.mongo["reactions"].find(kept).to_list(None)
+    existing = [(each["_id"]["ts"], each["_id"]["e"], each["_id"]["u"]) for each in stored]
+    assert sorted(await received_reactions(scenario)) == sorted(existing)
+    found = await scenario.stores.messages.find_many([message.key for message in messages])
+    assert sum(count for message in found.values() for _, count in message.reaction_counts) == len(existing)
 
 
 class ReactionRows:

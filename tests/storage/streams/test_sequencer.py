@@ -21,10 +21,10 @@ from storage.errors import Conflict, Forbidden, NotFound, RateLimited, Unavailab
 from storage.ids import MessageKey
 from storage.mongo import Document, Mongo, Session
 from storage.stores import Stores
-from storage.streams.changes import Batch
+from storage.streams.changes import Batch, DocumentKey
 from storage.streams.heads import HEAT_TAU_S, messages_per_minute
 from storage.streams.log import Event, Stream, jobs_stream
-from storage.streams.sequencer import MAX_BATCH, MAX_JOBS_STREAMS, MAX_WAITING, Sequencer
+from storage.streams.sequencer import MAX_BATCH, MAX_JOBS_STREAMS, MAX_JOINT_DOCUMENTS, MAX_WAITING, Sequencer
 from tests.databases import with_class
 from tests.storage.faults import failpoint, sigstopped
 from tests.storage.topic_scenario import OpenStores, TopicScenario, create_topic_scenario, keep_all
@@ -656,6 +656,16 @@ async def test_changes_after_a_split_batch_are_committed_together(scenario: Topi
     await assert_consistent(scenario, 7)
 
 
+@dataclass(slots=True)
+class NeedyEdit(EditMessage):
+    """An edit that also reads another document."""
+
+    needed_id: str = ""
+
+    def needs(self) -> Sequence[DocumentKey]:
+        return [*EditMessage.needs(self), ("reactions", self.needed_id)]
+
+
 async def test_batches_read_documents_in_their_transactions(scenario: TopicScenario) -> None:
     """A read outside the transaction could miss a change that the replica set's majority does not know yet."""
     sessions: list[Session | None] = []
@@ -665,12 +675,31 @@ async def test_batches_read_documents_in_their_transactions(scenario: TopicScena
             sessions.append(options.get("session"))
             return await super().find(*arguments, **options)
 
+        async def aggregate(
+            self, collection: str, pipeline: Sequence[Document], session: Session | None = None
+        ) -> list[Document]:
+            sessions.append(session)
+            return await super().aggregate(collection, pipeline, session)
+
     stores, message = scenario.stores, await scenario.post()
     mongo = with_class(stores.mongo, RecordingMongo)
     sequencer = Sequencer(mongo, lambda *_: None, lambda _: None)
-    await sequencer.commit(scenario.stream, EditMessage(message.key, "ann", "edited", ()))
-    assert sessions
-    assert None not in sessions
+    for count in (1, MAX_JOINT_DOCUMENTS):
+        edits = [EditMessage(message.key, "ann", f"edit {number}", ()) for number in range(count)]
+        await asyncio.gather(*(sequencer.commit(scenario.stream, edit) for edit in edits))
+        assert sessions
+        assert None not in sessions
+        sessions.clear()
+
+
+async def test_batch_of_documents_too_large_to_join_commits_singly(scenario: TopicScenario) -> None:
+    """All documents of a joint find together may have 16 MB; each of these changes needs 9 MB."""
+    stores = scenario.stores
+    for name in ("a", "b"):
+        await stores.mongo["reactions"].insert_one({"_id": name, "text": "x" * 9_000_000})
+    changes = [NeedyEdit((await scenario.post()).key, "ann", "edited", (), name) for name in ("a", "b")]
+    results = await commit_together(scenario, changes)
+    assert [getattr(result, "text", result) for result in results] == ["edited", "edited"]
 
 
 async def test_changes_of_split_batch_are_refused_together_in_outage(
