@@ -41,12 +41,6 @@ SIZES = ScreenSizes(
     posts=30,
 )
 ROLES = ("MEMBER", "OPERATOR")
-NO_COST_LIMITS = {
-    "NOROSHI_VIEWER_COST_PER_MINUTE": "1000000000",
-    "NOROSHI_ORGANIZATION_COST_PER_MINUTE": "1000000000",
-}
-"""The benchmark sends more requests than a person may."""
-
 WARM_UP_REQUESTS = 5
 CHANGING_FIELD = re.compile(rb'"estimatedEndAt":"[^"]*"')
 """An estimate from the current time."""
@@ -169,10 +163,7 @@ async def measure(programs: Mapping[str, Sequence[str]], rounds: int, requests: 
         stores = await stack.enter_async_context(open_stores(*addresses, credential_keys=CREDENTIAL_KEYS))
         data = await fill_screens(SignIn(stores), SIZES, ORGANIZATION)
         trips = await count_round_trips(data)
-        webs = {
-            name: stack.enter_context(web_process(servers, program, **NO_COST_LIMITS))
-            for name, program in programs.items()
-        }
+        webs = {name: stack.enter_context(web_process(servers, program)) for name, program in programs.items()}
         results = await measure_slices(webs, servers, rounds, requests)
     require_equal_answers(results)
     return list(rows(trips, results))

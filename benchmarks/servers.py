@@ -19,6 +19,9 @@ ORGANIZATION = DATABASE = "benchmark"
 FOLDER_PREFIX = "noroshi-benchmark-"
 SERVER_CORE, OTHER_PROCESSES_CORE = 0, 1
 
+NO_COST_LIMITS = {f"NOROSHI_{name}_COST_PER_MINUTE": "1000000000000" for name in ("VIEWER", "ORGANIZATION")}
+"""Settings of web processes in which one viewer sends more than people do. Refusals would count as fast answers."""
+
 
 @dataclass(frozen=True)
 class WebProcesses:
@@ -113,14 +116,14 @@ async def database_servers() -> AsyncIterator[DatabaseServers]:
 
 
 @contextmanager
-def web_process(servers: DatabaseServers, program: Sequence[str] = NOROSHI, **settings: str) -> Iterator[WebProcesses]:
+def web_process(servers: DatabaseServers, program: Sequence[str] = NOROSHI) -> Iterator[WebProcesses]:
     """Runs a web process alone on its core. The program takes the arguments `web --fd=N`, as `noroshi` does."""
     with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as folder, listen("127.0.0.1", 0) as listener:
         variables = server_variables(servers.mongodb_uri, servers.redis_url, servers.database) | {
             "NOROSHI_AUTH_SECRET": servers.secret,
             "NOROSHI_FILES": f"{folder}/files",
             "NOROSHI_LOG_LEVEL": "warning",
-            **settings,
+            **NO_COST_LIMITS,
         }
         with serving_process(Path(folder), "web", variables, listener, program) as web:
             pin_to_core(SERVER_CORE, web.process.pid)

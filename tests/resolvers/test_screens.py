@@ -14,9 +14,6 @@ FEW, MANY = 3, 12
 MAX_ROUND_TRIPS = dict.fromkeys(SCREENS, 3) | {
     # The communities, their topics, the last messages and read marks, and the authors and unread counts.
     "sidebar: communities": 4,
-    "sidebar: trending": 4,
-    # The communities to which the viewer was added, and then whether the viewer is still a member.
-    "notifications": 4,
     # The memberships and the threads come before the fields that a conversation has as well.
     "sidebar: threads": 5,
     # The feed's items, their posts, the posts that these answer, and the authors.
@@ -25,8 +22,8 @@ MAX_ROUND_TRIPS = dict.fromkeys(SCREENS, 3) | {
 
 
 def sizes(items: int) -> ScreenSizes:
-    """Returns the same number of items for all lists, and notifications of all kinds."""
-    return ScreenSizes(items, items, items, items, 4 * items, items, items, items)
+    """Returns the same number of items for most lists, but notifications and posts of all kinds."""
+    return ScreenSizes(items, items, items, items, 4 * items, items, items, 2 * items)
 
 
 async def record(data: ScreenData, screen: str) -> RoundTrips:
