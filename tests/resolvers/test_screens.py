@@ -4,9 +4,8 @@ import pytest
 
 from storage.mongo import Driver
 from tests.resolvers.people import SignIn
-from tests.screens.data import ScreenData, ScreenSizes, fill_screens
-from tests.screens.operations import SCREENS, document
-from tests.screens.round_trips import RoundTrips, recorded_round_trips
+from tests.screens.data import ScreenSizes, fill_screens
+from tests.screens.operations import SCREENS
 
 pytestmark = pytest.mark.anyio
 
@@ -26,19 +25,11 @@ def sizes(items: int) -> ScreenSizes:
     return ScreenSizes(items, items, items, items, 4 * items, items, items, 2 * items)
 
 
-async def record(data: ScreenData, screen: str) -> RoundTrips:
-    """Executes the operation of a list, and returns its commands."""
-    operation, variables = SCREENS[screen]
-    with recorded_round_trips() as recorded:
-        await data.viewer.run(document(operation), **variables)
-    return recorded
-
-
 async def test_lists_take_few_round_trips(sign_in: SignIn, mongo_driver: Driver) -> None:
     if mongo_driver != "pymongo":
         pytest.skip("Only the connections of PyMongo's own driver are recorded.")
     few, many = [await fill_screens(sign_in, sizes(count), f"org{count}") for count in (FEW, MANY)]
     for screen, limit in MAX_ROUND_TRIPS.items():
-        expected, actual = await record(few, screen), await record(many, screen)
+        expected, actual = await few.round_trips(screen), await many.round_trips(screen)
         assert len(actual.trips) <= limit, f"{screen}: {actual.trips}"
         assert sorted(actual.commands) == sorted(expected.commands), screen
