@@ -26,9 +26,9 @@ from storage.stores import open_stores
 from tests.databases import CREDENTIAL_KEYS
 from tests.product import NOROSHI
 from tests.resolvers.people import SignIn
-from tests.screens.data import ScreenData, ScreenSizes, fill_screens
+from tests.screens.data import ScreenSizes, fill_screens
 from tests.screens.operations import SCREENS, document
-from tests.screens.round_trips import RoundTrips, recorded_round_trips
+from tests.screens.round_trips import RoundTrips
 
 SIZES = ScreenSizes(
     communities=8,
@@ -128,16 +128,6 @@ def _requests(token: str) -> Mapping[str, bytes]:
     }
 
 
-async def count_round_trips(data: ScreenData) -> Mapping[str, RoundTrips]:
-    """Executes the operation of each list in this process, and returns its commands."""
-    counted = {}
-    for screen, (operation, variables) in SCREENS.items():
-        await data.viewer.run(document(operation), **variables)
-        with recorded_round_trips() as counted[screen]:
-            await data.viewer.run(document(operation), **variables)
-    return counted
-
-
 def require_equal_answers(results: Results) -> None:
     """Raises AssertionError if two checkouts gave different answers."""
     answers = defaultdict[str, set[bytes]](set)
@@ -162,7 +152,7 @@ async def measure(programs: Mapping[str, Sequence[str]], rounds: int, requests: 
         addresses = servers.mongodb_uri, servers.redis_url, servers.database
         stores = await stack.enter_async_context(open_stores(*addresses, credential_keys=CREDENTIAL_KEYS))
         data = await fill_screens(SignIn(stores), SIZES, ORGANIZATION)
-        trips = await count_round_trips(data)
+        trips = {screen: await data.round_trips(screen) for screen in SCREENS}
         webs = {name: stack.enter_context(web_process(servers, program)) for name, program in programs.items()}
         results = await measure_slices(webs, servers, rounds, requests)
     require_equal_answers(results)

@@ -73,9 +73,13 @@ async def visible_community(info: Info, community_id: str) -> Community:
 
 async def find_visible_community(info: Info, community_id: str) -> Community | None:
     """Returns a community that the viewer may see, or None."""
-    viewer = require_member(info)
-    found = await info.context.stores.communities.visible_among(viewer.key, [community_id])
-    return found.get(community_id)
+    return (await visible_communities(info, [community_id])).get(community_id)
+
+
+async def visible_communities(info: Info, community_ids: Collection[str]) -> dict[str, Community]:
+    """Returns those of the communities that the viewer may see, by id."""
+    viewer, communities = require_member(info), info.context.stores.communities
+    return await communities.visible_among(viewer.key, community_ids, info.context.joined_communities)
 
 
 async def find_community_without_owner(info: Info, community_id: str) -> Community | None:
@@ -103,17 +107,24 @@ async def require_visible_topics(info: Info, community_id: str) -> Community:
 
 async def has_visible_topics(info: Info, community: Community) -> bool:
     """Returns whether the viewer may see the community's topics and members."""
-    viewer = require_member(info)
-    return bool(await info.context.stores.communities.with_visible_topics([community.id], viewer.id))
+    return community.id in await with_visible_topics(info, [community])
+
+
+async def with_visible_topics(info: Info, communities: Sequence[Community]) -> set[str]:
+    """Returns the ids of those of the communities whose topics and members the viewer may see."""
+    require_member(info)
+    public = {each.id for each in communities if each.visibility is CommunityVisibility.PUBLIC}
+    return public | await info.context.joined_communities({each.id for each in communities})
 
 
 async def find_visible_topic(info: Info, topic_id: str) -> Topic | None:
     """Returns a topic that the viewer may see, or None. Concurrent calls are batched."""
     viewer, stores = require_member(info), info.context.stores
     topic = await stores.topics.find(viewer.organization_id, topic_id)
-    if topic is None or not await stores.communities.with_visible_topics([topic.community_id], viewer.id):
+    if topic is None:
         return None
-    return topic
+    visible = await stores.communities.with_visible_topics([topic.community_id], info.context.joined_communities)
+    return topic if visible else None
 
 
 async def visible_topics(info: Info, topic_ids: Collection[str]) -> dict[str, Topic]:
@@ -122,7 +133,7 @@ async def visible_topics(info: Info, topic_ids: Collection[str]) -> dict[str, To
     topics = await stores.topics.by_id(topic_ids)
     own_topics = {id_: topic for id_, topic in topics.items() if topic.organization_id == viewer.organization_id}
     visible_ids = await stores.communities.with_visible_topics(
-        {topic.community_id for topic in own_topics.values()}, viewer.id
+        {topic.community_id for topic in own_topics.values()}, info.context.joined_communities
     )
     return {id_: topic for id_, topic in own_topics.items() if topic.community_id in visible_ids}
 

@@ -1,8 +1,8 @@
 """The context that resolvers get beside their arguments: the viewer, the audience and the stores."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import strawberry
@@ -85,9 +85,11 @@ class Context:
     """The address at which people reach the server, without a slash at the end; for links."""
 
     is_query: bool = False
-    """Whether the context serves one query, which reads the viewer's blocks once and then reuses them."""
+    """Whether the context serves one query, which reads the viewer's blocks and memberships once and reuses them."""
 
     _viewer_blocks: ViewerBlocks | None = None
+    _is_joined: dict[str, bool] = field(default_factory=dict)
+    """For each community whose membership a query has read: whether the viewer is a member."""
 
     @property
     def is_service(self) -> bool:
@@ -112,7 +114,7 @@ class Context:
 
     def of_query(self) -> "Context":
         """Returns a copy for one query."""
-        return replace(self, is_query=True)
+        return replace(self, is_query=True, _viewer_blocks=None, _is_joined={})
 
     def count_write(self, limit: WriteLimit, mutation: str, idempotency_key: str | None) -> None:
         """Counts a mutation of the viewer. Raises: RateLimited.
@@ -143,6 +145,20 @@ class Context:
             return ViewerBlocks(None, frozenset())
         (viewer_id,) = audience.viewer_ids
         return ViewerBlocks(viewer_id, await relations.blocked_users_of(audience.organization_id, viewer_id))
+
+    async def joined_communities(self, ids: Collection[str]) -> set[str]:
+        """Returns those of the communities and conversations that the viewer has joined.
+
+        A query reads each membership once. Raises: Unauthenticated.
+        """
+        if self.viewer is None:
+            raise Unauthenticated
+        known = self._is_joined if self.is_query else {}
+        unknown = [id_ for id_ in ids if id_ not in known]
+        if unknown:
+            joined = await self.stores.communities.joined_communities(unknown, self.viewer.id)
+            known.update((id_, id_ in joined) for id_ in unknown)
+        return {id_ for id_ in ids if known[id_]}
 
     async def hidden_subjects(self) -> HiddenSubjects:
         """Returns the users, topics and communities that the viewer has blocked or muted.

@@ -41,9 +41,7 @@ class Community:
         description="When the community was archived, which makes it read-only; null if it is not."
     )
     joined: bool = field(
-        resolvers.chat.communities.joined,
-        "Whether the viewer is a member.",
-        batch_resolver=resolvers.chat.communities.joined_of_many,
+        resolvers.chat.communities.joined, "Whether the viewer is a member.", resolvers.chat.communities.joined_of_many
     )
     viewer_role: CommunityRole | None = field(
         resolvers.chat.moderation.own_role, "The viewer's role in the community; null if the viewer has not joined it."
@@ -66,7 +64,6 @@ class Community:
         "The most recently active topics that are not archived. The query `communityTopics` pages through all topics. "
         "Empty for viewers who have not joined a community that is not PUBLIC.",
         batch_resolver=resolvers.chat.communities.latest_topics_of_many,
-        queries_per_object=True,
     )
 
 
@@ -305,9 +302,7 @@ class Topic:
         description="Id of the message to which the messages of a thread reply; null for all other topics."
     )
     community: Community = shared_field(
-        resolvers.chat.topics.community,
-        "Community of the topic.",
-        batch_resolver=resolvers.chat.topics.communities,
+        resolvers.chat.topics.community, "Community of the topic.", batch_resolver=resolvers.chat.topics.communities
     )
     created_at: datetime = strawberry.field(description="When the topic was created.")
     last_activity: Timestamp = strawberry.field(

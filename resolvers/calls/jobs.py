@@ -1,6 +1,5 @@
 """Use cases of call jobs: checking lists, launching, pausing, and the fields of a job."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -141,8 +140,8 @@ async def estimated_ends(jobs: Sequence[CallJob], info: Info) -> list[datetime |
     organizations = {each.organization_id for each in jobs if each.state in OPEN_STATES}
     if not organizations:
         return [None for _ in jobs]
-    now, *found = await asyncio.gather(stores.clock.now(), *map(stores.call_jobs.limits, organizations))
-    limits = dict(zip(organizations, found, strict=True))
+    now = await stores.clock.now()
+    limits = {each: await stores.call_jobs.limits(each) for each in organizations}
     return [
         _earliest_end(each.progress.queued + each.progress.active, limits[each.organization_id], each, now)
         if each.state in OPEN_STATES

@@ -14,6 +14,7 @@ from resolvers.access import (
     require_member,
     require_visible_topics,
     visible_community,
+    with_visible_topics,
 )
 from resolvers.arguments import (
     After,
@@ -82,8 +83,8 @@ async def joined(root: Parent[Community], info: Info) -> bool:
 
 async def joined_of_many(communities: Sequence[Community], info: Info) -> list[bool]:
     """Returns for each community whether the viewer is a member."""
-    ids, viewer = {each.id for each in communities}, require_member(info)
-    found = await info.context.stores.communities.joined_communities(ids, viewer.id)
+    require_member(info)
+    found = await info.context.joined_communities({each.id for each in communities})
     return [each.id in found for each in communities]
 
 
@@ -104,10 +105,10 @@ async def latest_topics(root: Parent[Community], info: Info, limit: ListLimit = 
 
 async def latest_topics_of_many(communities: Sequence[Community], info: Info, limit: int = 20) -> list[list[Topic]]:
     """Lists the most recently active topics of each community. Reads rights and topics at the same time."""
-    viewer, stores, checked = require_member(info), info.context.stores, checked_limit(limit)
-    ids = {each.id for each in communities}
+    checked = checked_limit(limit)
     visible, topics = await asyncio.gather(
-        stores.communities.with_visible_topics(ids, viewer.id), stores.topics.newest(ids, checked)
+        with_visible_topics(info, communities),
+        info.context.stores.topics.newest({each.id for each in communities}, checked),
     )
     return [topics[each.id] if each.id in visible else [] for each in communities]
 
@@ -176,5 +177,5 @@ async def community_topics(
 async def trending_topics(info: Info, limit: ListLimit = 10) -> list[TrendingTopic]:
     """Lists topics where at least two people posted recently, most people first."""
     viewer, stores = require_member(info), info.context.stores
-    filter_communities = partial(stores.communities.with_visible_topics, user_id=viewer.id)
+    filter_communities = partial(stores.communities.with_visible_topics, find_joined=info.context.joined_communities)
     return await stores.topics.trending(viewer.organization_id, checked_limit(limit), filter_communities)

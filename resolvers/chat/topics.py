@@ -177,8 +177,8 @@ async def _is_joined(topic: Topic, info: Info) -> bool:
 
 async def _joined_community_ids(topics: Sequence[Topic], info: Info) -> set[str]:
     """Returns the ids of the topics' communities that the viewer has joined."""
-    ids = {topic.community_id for topic in topics}
-    return await info.context.stores.communities.joined_communities(ids, require_member(info).id)
+    require_member(info)
+    return await info.context.joined_communities({topic.community_id for topic in topics})
 
 
 async def _page(info: Info, topic: Topic, range_: TimelineRange, blocked: frozenset[str]) -> TimelinePage[Message]:

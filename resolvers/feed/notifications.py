@@ -7,7 +7,7 @@ from typing import Annotated
 import strawberry
 from strawberry import UNSET, Parent
 
-from resolvers.access import require_member
+from resolvers.access import require_member, visible_communities
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_timestamp, page_range
 from resolvers.context import Info
 from storage.chat.records import Community, Message
@@ -82,13 +82,13 @@ async def messages(notifications: Sequence[Notification], info: Info) -> list[Me
     named = {each.community_id for each in notifications if each.message is not None and each.community_id is not None}
     topics, joined, found = await asyncio.gather(
         stores.topics.find_many({key.topic_id for key in keys}),
-        stores.communities.joined_communities(named, viewer.id),
+        info.context.joined_communities(named),
         stores.messages.find_many(list(keys)),
     )
     own = {id_: each.community_id for id_, each in topics.items() if each.organization_id == viewer.organization_id}
     # A notification of an earlier release does not name the community.
     unnamed = set(own.values()) - named
-    joined |= await stores.communities.joined_communities(unnamed, viewer.id) if unnamed else set()
+    joined |= await info.context.joined_communities(unnamed)
     readable = {key: found.get(key) for key in keys if own.get(key.topic_id) in joined}
     return [None if each.message is None else readable.get(each.message) for each in notifications]
 
@@ -170,8 +170,7 @@ async def communities(notifications: Sequence[Notification], info: Info) -> list
     """Returns the community that the viewer was added to, by each notification; None for other kinds."""
     is_shown = NotificationKind.ADDED_TO_COMMUNITY
     ids = [each.community_id if each.kind is is_shown else None for each in notifications]
-    viewer = require_member(info).key
-    found = await info.context.stores.communities.visible_among(viewer, [id_ for id_ in ids if id_ is not None])
+    found = await visible_communities(info, [id_ for id_ in ids if id_ is not None])
     return [None if id_ is None else found.get(id_) for id_ in ids]
 
 

@@ -90,7 +90,9 @@ async def topics(targets: Sequence[TopicTarget], info: Info) -> list[Topic | Non
     viewer, stores = require_member(info), info.context.stores
     found, visible = await asyncio.gather(
         stores.topics.find_many({each.topic_id for each in targets}),
-        stores.communities.with_visible_topics({each.community_id for each in targets}, viewer.id),
+        stores.communities.with_visible_topics(
+            {each.community_id for each in targets}, info.context.joined_communities
+        ),
     )
     shown = {
         id_: topic

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pymongo.asynchronous.collection import AsyncCollection
 
@@ -32,6 +33,9 @@ from storage.streams.sequencer import Sequencer
 
 _Pair = tuple[str, str]
 """Community id and user id."""
+
+FindJoined = Callable[[Collection[str]], Awaitable[set[str]]]
+"""Returns those of the communities of which a user is a member."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,19 +198,23 @@ class CommunityStore:
         joined = await self.joined_communities([row["_id"] for row in rows], user_id)
         return min(joined, default=None)
 
-    async def with_visible_topics(self, community_ids: Collection[str], user_id: str) -> set[str]:
-        """Returns those of the communities whose topics and members the user may see."""
+    async def with_visible_topics(self, community_ids: Collection[str], find_joined: FindJoined) -> set[str]:
+        """Returns those of the communities whose topics and members the user of `find_joined` may see."""
         ids = set(community_ids)
-        communities, joined = await asyncio.gather(self._by_id.find(ids), self.joined_communities(ids, user_id))
+        communities, joined = await asyncio.gather(self._by_id.find(ids), find_joined(ids))
         return joined.union(id_ for id_, each in communities.items() if each.visibility is CommunityVisibility.PUBLIC)
 
-    async def visible_among(self, viewer: UserKey, community_ids: Collection[str]) -> dict[str, Community]:
+    async def visible_among(
+        self, viewer: UserKey, community_ids: Collection[str], find_joined: FindJoined | None = None
+    ) -> dict[str, Community]:
         """Returns those of the communities that the user may see, by id. PRIVATE ones need a membership.
 
-        Everything that names a community to a user, also to an ADMIN, asks this function.
+        Everything that names a community to a user, also to an ADMIN, asks this function. `find_joined` replaces the
+        lookup of the user's memberships.
         """
         ids = set(community_ids)
-        found, joined = await asyncio.gather(self._by_id.find(ids), self.joined_communities(ids, viewer.user_id))
+        find = find_joined or partial(self.joined_communities, user_id=viewer.user_id)
+        found, joined = await asyncio.gather(self._by_id.find(ids), find(ids))
         own = {id_: each for id_, each in found.items() if each.organization_id == viewer.organization_id}
         return {
             id_: each

@@ -237,9 +237,7 @@ class HomeFeedStore:
         """Returns the next pushed and merged posts of a range, in the order of the range, at most `size`."""
         order = 1 if ascending else -1
         between = {"$gte": {**reader.owner, "ts": low}, "$lte": {**reader.owner, "ts": high}}
-        items: list[FeedItemDocument] = await self._mongo.find(
-            FEED_ITEMS, {"_id": between}, {"author": 1}, [("_id", order)], size
-        )
+        items = await self._mongo.find(FEED_ITEMS, {"_id": between}, {"author": 1}, [("_id", order)], size)
         pushed = [(item["_id"]["ts"], item["author"]) for item in items]
         merged = await self._read_merged(reader, low, high, order, size) if reader.merged else {}
         authors_by_timestamp = {**dict(pushed), **{post.timestamp: post.author_id for post in merged.values()}}

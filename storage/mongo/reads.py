@@ -1,6 +1,4 @@
-"""Finds and aggregations by one command and one answer on a connection of PyMongo Async's pool.
-
-They need neither a cursor nor a session.
+"""Finds and aggregations by one command and one answer on a connection of the pool, without a cursor or a session.
 
 Only this module and storage/mongo/pools.py use private names of PyMongo
 (docs/adr/0002-two-mongodb-drivers-and-single-round-trip-reads.md).

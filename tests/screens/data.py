@@ -15,6 +15,8 @@ from storage.publishing.networks import Network
 from storage.publishing.records import AccountTarget, Target, TopicTarget
 from storage.publishing.scheduling import NewScheduledPost
 from tests.resolvers.people import Person, SignIn
+from tests.screens.operations import SCREENS, document
+from tests.screens.round_trips import RoundTrips, recorded_round_trips
 
 VIEWER = "viewer"
 AUTHORS = 5
@@ -60,6 +62,17 @@ class ScreenData:
     def author(self, number: int) -> Person:
         """Returns one of the authors, each in turn."""
         return self.authors[number % len(self.authors)]
+
+    async def round_trips(self, screen: str) -> RoundTrips:
+        """Executes the viewer's operation for a list in this process, and returns its commands.
+
+        The first execution opens the connections, since a command that waits for a connection would be late.
+        """
+        operation, variables = SCREENS[screen]
+        for _ in range(2):
+            with recorded_round_trips() as recorded:
+                await self.viewer.run(document(operation), **variables)
+        return recorded
 
     async def add_communities(self, count: int) -> None:
         """Creates communities that the viewer has joined. The viewer has read half of the topics."""

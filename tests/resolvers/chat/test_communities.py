@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.resolvers.people import ChatScenario, Person, SignIn
+from tests.execution import run_operation
+from tests.resolvers.people import OPERATIONS, ChatScenario, Person, SignIn
 
 pytestmark = pytest.mark.anyio
 
@@ -74,6 +75,25 @@ async def test_join_and_leave_are_idempotent(chat: ChatScenario) -> None:
         await chat.eve.leave(chat.community)
         assert (await community_fields(chat.eve, chat.community))["memberCount"] == 2
     assert not (await community_fields(chat.eve, chat.community))["joined"]
+
+
+async def test_next_query_of_a_socket_reads_memberships_and_blocks_again(chat: ChatScenario) -> None:
+    context, topic = (
+        chat.bob.context,
+        "query ($id: ID!) { topic(id: $id) { community { joined } lastMessage { text } } }",
+    )
+    await chat.ann.post(chat.topic, "Hello")
+
+    async def read_topic() -> Any:
+        data = (await run_operation(OPERATIONS, context, topic, {"id": chat.topic})).data
+        assert data is not None
+        return data["topic"]
+
+    assert await read_topic() == {"community": {"joined": True}, "lastMessage": {"text": "Hello"}}
+    await chat.bob.block(chat.ann)
+    assert await read_topic() == {"community": {"joined": True}, "lastMessage": None}
+    await chat.bob.leave(chat.community)
+    assert await read_topic() == {"community": {"joined": False}, "lastMessage": None}
 
 
 async def test_member_count_holds_under_concurrent_joins_and_leaves(chat: ChatScenario, sign_in: SignIn) -> None:
