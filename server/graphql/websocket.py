@@ -99,6 +99,8 @@ class SocketAdapter(ASGIWebSocketAdapter):
         """Frees the headers of the handshake, except those with which the socket is authenticated again."""
         headers: list[tuple[bytes, bytes]] = self.ws.headers.raw
         headers[:] = [each for each in headers if each[0] in SIGN_IN_HEADERS]
+        # Each further `Headers` of the scope has made a list of its own.
+        self.ws.scope["headers"] = headers
 
     async def close(self, code: int, reason: str) -> None:
         """Closes the socket, unless it is closed. Cuts the reason to 123 bytes, the limit of a close frame."""

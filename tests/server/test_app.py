@@ -13,9 +13,12 @@ from pymongo.errors import PyMongoError
 from server.app import create_app
 from server.auth.tokens import mint
 from server.settings import Settings
+from server.transport.trusted_proxies import TrustedProxies
 from storage.secrets.image_urls import ImageUrls
 from storage.secrets.shared_secrets import shared_secret
 from storage.stores import open_stores
+from tests.server.in_process import raw_client, serve_in_process
+from tests.waiting import poll_until_true
 
 ORIGIN = "https://app.example.org"
 SECRET = "a secret of the tests, longer than 32 bytes"
@@ -66,6 +69,35 @@ async def test_api_answers_on_empty_database(settings: Settings) -> None:
     async with running_app(settings) as http:
         response = await http.post("/graphql", json={"query": "{ viewer { id } }"})
     assert response.json() == {"data": {"viewer": None}}
+
+
+def awaiting_coroutines() -> list[str]:
+    """Returns the names of the coroutines that wait for each other in the task of a socket, outermost first."""
+    tasks = (each.get_coro() for each in asyncio.all_tasks())
+    coroutine = next(each for each in tasks if each is not None and each.__qualname__.endswith("run_asgi"))
+    names: list[str] = []
+    while hasattr(coroutine, "cr_await"):
+        names.append(coroutine.__qualname__)
+        coroutine = coroutine.cr_await
+    return names
+
+
+async def test_open_socket_keeps_no_coroutine_of_middleware(settings: Settings) -> None:
+    app = create_app(settings)
+    async with (
+        app.router.lifespan_context(app),
+        serve_in_process(TrustedProxies(app, ()), interface="asgi3", proxy_headers=False) as socket_server,
+        raw_client(socket_server.port),
+    ):
+        assert await poll_until_true(lambda: awaiting_coroutines()[-1].endswith("handle"))
+        own, *others = awaiting_coroutines()
+        assert own == "WebSocketsSansIOProtocol.run_asgi"
+        assert others == [
+            "Starlette.__call__",
+            "GraphQLSockets.serve",
+            "AsyncBaseHTTPView.run",
+            "BaseGraphQLTransportWSHandler.handle",
+        ]
 
 
 async def test_image_url_is_valid_in_other_process(settings: Settings) -> None:
