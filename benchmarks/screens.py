@@ -102,7 +102,7 @@ async def measure_slices(
         connections = {name: await stack.enter_async_context(connection(web)) for name, web in webs.items()}
         for number in range(rounds):
             for screen, request in _requests(servers.token("viewer", *ROLES)).items():
-                for name in reversed(webs) if number % 2 else webs:
+                for name in reversed([*webs]) if number % 2 else webs:
                     result = results[screen, name]
                     await _measure_slice(connections[name], webs[name], request, requests, result)
     return results
