@@ -86,11 +86,12 @@ async def test_heads_are_compared_periodically(scenario: TopicScenario, scenario
 async def test_failed_head_comparison_is_repeated(
     scenario: TopicScenario, scenario_without_redis: TopicScenario
 ) -> None:
-    log = FailingLog(scenario.stores, failures=2)
+    log = FailingLog(scenario.stores)
     async with (
         running_hub(scenario.stores, log, compare_every_s=0.05) as hub,
         recorded_events(hub, scenario.stream) as recorder,
     ):
+        log.failures = 2
         await scenario_without_redis.post()
         assert await recorder.wait_for_event(1)
     assert log.failures == 0
@@ -358,11 +359,11 @@ async def hydrate_nothing(stream: Stream, events: Sequence[Event]) -> Mapping[in
 
 
 class FailingLog(EventLog):
-    """A log whose first `failures` reads of heads fail."""
+    """A log whose next `failures` reads of heads fail."""
 
-    def __init__(self, stores: Stores, failures: int) -> None:
+    def __init__(self, stores: Stores) -> None:
         super().__init__(stores.mongo)
-        self.failures = failures
+        self.failures = 0
 
     async def heads(self, streams: Sequence[Stream]) -> dict[Stream, StreamHead]:
         if self.failures:
