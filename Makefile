@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup buckets web web-check web-format web-test web-quick run test test-gate quick record format check schema docs access lock wheel soak lab mutants guards screenshots clean
+.PHONY: help setup buckets web web-check web-format web-test web-quick run test test-gate quick record format check schema docs access lock wheel soak lab mutants guards figures screenshots clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -97,6 +97,13 @@ mutants: setup ## Change the product in small ways in a copy, and report changes
 
 guards: setup ## Remove guards of docs/security.md in a copy and show which test fails; ARGS="--seed 7 --count 10"
 	$(BIN)/python -m tests.mutants.guards $(ARGS)
+
+figures: setup ## Measure what users feel: pages beside other servers, screens, posts, reactions and connects (15 minutes)
+	$(BIN)/python -m benchmarks.peers --rounds 3
+	$(BIN)/python -m benchmarks.screens
+	$(BIN)/python -m benchmarks.posting --web 1
+	$(BIN)/python -m benchmarks.posting --web 1 --action reaction
+	$(BIN)/python -m benchmarks.reconnects --cuts 1
 
 screenshots: setup web ## Take the screenshots of docs/ of a product with demo data
 	$(BIN)/python -m tests.e2e.screenshots

@@ -1,4 +1,4 @@
-"""Sockets that are cut at once and resume by cursor while posting goes on: time to the first event, and memory."""
+"""Sockets that connect, are cut at once, and resume by cursor while posting goes on: times, and memory."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,17 +17,34 @@ from benchmarks.tables import numbers, percentile, print_table
 from tests.waiting import until
 
 MEMORY_INTERVAL_S = 0.1
-COLUMNS = ["sockets", "reconnected", "connected s", "first event s p50", "p99", "max", "slowest post ms"]
+COLUMNS = ["sockets", "connects/s", "KiB a socket"]
+COLUMNS += ["reconnected", "connected s", "first event s p50", "p99", "max", "slowest post ms"]
 COLUMNS += ["MiB before", "peak", "after", "faults"]
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @dataclass(frozen=True)
+class ConnectResult:
+    """Measurements of the first connects of all sockets, each with a token that the process has not seen."""
+
+    sockets: int
+    rate: float
+    """Connects a second, each up to the confirmation of its subscription."""
+
+    kib: float
+    """Memory of a socket with one subscription, in KiB."""
+
+    def cells(self) -> list[str]:
+        """Returns the first cells of each row of the table."""
+        return [f"{self.sockets:,}", f"{self.rate:,.0f}", f"{self.kib:.0f}"]
+
+
+@dataclass(frozen=True)
 class CutResult:
     """Measurements of one cut, and the load generator's answer to it. Memory is in MiB."""
 
-    sockets: int
+    connected: ConnectResult
     answer: dict[str, Any]
     slowest_post_ms: float
     memory_mib: tuple[float, float, float]
@@ -39,7 +56,7 @@ class CutResult:
         """Returns the cells of the table."""
         first_s = [f"{percentile(self.answer['first_ms'], percent) / 1000:.1f}" for percent in (50, 99, 100)]
         return [
-            *(f"{self.sockets:,}", f"{self.answer['open']:,}", f"{self.answer['connect_s']:.1f}", *first_s),
+            *(*self.connected.cells(), f"{self.answer['open']:,}", f"{self.answer['connect_s']:.1f}", *first_s),
             *(f"{self.slowest_post_ms:.0f}", *(f"{each:.0f}" for each in self.memory_mib)),
             ", ".join(f"{count} {fault}" for fault, count in self.faults.items()) or "none",
         ]
@@ -54,7 +71,7 @@ class CutBenchmark:
     poster: SteadyPoster
     rest_s: float
 
-    async def cut(self, sockets: int) -> CutResult:
+    async def cut(self, connected: ConnectResult) -> CutResult:
         """Cuts all sockets once. Waits until each has received an event, at most 240 s, then for `rest_s`."""
         await self.load.execute("reset")
         self.poster.slowest_ms = 0.0
@@ -66,11 +83,18 @@ class CutBenchmark:
         await asyncio.sleep(self.rest_s)
         faults = (await self.load.execute("report"))["faults"]
         memory = before_mib, peak_mib, memory_mib(self.web.pid)
-        return CutResult(sockets, await reconnect, self.poster.slowest_ms, memory, faults)
+        return CutResult(connected, await reconnect, self.poster.slowest_ms, memory, faults)
 
     async def have_events(self) -> bool:
         """Returns whether every socket has received an event."""
         return bool((await self.load.execute("progress"))["least"])
+
+
+async def connect_all(web: WebProcesses, load: LoadProcess, sockets: int) -> ConnectResult:
+    """Connects all sockets."""
+    before_mib = memory_mib(web.pid)
+    seconds = (await load.execute("connect"))["seconds"]
+    return ConnectResult(sockets, sockets / seconds, 1024 * (memory_mib(web.pid) - before_mib) / sockets)
 
 
 async def measure(servers: DatabaseServers, sockets: int, cuts: int, rest_s: float, rate: float) -> list[CutResult]:
@@ -79,14 +103,20 @@ async def measure(servers: DatabaseServers, sockets: int, cuts: int, rest_s: flo
     async with topic_with_members(servers, members) as topic:
         with web_process(servers) as web:
             tokens = [servers.token(member) for member in members]
-            spec = SubscriptionLoadSpec(web.port, tokens, QUERY, FIELD, {"topicId": topic.topic.id}, sockets)
-            async with load_process(spec) as load:
-                await load.execute("connect")
+            specs = [
+                SubscriptionLoadSpec(web.port, tokens[-count:], QUERY, FIELD, {"topicId": topic.topic.id}, count)
+                for count in (1, sockets)
+            ]
+            # What the first subscription of a process takes is no memory of a socket.
+            async with load_process(specs[0]) as first_load:
+                await first_load.execute("connect")
+            async with load_process(specs[1]) as load:
+                connected = await connect_all(web, load, sockets)
                 benchmark = CutBenchmark(web, load, SteadyPoster(topic.post), rest_s)
                 ended = asyncio.Event()
                 posting = asyncio.create_task(benchmark.poster.run(rate, 3600, lambda: not ended.is_set()))
                 await until(benchmark.have_events)
-                results = [await benchmark.cut(sockets) for _ in range(cuts)]
+                results = [await benchmark.cut(connected) for _ in range(cuts)]
                 ended.set()
                 await posting
                 return results
