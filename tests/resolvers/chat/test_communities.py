@@ -77,7 +77,7 @@ async def test_join_and_leave_are_idempotent(chat: ChatScenario) -> None:
     assert not (await community_fields(chat.eve, chat.community))["joined"]
 
 
-async def test_next_query_of_a_socket_reads_memberships_and_blocks_again(chat: ChatScenario) -> None:
+async def test_next_query_of_a_socket_reads_facts_again(chat: ChatScenario) -> None:
     context, topic = (
         chat.bob.context,
         "query ($id: ID!) { topic(id: $id) { community { joined } lastMessage { text } } }",
