@@ -62,6 +62,8 @@ async def report_content(
     """Files a report."""
     viewer = require_member(info)
     checked_text("text", text, 0, MAX_TEXT_CHARS)
+    if subject is ContentReportSubject.MESSAGE:
+        subject_id = ID(await _content_id(info, viewer, subject_id))
     author_id, community_id, content = await _subject_content(info, viewer, subject, subject_id)
     if author_id == viewer.id:
         raise BadUserInput("subjectId", "the id of another person's content")
@@ -70,6 +72,12 @@ async def report_content(
     )
     await info.context.stores.content_reports.file(new)
     return True
+
+
+async def _content_id(info: Info, viewer: User, message_id: str) -> str:
+    """Returns the id of the reply that a cross-post shows, and otherwise the given id. Raises: NotFound, Forbidden."""
+    key = await require_readable(info, viewer, message_id)
+    return (await info.context.stores.messages.get(key)).content_key.id
 
 
 async def _subject_content(

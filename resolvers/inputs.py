@@ -58,6 +58,11 @@ class PostMessageInput:
         description="Id of a message of the topic. The new message is then posted to the thread of that message. A "
         "reply has no thread of its own.",
     )
+    also_to_topic: bool = strawberry.field(
+        default=False,
+        description="Whether a reply is also shown in the topic of the message to which it replies, as a message with "
+        "`threadReply`. Only for replies: with `replyTo`, or with the id of a thread as `topicId`.",
+    )
     text: str = strawberry.field(
         default="",
         description="Text, at most 4000 characters; empty only with a stamp or files. @handle mentions a user; the "

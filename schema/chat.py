@@ -8,6 +8,7 @@ from strawberry import ID
 
 import resolvers.chat.communities
 import resolvers.chat.community_settings
+import resolvers.chat.cross_posts
 import resolvers.chat.messages
 import resolvers.chat.moderation
 import resolvers.chat.quotes
@@ -16,7 +17,7 @@ import resolvers.chat.threads
 import resolvers.chat.topics
 import resolvers.mutes
 from schema.binding import field, shared_field
-from schema.files import Attachment
+from schema.files import Attachment, LinkPreview
 from schema.identity import User
 from schema.timeline import PageMixin, Timeline
 from storage.chat.records import CommunityVisibility
@@ -133,35 +134,6 @@ class StampPackOwnership:
 
 
 @strawberry.type(
-    description="The stored copy of the image of a linked page, without metadata, at most 640 pixels wide and high."
-)
-class LinkPreviewImage:
-    url: str = strawberry.field(
-        description="URL of the copy on this server, the same as `imageUrl`. It needs no credentials, and is signed."
-    )
-    width: int = strawberry.field(description="Width in pixels.")
-    height: int = strawberry.field(description="Height in pixels.")
-    blurhash: str = strawberry.field(description="BlurHash, to show while the image loads.")
-
-
-@strawberry.type(description="Title, summary and image of a linked page.")
-class LinkPreview:
-    url: str = strawberry.field(description="URL of the linked page.")
-    title: str = strawberry.field(description="Title of the page.")
-    description: str | None = strawberry.field(description="Summary of the page; null if it has none.")
-    image_url: str | None = strawberry.field(
-        description="URL of the page's image on this server; null if the page has none, or if it was refused. For 30 "
-        "days after the image was fetched it serves the stored copy. After that, or without a copy, it serves the "
-        "image from the page's site."
-    )
-    image: LinkPreviewImage | None = strawberry.field(
-        description="Stored copy of the page's image, with its size. Null if the page has no image, or if no copy was "
-        "stored; in the second case use `imageUrl`."
-    )
-    site_name: str | None = strawberry.field(description="Name of the page's site; null if it has none.")
-
-
-@strawberry.type(
     description="An emoji of a message and the users who reacted with it, without users whom the viewer blocked."
 )
 class Reaction:
@@ -224,6 +196,22 @@ class Quote:
     )
 
 
+@strawberry.type(description="The reply of a thread that a message of a topic shows.")
+class ThreadReply:
+    thread_id: ID = strawberry.field(description="Id of the thread's topic.")
+    message: Annotated["Message", strawberry.lazy("schema.chat")] = shared_field(
+        resolvers.chat.cross_posts.shown_reply,
+        "The reply.",
+        batch_resolver=resolvers.chat.cross_posts.shown_replies,
+    )
+    parent_message: Annotated["Message", strawberry.lazy("schema.chat")] | None = field(
+        resolvers.chat.cross_posts.parent,
+        "The message to which people reply, or its tombstone; null if the viewer has blocked its author.",
+        batch_resolver=resolvers.chat.cross_posts.parents,
+        serves_audiences=True,
+    )
+
+
 @strawberry.type(description="A message of a topic, or the tombstone of a deleted one.")
 class Message:
     id: ID = strawberry.field(description="Unique identifier across all topics. Treat as an opaque string.")
@@ -277,6 +265,15 @@ class Message:
     )
     quote: Quote | None = strawberry.field(
         description="The quoted message; null if the message quotes none, and on a tombstone."
+    )
+    thread_reply: ThreadReply | None = strawberry.field(
+        description="The reply that this message shows in the topic, because its author also sent it there; null for "
+        "every other message, and on a tombstone. Text, stamp, files and quote are those of the reply. Edit the reply, "
+        "reply or react in the thread: this message refuses it with CONFLICT or BAD_USER_INPUT. Deleting this message "
+        "keeps the reply; deleting the reply deletes this message, too."
+    )
+    also_in_topic: bool = strawberry.field(
+        description="Whether this is a reply whose author also sent it to the topic; also after it was removed there."
     )
     edited_at: datetime | None = strawberry.field(description="When the author last edited the text; null if never.")
     deleted_at: datetime | None = strawberry.field(

@@ -1,4 +1,4 @@
-"""GraphQL types and root fields of files."""
+"""GraphQL types and root fields of files, and types of link previews."""
 
 from datetime import datetime
 
@@ -73,6 +73,35 @@ class Attachment:
     alt_text: str = strawberry.field(
         description="Text that describes the file; never empty for pictures, may be empty for other files."
     )
+
+
+@strawberry.type(
+    description="The stored copy of the image of a linked page, without metadata, at most 640 pixels wide and high."
+)
+class LinkPreviewImage:
+    url: str = strawberry.field(
+        description="URL of the copy on this server, the same as `imageUrl`. It needs no credentials, and is signed."
+    )
+    width: int = strawberry.field(description="Width in pixels.")
+    height: int = strawberry.field(description="Height in pixels.")
+    blurhash: str = strawberry.field(description="BlurHash, to show while the image loads.")
+
+
+@strawberry.type(description="Title, summary and image of a linked page.")
+class LinkPreview:
+    url: str = strawberry.field(description="URL of the linked page.")
+    title: str = strawberry.field(description="Title of the page.")
+    description: str | None = strawberry.field(description="Summary of the page; null if it has none.")
+    image_url: str | None = strawberry.field(
+        description="URL of the page's image on this server; null if the page has none, or if it was refused. For 30 "
+        "days after the image was fetched it serves the stored copy. After that, or without a copy, it serves the "
+        "image from the page's site."
+    )
+    image: LinkPreviewImage | None = strawberry.field(
+        description="Stored copy of the page's image, with its size. Null if the page has no image, or if no copy was "
+        "stored; in the second case use `imageUrl`."
+    )
+    site_name: str | None = strawberry.field(description="Name of the page's site; null if it has none.")
 
 
 @strawberry.type

@@ -21,6 +21,7 @@ from storage.chat.relays import (
     TopicActivityRelay,
     TopicChangedRelay,
 )
+from storage.chat.threads.cross_posts import CrossPostRelay
 from storage.chat.threads.relays import ThreadActivityRelay
 from storage.chat.topics import TopicStore
 from storage.feed.content_reports.relays import CommunityVisibilityRelay
@@ -97,6 +98,7 @@ OUTBOX_RELAYS: OutboxRelays = {
     "TopicChanged": TopicChangedRelay,
     "CommunityVisibility": CommunityVisibilityRelay,
     "ThreadActivity": ThreadActivityRelay,
+    "CrossPost": CrossPostRelay,
     "ConversationActivity": ConversationActivityRelay,
     "ConversationChanged": EventRelay,
     "Reaction": ReactionRelay,

@@ -108,6 +108,7 @@ TESTED_ELSEWHERE = {
         f"storage/chat/threads/{module}.py": "tests/resolvers/chat/test_threads.py"
         for module in ("changes", "relays", "rules", "store")
     },
+    "storage/chat/threads/cross_posts.py": "tests/resolvers/chat/test_cross_posts.py",
     "storage/chat/threads/followers.py": "tests/resolvers/chat/test_thread_follows.py",
     # Personal data, exports and erasures.
     **{

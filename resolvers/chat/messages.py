@@ -42,7 +42,7 @@ from storage.chat.changes import NewMessage
 from storage.chat.records import Message, Reaction, ReceivedReaction, Topic
 from storage.chat.roles import CommunityRole, Moderator, may_act_on
 from storage.chat.stamps.catalogue import Stamp, find_stamp
-from storage.errors import NotFound
+from storage.errors import BadUserInput, NotFound
 from storage.files.link_previews import LinkPreview, first_url
 from storage.files.preview_pictures import preview_picture_id
 from storage.identity.mentions import find_mentioned
@@ -79,15 +79,28 @@ async def post_message(
     parent_id = text_or_none(input.reply_to)
     if parent_id is not None:
         topic = await open_thread(info, topic, parent_id)
+    if input.also_to_topic and topic.thread_parent is None:
+        raise BadUserInput("alsoToTopic", "false, since the message is no reply in a thread")
     quoted_id = text_or_none(input.quoted_message_id)
     quote = None if quoted_id is None else await checked_quote(info, quoted_id)
-    key = input_key(viewer, "postMessage", input)
+    # A key of an earlier release covers no `alsoToTopic`. Without it, retries have the same digest as before.
+    key = input_key(viewer, "postMessage", input if input.also_to_topic else replace(input, also_to_topic=UNSET))
     mentions = await find_mentioned(info.context.stores.users, viewer.organization_id, body)
     # A thread has the slow mode of its parent's topic, which the commit reads.
     may_have_slow_mode = topic.slow_mode_seconds > 0 or topic.thread_parent is not None
     is_exempt = may_have_slow_mode and await _is_moderator(info, topic.community_id)
     new_message = NewMessage(
-        topic.id, topic.community_id, viewer.id, body, stamp_id, mentions, None, is_exempt, attachments, quote
+        topic.id,
+        topic.community_id,
+        viewer.id,
+        body,
+        stamp_id,
+        mentions,
+        None,
+        is_exempt,
+        attachments,
+        quote,
+        input.also_to_topic,
     )
     posted = await info.context.stores.messages.post(new_message, key)
     await _enqueue_preview(info, posted)

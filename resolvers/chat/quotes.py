@@ -54,4 +54,5 @@ async def checked_quote(info: Info, message_id: str) -> Quote:
     message = await stores.messages.get(key)
     if message.author_id in (await info.context.viewer_blocks()).blocked:
         raise NotFound("message", message_id)
-    return Quote(key, topic.community_id)
+    # A cross-post has no content. So the quote is of its reply.
+    return Quote(message.content_key, topic.community_id)

@@ -91,14 +91,17 @@ async def open_thread(info: Info, topic: Topic, parent_id: str, argument: str = 
     The caller has checked that the viewer has joined the topic's community.
     """
     viewer, stores, key = require_member(info), info.context.stores, message_key(parent_id)
+    nested = BadUserInput(argument, "the id of a message outside of threads; a reply has no thread of its own")
     if topic.thread_parent is not None:
-        raise BadUserInput(argument, "the id of a message outside of threads; a reply has no thread of its own")
+        raise nested
     if key.topic_id != topic.id:
         other = await stores.topics.find(viewer.organization_id, key.topic_id)
         if other is not None and other.thread_parent is not None and other.thread_parent.topic_id == topic.id:
-            raise BadUserInput(argument, "the id of a message outside of threads; a reply has no thread of its own")
+            raise nested
         raise NotFound("message", parent_id)
     parent = await stores.messages.get(key)
     if parent.author_id in (await info.context.viewer_blocks()).blocked:
         raise NotFound("message", parent_id)
+    if parent.thread_reply is not None:
+        raise nested
     return await stores.threads.open(viewer.organization_id, key, viewer.id)

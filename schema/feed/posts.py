@@ -11,8 +11,7 @@ import resolvers.feed.reactions
 import resolvers.feed.responses
 from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation, shared_field
-from schema.chat import LinkPreview
-from schema.files import Attachment
+from schema.files import Attachment, LinkPreview
 from schema.identity import User
 from schema.timeline import PageMixin, Timeline
 from storage.feed.home import HomeFeedState

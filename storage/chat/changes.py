@@ -15,7 +15,7 @@ from storage.chat.roles import Moderator
 from storage.chat.search.terms import MESSAGE_TERMS, message_terms
 from storage.chat.slow_mode import load_last_posts, record_post_in_slow_mode
 from storage.chat.threads.followers import add_followers, load_hidden_authors, notify_followers
-from storage.chat.threads.rules import count_reply, thread_fields
+from storage.chat.threads.rules import count_reply, relay_reply, thread_fields
 from storage.chat.trends import count_poster
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
 from storage.files.attachments import NewAttachment, attach_files, check_attachable, file_keys, remove_files
@@ -51,6 +51,8 @@ class NewMessage:
 
     attachments: Sequence[NewAttachment] = ()
     quote: Quote | None = None
+    also_in_topic: bool = False
+    """True for a reply that is also sent to the topic of the thread's parent."""
 
 
 @dataclass(slots=True)
@@ -91,7 +93,7 @@ class PostMessage(Change[Message]):
         check_attachable(batch, UserKey(batch.head["org"], new.author_id), new.attachments)
         _require_quotable(batch, new.quote)
         if not new.ignores_slow_mode:
-            record_post_in_slow_mode(batch, new.author_id)
+            record_post_in_slow_mode(batch, new.author_id, new.also_in_topic)
         record_message(batch, new.author_id)
         timestamp = batch.take_timestamp()
         key = MessageKey(new.topic_id, timestamp)
@@ -106,10 +108,9 @@ class PostMessage(Change[Message]):
             count_reply(batch, +1)
             notify_followers(batch, key, new.author_id, new.mention_ids)
             add_followers(batch, (new.author_id, *new.mention_ids))
+            relay_reply(batch, document)
         else:
-            if direct_fields(batch) is None:
-                count_poster(batch, new.author_id)
-            _announce_activity(batch, new.topic_id)
+            count_post_in_topic(batch, new.author_id)
         _notify_mentioned(batch, key, new.author_id, new.mention_ids)
         return message_record(document)
 
@@ -136,10 +137,15 @@ class MessageChange(Change[Message]):
         return document.copy()
 
     def copy_undeleted_message(self, batch: Batch) -> MessageDocument:
-        """Returns a copy of the message, to be changed and put back. Raises: NotFound, Conflict for a tombstone."""
+        """Returns a copy of the message, to be changed and put back.
+
+        Raises: NotFound; Conflict for a tombstone, and for a cross-post, which has no content of its own.
+        """
         document = self.copy_message(batch)
         if document.get("deleted_at") is not None:
             raise Conflict("The message was deleted.")
+        if "reply" in document:
+            raise Conflict("The message shows a reply of a thread. Change the reply itself, or react to it.")
         return document
 
     def terms_key(self) -> DocumentKey:
@@ -152,8 +158,9 @@ class MessageChange(Change[Message]):
             _announce_activity(batch, self.key.topic_id)
 
     def put_message(self, batch: Batch, document: MessageDocument, event: str) -> Message:
-        """Puts the message back and emits the event."""
+        """Puts the message back and emits the event. The relay brings a cross-post up to date."""
         batch.put(MESSAGES, document)
+        relay_reply(batch, document)
         batch.emit(event, self.key.timestamp)
         return message_record(document)
 
@@ -276,6 +283,13 @@ class SetPreview(MessageChange, SystemChange[Message]):
         return self.put_message(batch, document, "MessageEdited")
 
 
+def count_post_in_topic(batch: Batch, author_id: str) -> None:
+    """Counts a new message of a topic for trends, and announces the activity. Conversations have no trends."""
+    if direct_fields(batch) is None:
+        count_poster(batch, author_id)
+    _announce_activity(batch, batch.stream.id)
+
+
 def _announce_activity(batch: Batch, topic_id: str) -> None:
     """Adds the row that tells the community, or the people of a conversation, of a new state of the topic."""
     # A conversation has its own id as its community.
@@ -310,6 +324,8 @@ def _new_document(key: MessageKey, new: NewMessage) -> MessageDocument:
     if new.quote is not None:
         quoted = new.quote.key
         document["quote"] = {"t": quoted.topic_id, "ts": quoted.timestamp, "c": new.quote.community_id}
+    if new.also_in_topic:
+        document["also_in_topic"] = True
     _set_mentions(document, new.mention_ids)
     return document
 
@@ -334,6 +350,8 @@ def _tombstone(document: MessageDocument, batch: Batch) -> MessageDocument:
     }
     if "source" in document:
         tombstone["source"] = document["source"]
+    if "also_in_topic" in document:
+        tombstone["also_in_topic"] = True
     if "thread" in document:
         tombstone["thread"] = document["thread"]
     return tombstone

@@ -9,7 +9,7 @@ from typing import NotRequired, TypedDict
 from bson import ObjectId
 
 from storage.chat.conversations.documents import DirectFields
-from storage.chat.threads.documents import ThreadFields, ThreadSummaryDocument
+from storage.chat.threads.documents import ShownReplyDocument, ThreadFields, ThreadSummaryDocument
 from storage.files.documents import AttachmentDocument
 from storage.files.link_previews import LinkPreviewDocument, PreviewPictureDocument
 from storage.ids import MessageDocumentId
@@ -320,6 +320,12 @@ class MessageDocument(TypedDict):
 
     quote: NotRequired[QuoteDocument]
     """The message that this message quotes; absent if it quotes none, and in tombstones."""
+
+    reply: NotRequired[ShownReplyDocument]
+    """The reply that a cross-post shows, whose content it has; absent for all other messages, and in tombstones."""
+
+    also_in_topic: NotRequired[bool]
+    """True for a reply that was also sent to the topic of its thread; absent otherwise. Tombstones keep it."""
 
     source: NotRequired[str]
     """Unique name of the message's origin, such as a publication. Each origin has at most one message."""

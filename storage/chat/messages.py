@@ -81,7 +81,8 @@ class MessageStore:
             return list(newest)
         pipelines = [_newest_before(key, blocked) for key in dict.fromkeys(hidden)]
         rows = await self._mongo.aggregate_each("messages", pipelines)
-        shown = {MessageKey(row["_id"]["t"], row["before"]): message_record(row) for row in rows}
+        found = await self._with_replies([message_record(row) for row in rows])
+        shown = {MessageKey(row["_id"]["t"], row["before"]): each for row, each in zip(rows, found, strict=True)}
         return [shown.get(each.key) if each is not None and each.author_id in blocked else each for each in newest]
 
     async def page(
@@ -145,7 +146,8 @@ class MessageStore:
 
     async def pin(self, key: MessageKey, moderator: Moderator) -> Message:
         """Pins a message above the earlier pins. Idempotent. Raises: NotFound, Conflict (deleted, 51st pin)."""
-        return await self._sequencer.commit(_stream(key.topic_id), PinMessage(moderator, key))
+        pinned = await self._sequencer.commit(_stream(key.topic_id), PinMessage(moderator, key))
+        return (await self._with_replies([pinned]))[0]
 
     async def unpin(self, key: MessageKey, moderator: Moderator) -> None:
         """Removes a pin. Idempotent."""
@@ -198,13 +200,24 @@ class MessageStore:
         documents: list[MessageDocument] = await self._mongo.find(
             "messages", query, None, order, limit, hint=MESSAGES_BY_TIME
         )
-        return [message_record(document) for document in documents]
+        return await self._with_replies([message_record(document) for document in documents])
 
     async def _load(self, keys: Sequence[MessageKey]) -> dict[MessageKey, Message]:
+        messages = await self._with_replies(await self._read(keys))
+        return {message.key: message for message in messages}
+
+    async def _with_replies(self, messages: list[Message]) -> list[Message]:
+        """Gives cross-posts the content of their replies. Reads nothing if there are none."""
+        keys = [message.thread_reply.key for message in messages if message.thread_reply is not None]
+        if not keys:
+            return messages
+        replies = {reply.key: reply for reply in await self._read(keys)}
+        return [each.showing(replies[each.content_key]) if each.thread_reply else each for each in messages]
+
+    async def _read(self, keys: Sequence[MessageKey]) -> list[Message]:
         query = {"_id": {"$in": [key.document_id for key in keys]}}
         documents: list[MessageDocument] = await self._mongo.find("messages", query)
-        messages = [message_record(document) for document in documents]
-        return {message.key: message for message in messages}
+        return [message_record(document) for document in documents]
 
 
 def _stream(topic_id: str) -> Stream:

@@ -80,6 +80,7 @@ def _export_join_request(request: JoinRequestDocument) -> Document:
 
 def _export_message(message: MessageDocument) -> Document:
     key, quote = MessageKey(message["_id"]["t"], message["_id"]["ts"]), message.get("quote")
+    reply = message.get("reply")
     return {
         "id": key.id,
         "topicId": key.topic_id,
@@ -88,6 +89,8 @@ def _export_message(message: MessageDocument) -> Document:
         "stampId": message.get("stamp"),
         "mentionedUserIds": message.get("mentions", []),
         "quotedMessageId": None if quote is None else MessageKey(quote["t"], quote["ts"]).id,
+        "threadReplyId": None if reply is None else MessageKey(reply["t"], reply["ts"]).id,
+        "alsoInTopic": "also_in_topic" in message,
         "attachments": export_attachments(message.get("attachments", ())),
         "linkPreview": message.get("preview"),
         "editedAt": message.get("edited_at"),

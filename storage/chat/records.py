@@ -4,7 +4,7 @@ Timestamps are microseconds since the Unix epoch; instants are aware UTC datetim
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from functools import partial
@@ -12,7 +12,7 @@ from typing import Any
 
 from storage.chat.documents import MessageDocument
 from storage.chat.roles import CommunityRole
-from storage.chat.threads.documents import ThreadSummaryDocument
+from storage.chat.threads.documents import ShownReplyDocument, ThreadSummaryDocument
 from storage.files.attachments import Attachment, attachment_record
 from storage.files.link_previews import LinkPreview, preview_record
 from storage.ids import MessageKey
@@ -138,6 +138,19 @@ class Quote:
     community_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class ThreadReply:
+    """The reply that a cross-post shows, and the message to which people reply."""
+
+    key: MessageKey
+    parent: MessageKey
+
+    @property
+    def thread_id(self) -> str:
+        """The id of the thread's topic."""
+        return self.key.topic_id
+
+
 # Equivalent to MessageKey(topic_id, timestamp), but takes half the time.
 _key: Callable[[tuple[str, int]], MessageKey] = partial(tuple.__new__, MessageKey)
 
@@ -167,6 +180,12 @@ class Message:
     quote: Quote | None = None
     """The message that this message quotes; None without a quote, and for a tombstone."""
 
+    thread_reply: ThreadReply | None = None
+    """The reply that a cross-post shows; None for all other messages, and for a tombstone."""
+
+    also_in_topic: bool = False
+    """Whether this is a reply that was also sent to the topic of its thread."""
+
     @property
     def key(self) -> MessageKey:
         """The topic and the timestamp that identify the message."""
@@ -176,6 +195,26 @@ class Message:
     def id(self) -> str:
         """The id that clients see, unique across topics."""
         return f"{self.topic_id}-{self.timestamp}"
+
+    @property
+    def content_key(self) -> MessageKey:
+        """The key of the message that has the content: for a cross-post the reply, otherwise the message itself."""
+        return self.key if self.thread_reply is None else self.thread_reply.key
+
+    def showing(self, reply: "Message") -> "Message":
+        """Returns the cross-post with the present content of its reply, which may be a tombstone."""
+        return replace(
+            self,
+            text=reply.text,
+            stamp_id=reply.stamp_id,
+            mention_ids=reply.mention_ids,
+            link_preview=reply.link_preview,
+            edited_at=reply.edited_at,
+            deleted_at=reply.deleted_at,
+            attachments=reply.attachments,
+            quote=reply.quote,
+            thread_reply=self.thread_reply if reply.deleted_at is None else None,
+        )
 
     def without_content(self) -> "Message":
         """Returns the message without what its author and others have added to it, except the replies."""
@@ -232,7 +271,7 @@ def message_record(document: MessageDocument) -> Message:
     id_: Any = document["_id"]
     get: Callable[[str], Any] = document.get
     preview, mentions, reactions = get("preview"), get("mentions"), get("reactions")
-    attachments, thread, quote = get("attachments"), get("thread"), get("quote")
+    attachments, thread, quote, reply = get("attachments"), get("thread"), get("quote"), get("reply")
     # Positional arguments: keyword arguments would double the cost.
     return Message(
         id_["t"],
@@ -248,7 +287,14 @@ def message_record(document: MessageDocument) -> Message:
         tuple([attachment_record(each) for each in attachments]) if attachments else (),
         None if thread is None else thread_summary(thread),
         None if quote is None else Quote(MessageKey(quote["t"], quote["ts"]), quote["c"]),
+        None if reply is None else shown_reply(id_["t"], reply),
+        "also_in_topic" in document,
     )
+
+
+def shown_reply(topic_id: str, reply: ShownReplyDocument) -> ThreadReply:
+    """Returns the record of the reply that a cross-post of the topic shows."""
+    return ThreadReply(MessageKey(reply["t"], reply["ts"]), MessageKey(topic_id, reply["parent"]))
 
 
 def thread_summary(thread: ThreadSummaryDocument) -> ThreadSummary:

@@ -24,14 +24,14 @@ DocumentKey = tuple[str, Any]
 """Collection and _id of a document."""
 
 
-TOPIC_ROWS = frozenset({"ThreadActivity"})
-"""Kinds of outbox rows that topics take. Their relays take no timestamps."""
+TOPIC_ROWS = frozenset({"ThreadActivity", "CrossPost"})
+"""Kinds of outbox rows that topics take. Their relays take timestamps for messages only."""
 
 
 def require_outbox_target(stream: Stream, kind: str) -> None:
     """Raises ValueError for a topic, unless it takes rows of the kind.
 
-    Most relays take timestamps. In a topic, each timestamp would count as a message in the topic's heat.
+    Other relays take timestamps for other things. In a topic, each would count as a message in the topic's heat.
     """
     if stream.kind == "topic" and kind not in TOPIC_ROWS:
         raise ValueError(

@@ -104,7 +104,7 @@ def _insertion(stream: Stream, kind: str, ref: Any) -> UpdateOne:
 class RelayRows(SystemChange[float]):
     """Relays the rows of a stream. The result is the seconds until the next attempt, or -1 if none is needed."""
 
-    # Unused timestamps leave a gap, which is harmless except in topics.
+    # Unused timestamps leave a gap. In topics, where they would count as messages, the sequencer returns them.
     max_timestamps = RELAY_LIMIT
 
     def __init__(self, stream: Stream, relays: OutboxRelays) -> None:
@@ -165,12 +165,6 @@ class RelayRows(SystemChange[float]):
         if len(self._rows) == RELAY_LIMIT:
             return 0.0  # more rows may exist
         return min(((due - batch.at).total_seconds() for due in self._waiting.values()), default=-1.0)
-
-
-class RelayTopicRows(RelayRows):
-    """Relays the rows of a topic. It takes no timestamps, since each would count as a message."""
-
-    max_timestamps = 0
 
 
 class Outbox:
@@ -234,6 +228,5 @@ class Outbox:
     async def _relay(self, name: str) -> float:
         assert self._sequencer is not None
         stream = parse_stream_name(name)
-        change = RelayTopicRows if stream.kind == "topic" else RelayRows
         async with self._slots:
-            return await self._sequencer.commit(stream, change(stream, self._relays))
+            return await self._sequencer.commit(stream, RelayRows(stream, self._relays))

@@ -18,7 +18,7 @@ from storage.calls.job_changes import JobAction
 from storage.calls.records import CallJob
 from storage.chat.communities import NewCommunity
 from storage.chat.conversations.records import ConversationPerson
-from storage.chat.records import Community, CommunityVisibility, Quote, Thread, Topic
+from storage.chat.records import Community, CommunityVisibility, Quote, Thread, ThreadReply, Topic
 from storage.chat.roles import Moderator
 from storage.chat.stamps.ownerships import StampPackOwnership
 from storage.chat.stamps.rules import StampPackAvailability, StampRule, StampRuleKind
@@ -128,6 +128,9 @@ async def example_objects(viewers: DifferingViewers) -> dict[str, list[Any]]:
         "Quote": [
             Quote(viewers.first_message.key, viewers.scenario.community.id),
             Quote(viewers.second_message.key, "nothing"),
+        ],
+        "ThreadReply": [
+            ThreadReply(viewers.reply.key, each.key) for each in (viewers.first_message, viewers.second_message)
         ],
         "Message": [viewers.first_message, viewers.second_message, last, tombstone],
         "Post": posts,

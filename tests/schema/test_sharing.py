@@ -37,6 +37,7 @@ from tests.schema.viewers import (
     ExpectedValues,
     create_differing_viewers,
     expected_in_community_events,
+    expected_in_events_of_cross_post,
     expected_in_topic_events,
 )
 from tests.server.graphql.graphql_server import GraphQLServer, RecordedSubscription, serve_graphql
@@ -386,13 +387,15 @@ async def test_messages_show_each_viewer_own_fields(viewers: DifferingViewers) -
           topicEvents(topicId: $topic) { __typename ... on MessageEdited { of: message { %s } } }
         }
     """
-    expected = check_coverage("Message", expected_in_topic_events(viewers))
-    first = viewers.first_message
+    of_first, of_cross_post = expected_in_topic_events(viewers), expected_in_events_of_cross_post()
+    check_coverage("Message", of_first | of_cross_post)
+    first, reply = viewers.first_message, viewers.reply
     async with serve_graphql(viewers.scenario) as server:
         edit = viewers.stores.messages.edit
         await assert_viewers_get_own_values(
-            server, expected, document, lambda: edit(first.key, "dan", first.text, first.mention_ids)
+            server, of_first, document, lambda: edit(first.key, "dan", first.text, first.mention_ids)
         )
+        await assert_viewers_get_own_values(server, of_cross_post, document, lambda: edit(reply.key, "dan", "new", ()))
 
 
 @pytest.mark.anyio

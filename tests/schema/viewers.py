@@ -15,6 +15,7 @@ from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.ids import UserKey
 from storage.stores import Stores
+from storage.timeline import format_timestamp
 from tests.resolvers.people import until_outbox_is_empty
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
 
@@ -33,13 +34,17 @@ class DifferingViewers:
     topic, and is muted by a moderator. Eve is in no community.
 
     Dan posted the first and second message, cat the last one. Ann, bob and cat reacted to the first message. Dan and
-    then cat replied to it.
+    then cat replied to it. Between them, cat posted a message, and dan sent a reply to it also to the topic.
     """
 
     scenario: TopicScenario
     users: dict[str, User]
     first_message: Message
     second_message: Message
+    reply: Message
+    """The reply that was also sent to the topic."""
+
+    cross_post: Message
 
     @property
     def stores(self) -> Stores:
@@ -89,9 +94,23 @@ async def create_differing_viewers(stores: Stores) -> DifferingViewers:
     for name in ("dan", "cat"):
         await stores.messages.post(replace(scenario.new_message("reply", name), topic_id=thread.id))
     await until_outbox_is_empty(stores)
+    reply, cross_post = await _cross_post(scenario)
     second = await scenario.post("second", "dan")
     await stores.moderation.mute(scenario.community, Moderator("ann"), "bob", MUTED_UNTIL)
-    return DifferingViewers(scenario, users, await stores.messages.get(first.key), second)
+    return DifferingViewers(scenario, users, await stores.messages.get(first.key), second, reply, cross_post)
+
+
+async def _cross_post(scenario: TopicScenario) -> tuple[Message, Message]:
+    """Posts a message of cat and a reply of dan, which is also sent to the topic. Returns the reply and the latter."""
+    stores, parent = scenario.stores, await scenario.post("parent", "cat")
+    thread = await stores.threads.open(scenario.organization_id, parent.key, "dan")
+    reply = replace(scenario.new_message("reply", "dan"), topic_id=thread.id, also_in_topic=True)
+    posted = await stores.messages.post(reply)
+    await until_outbox_is_empty(stores)
+    topic = await stores.topics.get(scenario.organization_id, scenario.topic.id)
+    cross_post = await stores.messages.last_message(topic.id, topic.last_activity)
+    assert cross_post is not None
+    return posted, cross_post
 
 
 async def _quote_from_a_community_of(stores: Stores, person: User) -> Quote:
@@ -156,6 +175,13 @@ def expected_in_topic_events(viewers: DifferingViewers) -> dict[str, ExpectedVal
     }
 
 
+def expected_in_events_of_cross_post() -> dict[str, ExpectedValues]:
+    """Returns the expected values by Type.field. The selections apply to the cross-post."""
+    return {
+        "ThreadReply.parentMessage": ExpectedValues("threadReply { parentMessage { text } }", PARENTS),
+    }
+
+
 def expected_in_community_events(viewers: DifferingViewers) -> dict[str, ExpectedValues]:
     """Returns the expected values by Type.field. The selections apply to the topic after cat's last message.
 
@@ -164,6 +190,8 @@ def expected_in_community_events(viewers: DifferingViewers) -> dict[str, Expecte
     topic, first = viewers.scenario.topic.id, viewers.first_message
     read_up_to = f"{first.timestamp // 1_000_000}.{first.timestamp % 1_000_000:06}"
     first_message_page = 'messages(oldest: "1.000000", limit: 1) { items { %s } }'
+    cross_post = viewers.cross_post.timestamp
+    cross_post_page = f'messages(oldest: "{format_timestamp(cross_post)}", limit: 1) {{ items {{ %s }} }}'
     all_false = dict.fromkeys(VIEWER_IDS[:4], False)
     return {
         "User.blocked": ExpectedValues(
@@ -208,8 +236,8 @@ def expected_in_community_events(viewers: DifferingViewers) -> dict[str, Expecte
         "Community.topics": ExpectedValues(
             "community { topics { id unreadCount } }",
             {
-                "ann": {"topics": [{"id": topic, "unreadCount": 1}]},
-                "bob": {"topics": [{"id": topic, "unreadCount": 3}]},
+                "ann": {"topics": [{"id": topic, "unreadCount": 2}]},
+                "bob": {"topics": [{"id": topic, "unreadCount": 5}]},
                 "eve": {"topics": [{"id": topic, "unreadCount": 0}]},
             },
         ),
@@ -241,7 +269,10 @@ def expected_in_community_events(viewers: DifferingViewers) -> dict[str, Expecte
             first_message_page % "quote { message { text } }",
             _first_message_pages("quote", {"cat": {"message": None}, "dan": {"message": {"text": "quoted"}}}),
         ),
-        "Topic.unreadCount": ExpectedValues("unreadCount", {"ann": 1, "bob": 3, "eve": 0}),
+        "Topic.unreadCount": ExpectedValues("unreadCount", {"ann": 2, "bob": 5, "eve": 0}),
+        "ThreadReply.parentMessage": ExpectedValues(
+            cross_post_page % "threadReply { parentMessage { text } }", _first_message_pages("threadReply", PARENTS)
+        ),
         "Topic.pinnedMessages": ExpectedValues(
             "pinnedMessages { id }", {"ann": [{"id": first.id}], "bob": [{"id": first.id}], "eve": []}
         ),
@@ -259,6 +290,7 @@ def expected_in_community_events(viewers: DifferingViewers) -> dict[str, Expecte
     }
 
 
+PARENTS: dict[str, Any] = {"ann": {"parentMessage": None}, "bob": {"parentMessage": {"text": "parent"}}}
 REACTIONS: dict[str, Any] = {
     "ann": [{"emoji": THUMBS_UP, "count": 1, "reacted": False}, {"emoji": FIRE, "count": 1, "reacted": True}],
     "bob": [{"emoji": THUMBS_UP, "count": 2, "reacted": True}, {"emoji": FIRE, "count": 1, "reacted": False}],

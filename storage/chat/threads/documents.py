@@ -22,6 +22,19 @@ class ThreadFields(TypedDict):
     """Ids of the people who follow the thread, at most 100; absent in threads of an earlier release."""
 
 
+class ShownReplyDocument(TypedDict):
+    """The reply that a cross-post shows, and the message to which people reply."""
+
+    t: str
+    """Id of the thread."""
+
+    ts: int
+    """Timestamp of the reply."""
+
+    parent: int
+    """Timestamp of the parent message, which is in the topic of the cross-post."""
+
+
 class ReplierDocument(TypedDict):
     """A person who has replied, and the person's last reply that is not deleted."""
 

@@ -8,6 +8,7 @@ change is therefore followed by `wait_for_thread_commits`.
 import hashlib
 from typing import Any
 
+from storage.chat.documents import MessageDocument
 from storage.chat.threads.documents import ThreadFields
 from storage.ids import MessageKey
 from storage.mongo import Mongo, Session
@@ -53,6 +54,13 @@ def count_reply(batch: Batch, step: int) -> None:
         return
     batch.change_head(thread={**thread, "replies": thread["replies"] + step})
     batch.add_outbox_row(Stream("topic", thread["topic"]), "ThreadActivity", batch.stream.id)
+
+
+def relay_reply(batch: Batch, reply: MessageDocument) -> None:
+    """Lets the relay bring the cross-post of a reply up to date. Does nothing for other messages."""
+    thread = thread_fields(batch)
+    if thread is not None and "also_in_topic" in reply:
+        batch.add_outbox_row(Stream("topic", thread["topic"]), "CrossPost", reply["_id"])
 
 
 async def wait_for_thread_commits(mongo: Mongo, topic_id: str) -> None:

@@ -44,10 +44,13 @@ class ActivityCounts:
         return min(limit, await self._counts[kind](person, limit))
 
     async def _messages(self, person: UserKey, limit: int) -> int:
-        """Counts messages in topics of the organization: a user of another organization may have the same id."""
+        """Counts messages in topics of the organization: a user of another organization may have the same id.
+
+        A reply that was also sent to the topic counts once.
+        """
         count, after = 0, None
         while count < limit:
-            query: Document = {"author": person.user_id, "deleted_at": {"$exists": False}}
+            query: Document = {"author": person.user_id, "deleted_at": {"$exists": False}, "reply": None}
             if after is not None:
                 query["_id"] = {"$gt": after}
             rows = await self._mongo.find(

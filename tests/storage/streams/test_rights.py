@@ -26,7 +26,7 @@ SYSTEM_CHANGES = {
     # Erasures and retention rules.
     "EraseMessage", "ErasePost", "EraseReaction", "EraseScheduledPost", "RemoveErasedMember",
     # Link previews, and relays.
-    "RelayRows", "RelayTopicRows", "SetPostPreview", "SetPreview",
+    "RelayRows", "SetPostPreview", "SetPreview",
 }  # fmt: skip
 
 
