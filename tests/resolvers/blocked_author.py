@@ -79,7 +79,7 @@ class BlockedAuthorScenario:
         await self.organization.stores.messages.set_preview(message_key(posted["id"]), url, preview)
         written = [
             posted,
-            await self.bob.post(topic, f"{MARK} reply", replyTo=message_id),
+            await self.bob.post(topic, f"{MARK} reply", replyTo=message_id, alsoToTopic=True),
             await self.bob.post(topic, f"{MARK} quote", quotedMessageId=message_id),
             await self.bob.post(self.ids["Conversation"], f"{MARK} aboard"),
         ]
@@ -110,6 +110,7 @@ class BlockedAuthorScenario:
         topic, message, post = self.ids["Topic"], self.bobs_ids["Message"], self.bobs_ids["Post"]
         mark, cat, stores = self.organization.mark, self.organization.cat, self.organization.stores
         await self.ann.post(topic, f"{mark} to his reply", replyTo=message)
+        await cat.post(topic, f"{mark} to him and everybody", replyTo=message, alsoToTopic=True)
         await cat.post(topic, f"{mark} as @{HANDLE} says", quotedMessageId=message)
         await cat.create_post(f"{mark} against it", inReplyTo=post)
         await cat.create_post(f"{mark} see @{HANDLE}", quoteOf=post)
