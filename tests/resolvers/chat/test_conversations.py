@@ -76,6 +76,9 @@ subscription ($since: Cursor) {
   }
 }
 """
+REPORTED = """
+{ contentReports { id subjectId contentText community { id } messagesBefore { author { id } postedAt text } } }
+"""
 REPORT = "mutation ($id: ID!) { reportContent(subject: MESSAGE, subjectId: $id, category: SPAM) }"
 SCHEDULE = """
 mutation ($topic: ID!) {
@@ -493,8 +496,9 @@ async def test_admin_decides_a_report_and_sees_the_message_only(chat: ChatScenar
     id_ = await request(chat)
     (message,) = (await chat.ann.page(id_))["items"]
     await chat.ann.run(REPORT, id=message["id"])
-    query = "{ contentReports { id subjectId contentText community { id } author { id } } }"
+    query = "{ contentReports { id subjectId contentText community { id } author { id } messagesBefore { text } } }"
     (report,) = (await admin.run(query))["contentReports"]
+    assert (report["subjectId"], report["messagesBefore"]) == (report["id"], [])
     assert (report["contentText"], report["author"], report["community"]) == (message["text"], {"id": "eve"}, None)
     assert await admin.code("query ($id: ID!) { message(id: $id) { id } }", id=message["id"]) == "NOT_FOUND"
     assert await admin.code(ONE, id=id_) == "NOT_FOUND"
@@ -503,6 +507,54 @@ async def test_admin_decides_a_report_and_sees_the_message_only(chat: ChatScenar
     )
     assert await admin.run(decide, id=report["id"]) == {"decideContentReport": {"failure": None}}
     assert (await chat.ann.page(id_))["items"][0]["deletedAt"] is not None
+    everything = [
+        await admin.execute(each) for each in (query, "{ auditLog { action targetId details { name value } } }")
+    ]
+    assert id_ not in json.dumps(everything)
+    assert '"CONTENT_REPORT_DECIDED"' in json.dumps(everything)
+
+
+async def reported_message(admin: Person) -> Answer:
+    """Returns what an ADMIN sees of the only report."""
+    (report,) = (await admin.run(REPORTED))["contentReports"]
+    return dict(report)
+
+
+async def test_report_shows_five_messages_before_and_no_later_one(chat: ChatScenario, sign_in: SignIn) -> None:
+    admin = await sign_in("admin", roles=list(Role))
+    id_ = await start(chat.ann, chat.bob)
+    posted = [await (chat.ann, chat.bob)[number % 2].post(id_, f"text {number}") for number in range(7)]
+    await chat.bob.run(EDIT, id=posted[3]["id"], text="edited before")
+    await chat.ann.run(REPORT, id=posted[5]["id"])
+    authors = [{"id": each.id} for each in (chat.ann, chat.bob, chat.ann, chat.bob, chat.ann)]
+    texts: list[str | None] = ["text 0", "text 1", "text 2", "edited before", "text 4"]
+
+    async def assert_shown() -> None:
+        report = await reported_message(admin)
+        assert report["contentText"] == "text 5"
+        assert [each["author"] for each in report["messagesBefore"]] == authors
+        assert [each["text"] for each in report["messagesBefore"]] == texts
+        times = [each["postedAt"] for each in report["messagesBefore"]]
+        assert times == sorted(times) != []
+        assert not any(secret in json.dumps(report) for secret in (id_, "text 6", "edited after"))
+
+    await assert_shown()
+    await chat.ann.run(DELETE, id=posted[0]["id"])
+    await chat.bob.run(EDIT, id=posted[1]["id"], text="edited after")
+    await chat.ann.post(id_, "text 6 again")
+    texts[:2] = [None, None]
+    await assert_shown()
+
+
+async def test_report_in_a_thread_shows_messages_of_the_thread(chat: ChatScenario, sign_in: SignIn) -> None:
+    admin = await sign_in("admin", roles=list(Role))
+    id_ = await start(chat.ann, chat.bob)
+    parent = await chat.ann.post(id_, "parent")
+    replies = [await chat.bob.post(id_, text, replyTo=parent["id"]) for text in ("one", "two", "three")]
+    await chat.ann.run(REPORT, id=replies[1]["id"])
+    report = await reported_message(admin)
+    assert [each["text"] for each in report["messagesBefore"]] == ["one"]
+    assert not any(secret in json.dumps(report) for secret in (id_, replies[1]["topicId"]))
 
 
 async def test_conversations_never_trend(chat: ChatScenario) -> None:
