@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any
@@ -10,7 +10,12 @@ from typing import Any
 import pytest
 
 from storage.chat.conversations import contacts
+from storage.chat.stamps.rules import StampPackAvailability, StampRule, StampRuleKind
+from storage.feed.content_reports.records import ContentReportSubject, content_report_id
+from storage.feed.stamp_rules.counts import ActivityCounts
+from storage.identity.audit import Actor
 from storage.identity.roles import Role
+from storage.ids import UserKey
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from storage.streams.log import Stream
@@ -24,10 +29,11 @@ from tests.resolvers.people import (
     Answer,
     ChatScenario,
     Person,
+    RunningSubscription,
     SignIn,
     until_outbox_is_empty,
 )
-from tests.resolvers.test_isolation import execute_field, stored_data
+from tests.resolvers.test_isolation import EVENT_TYPES, execute_field, marks_in, stored_data
 
 pytestmark = pytest.mark.anyio
 
@@ -565,21 +571,52 @@ async def test_conversations_never_trend(chat: ChatScenario) -> None:
         assert await person.run("{ trendingTopics { people } }") == {"trendingTopics": []}
 
 
+DECIDE_REMOVE = """
+mutation ($id: ID!) { decideContentReport(contentReportId: $id, decision: REMOVE, note: "spam") { failure } }
+"""
 HIDDEN_TYPES = {"Topic", "Message", "Subject", "Conversation", "RequestedConversation", "Community"}
 
 
-async def create_hidden_conversation(organization: OrganizationScenario) -> dict[str, str]:
-    """Starts a group of Cat, Dog and Owl, without Ann. Returns ids of its objects by type."""
+async def create_hidden_group(organization: OrganizationScenario) -> dict[str, str]:
+    """Starts a group of Cat, Dog and Owl, without Ann, and uses it in every way. Returns ids of its objects by type."""
     cat, dog, ann = organization.cat, organization.dog, organization.ann
     started = await cat.do(START, input={"userIds": [dog.id, "owl"], "groupName": SECRET})
     id_ = str(started["id"])
     await cat.post(id_, f"{SECRET} before @{organization.mark}_ann")
     message = await dog.post(id_, f"{SECRET} https://{SECRET}.example/")
     await cat.run(REACT, id=message["id"], emoji="🦩")
+    reply = await cat.post(id_, f"{SECRET} reply @{organization.mark}_ann", replyTo=message["id"])
+    await dog.run(REACT, id=reply["id"], emoji="🦩")
+    removed = [await dog.post(id_, f"{SECRET} {number}", quotedMessageId=message["id"]) for number in range(2)]
+    await dog.run(EDIT, id=removed[0]["id"], text=f"{SECRET} edited")
+    await dog.run(DELETE, id=removed[1]["id"])
+    await cat.run(RENAME, id=id_, name=f"{SECRET} renamed")
     await until_outbox_is_empty(organization.stores)
     assert ann.id not in await people_of(cat, id_)
     ids = dict.fromkeys(("Topic", "Conversation", "RequestedConversation", "Community"), id_)
-    return {**ids, "Message": message["id"], "Subject": message["id"]}
+    return {**ids, "Message": message["id"], "Subject": message["id"], "Thread": reply["topicId"]}
+
+
+async def remove_direct_message(organization: OrganizationScenario) -> str:
+    """Lets Cat report a message of Dog in their conversation, and Ann remove it. Returns the conversation's id.
+
+    Ann sees the texts, and must not see the conversation.
+    """
+    cat, dog = organization.cat, organization.dog
+    id_ = await start(cat, dog)
+    message = [await dog.post(id_, f"{organization.mark} {text}") for text in ("before", "reported")][1]
+    await cat.run(REPORT, id=message["id"])
+    report_id = content_report_id(
+        organization.organization_id, ContentReportSubject.MESSAGE, message["id"], organization.cat.id
+    )
+    assert await organization.ann.run(DECIDE_REMOVE, id=report_id) == {"decideContentReport": {"failure": None}}
+    await until_outbox_is_empty(organization.stores)
+    return id_
+
+
+async def create_hidden_conversation(organization: OrganizationScenario) -> dict[str, str]:
+    """Creates conversations without Ann. Returns ids of their objects by type."""
+    return {**await create_hidden_group(organization), "Pair": await remove_direct_message(organization)}
 
 
 @pytest.fixture(scope="module")
@@ -616,9 +653,60 @@ async def test_ids_of_a_conversation_look_unknown_to_others(
 
 async def test_no_field_shows_a_conversation_to_others(canary: OrganizationScenario, hidden: dict[str, str]) -> None:
     fields = {each.text(): each for root in root_fields() for each in (root, root.without_optional_ids())}
-    for field in (each for each in fields.values() if each.root == "Query"):
-        text = json.dumps(await execute_field(canary.ann, field, canary.ids, query=canary.mark), ensure_ascii=False)
-        assert [mark for mark in (SECRET, "🦩", *hidden.values()) if mark in text] == [], f"{field}"
+    for field in (each for each in fields.values() if each.root != "Mutation"):
+        answer = await execute_field(canary.ann, field, canary.ids, query=canary.mark)
+        assert marks_in(answer, SECRET, "🦩", *hidden.values()) == [], f"{field}"
+
+
+def counts_in(value: Any, path: str = "") -> Iterator[tuple[str, int]]:
+    """Yields each whole number of an answer and the length of each list, with their paths."""
+    if isinstance(value, list):
+        yield path, len(value)
+    for name, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from counts_in(each, f"{path}.{name}")
+    if isinstance(value, int):
+        yield path, value
+
+
+async def test_no_count_changes_by_a_hidden_conversation(canary: OrganizationScenario) -> None:
+    """Ann, who has every role, sees the same numbers before and after, also of packs that Cat and Dog may earn."""
+    packs, actor = canary.stores.stamp_packs, Actor(canary.organization_id, canary.ann.id, is_command_line=True)
+    for kind in StampRuleKind:
+        pack = await packs.create(actor, f"{canary.mark} {kind.value}")
+        await packs.set_availability(actor, pack.id, StampPackAvailability.EARNED, StampRule(kind, 100))
+    counts = ActivityCounts(canary.stores.mongo)
+
+    async def seen() -> dict[str, Any]:
+        await until_outbox_is_empty(canary.stores)
+        people = [UserKey(canary.organization_id, each.id) for each in (canary.cat, canary.dog)]
+        earned = {f"{each} {kind}": await counts.count(each, kind, 1000) for each in people for kind in StampRuleKind}
+        queries = [each for each in root_fields() if each.root == "Query"]
+        fields = {each.text(): each for field in queries for each in (field, field.without_optional_ids())}
+        answers = {
+            text: await execute_field(canary.superuser, field, canary.ids, query=canary.mark)
+            for text, field in fields.items()
+        }
+        return earned | {text: list(counts_in(answer["data"])) for text, answer in answers.items()}
+
+    before = await seen()
+    await create_hidden_group(canary)
+    after = await seen()
+    assert [text for text, value in after.items() if value != before[text]] == []
+
+
+async def test_no_subscription_receives_an_event_of_a_hidden_conversation(canary: OrganizationScenario) -> None:
+    await until_outbox_is_empty(canary.stores)
+    async with AsyncExitStack() as stack:
+        opened: dict[str, RunningSubscription] = {}
+        for field in (each.without_optional_ids() for each in root_fields() if each.name in EVENT_TYPES):
+            subscription = canary.ann.subscribed(field.text(), **field.variables(canary.ids))
+            opened[field.name] = await stack.enter_async_context(subscription)
+        ids = await create_hidden_group(canary)
+        await canary.emit_on_every_stream()
+        for name, events in opened.items():
+            event = await events.next_event()
+            assert marks_in(event, SECRET, "🦩", *ids.values()) == [], name
+            assert marks_in(event, canary.ids[EVENT_TYPES[name]]) != [], name
 
 
 OF_COMMUNITIES = {

@@ -145,7 +145,7 @@ async function dismissDirectMessage(ann) {
   const ids = [];
   for (const text of ["Where are you?", "Answer me", "You will regret it"])
     ids.push((await run(tokens.olga, send, { text })).postMessage.id);
-  await run(tokens.olga, `mutation { deleteMessage(messageId: "${ids[0]}") { id } }`);
+  await run(tokens.olga, `mutation { deleteMessage(id: "${ids[0]}") { id } }`);
   const report = `reportContent(subject: MESSAGE, subjectId: "${ids[2]}", category: HARASSMENT)`;
   await run(tokens.ben, `mutation { ${report} }`);
   await press(ann, ann.getByRole("button", { name: "未対応", exact: true }), "Enter", { back: true });
