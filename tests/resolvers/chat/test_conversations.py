@@ -694,7 +694,7 @@ async def test_no_count_changes_by_a_hidden_conversation(canary: OrganizationSce
     assert [text for text, value in after.items() if value != before[text]] == []
 
 
-async def test_no_subscription_receives_an_event_of_a_hidden_conversation(canary: OrganizationScenario) -> None:
+async def test_no_event_of_a_hidden_conversation_is_received(canary: OrganizationScenario) -> None:
     await until_outbox_is_empty(canary.stores)
     async with AsyncExitStack() as stack:
         opened: dict[str, RunningSubscription] = {}
