@@ -49,7 +49,8 @@ class ActivityCounts:
 
     async def _messages(self, person: UserKey, limit: int) -> int:
         """Counts messages in topics that count. The index sorts by topic, so the rest of another topic is skipped."""
-        count, after = 0, None
+        count = 0
+        after: Document | None = None
         while count < limit:
             query: Document = {"author": person.user_id, "deleted_at": {"$exists": False}}
             if after is not None:
@@ -85,9 +86,10 @@ class ActivityCounts:
 
     async def _message_reactions(self, person: UserKey, limit: int) -> int:
         """Counts reactions to messages in topics that count."""
-        count, last, owner = 0, 0, {"o": person.organization_id, "u": person.user_id}
+        count, last = 0, 0
+        owner: Document = {"o": person.organization_id, "u": person.user_id}
         while count < limit:
-            query = {"_id": {"$gt": {**owner, "ts": last}, "$lte": {**owner, "ts": MAX_TIMESTAMP}}}
+            query: Document = {"_id": {"$gt": {**owner, "ts": last}, "$lte": {**owner, "ts": MAX_TIMESTAMP}}}
             rows: list[ReceivedReactionDocument] = await self._mongo.find(
                 RECEIVED_REACTIONS, query, {"topic": 1}, [("_id", 1)], _page_size(limit)
             )

@@ -662,9 +662,12 @@ def counts_in(value: Any, path: str = "") -> Iterator[tuple[str, int]]:
     """Yields each whole number of an answer and the length of each list, with their paths."""
     if isinstance(value, list):
         yield path, len(value)
-    for name, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        yield from counts_in(each, f"{path}.{name}")
-    if isinstance(value, int):
+        for each in value:
+            yield from counts_in(each, path)
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            yield from counts_in(each, f"{path}.{name}")
+    elif isinstance(value, int):
         yield path, value
 
 
