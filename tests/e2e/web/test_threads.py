@@ -26,3 +26,15 @@ def test_people_reply_in_a_thread_by_keyboard(product: DeployedProduct, tmp_path
     assert report["timeline"] == ["Who rows on Sunday?"]
     assert (report["violations"], report["overflowingScreens"], report["pageErrors"]) == ([], [], [])
     assert foreign_requests(report["requests"], product.url) == []
+
+
+@pytest.mark.browser
+@pytest.mark.timeout(SCRIPT_TIMEOUT_S + 60)
+def test_first_reply_stays_when_another_starts_the_thread(product: DeployedProduct, tmp_path: Path) -> None:
+    tokens = {name: product.token(name, org="web-thread-page", name=name.title()) for name in ("ann", "ben")}
+
+    report = run_browser_script("web/thread-page.mjs", product.url, tmp_path, tokens=tokens)
+
+    assert report["draft"] == {"continued": "I row on Sunday", "reloaded": "I row on Sunday"}
+    assert report["waiting"] == {"waiting": 1, "replies": ["Nobody steers", "I steer"]}
+    assert (report["violations"], report["overflowingScreens"], report["pageErrors"]) == ([], [], [])

@@ -30,6 +30,8 @@ interface Props {
   topicTitle: string;
   /** Id of the message whose thread the message starts; absent for a message to the topic itself. */
   replyTo?: string;
+  /** Id of the parent message of a thread that exists; null for other topics. */
+  parentId?: string | null;
   /** The message that the viewer quotes; absent without a quote. */
   quoted?: QuotedMessage | null;
   /** Called when the quote was sent or removed. */
@@ -89,6 +91,7 @@ function MessageForm({
   topicId,
   topicTitle,
   replyTo,
+  parentId,
   quoted = null,
   onQuoteEnd,
   label: ownLabel,
@@ -102,7 +105,8 @@ function MessageForm({
   const secondsLeft = useSecondsUntil(nextAt);
   const outbox = useOutbox();
   const label = ownLabel ?? t("composer.label", { topic: topicTitle });
-  const draftName = `topic ${replyTo ?? topicId}`;
+  // A draft of the first reply stays when somebody else starts the thread.
+  const draftName = `topic ${replyTo ?? parentId ?? topicId}`;
   const { draft: text, setDraft: setText } = useDraft(draftName, "", isText);
   const typing = useTypingSignal(topicId);
   const length = useLength(text, LIMITS.message);

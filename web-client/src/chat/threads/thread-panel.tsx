@@ -1,5 +1,13 @@
 /** The thread of a message: the message, its replies, and a field for a reply. On narrow screens it covers the topic. */
-import { type KeyboardEvent, useCallback, useEffect, useRef, useState } from "react";
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  type RefObject,
+  useCallback,
+  useEffect,
+  useRef,
+  useState,
+} from "react";
 import { useQuery } from "urql";
 import { useCurrent } from "../../api/current-text";
 import { dateAndTime, dateOf } from "../../i18n/times";
@@ -66,10 +74,9 @@ export function ThreadPanel({ topic, topicView, parentId, reply, onClose }: Thre
       {!parent && error && <ErrorState error={error} retry={() => load({ requestPolicy: "network-only" })} />}
       {!parent && !error && <LoadingState rows={4} />}
       {parent && <ThreadParent message={parent} />}
-      {parent && threadId === null && <FirstReply topic={topic} parent={parent} />}
-      {parent && threadId !== null && (
+      {parent && (
         <ThreadOpenerProvider value={null}>
-          <ThreadReplies key={threadId} id={threadId} topic={topic} reply={reply} />
+          <ThreadContent threadId={threadId} topic={topic} parent={parent} reply={reply} />
         </ThreadOpenerProvider>
       )}
     </aside>
@@ -115,7 +122,54 @@ function ThreadParent({ message: loaded }: { message: Message }) {
   );
 }
 
-function ThreadReplies({ id, topic, reply }: { id: string; topic: TopicSummary; reply: string | null }) {
+interface ThreadContentProps {
+  /** Id of the thread; null before the first reply. */
+  threadId: string | null;
+  topic: TopicSummary;
+  parent: Message;
+  reply: string | null;
+}
+
+/** The replies, or the field for the first one. The field stays until the thread that a reply has started is open. */
+function ThreadContent({ threadId, topic, parent, reply }: ThreadContentProps) {
+  const [isReplaced, setIsReplaced] = useState(threadId !== null);
+  const [caret, setCaret] = useState<number | null>(null);
+  const field = useRef<HTMLTextAreaElement>(null);
+  const replace = useCallback(() => {
+    const { current } = field;
+    if (current && current === document.activeElement) setCaret(current.selectionStart);
+    setIsReplaced(true);
+  }, []);
+  return (
+    <>
+      {!isReplaced && (
+        <FirstReply topic={topic} parent={parent} hasThread={threadId !== null} field={field} />
+      )}
+      {threadId !== null && (
+        <ThreadReplies
+          id={threadId}
+          topic={topic}
+          reply={reply}
+          placeholder={isReplaced ? <LoadingState rows={4} /> : null}
+          caret={caret}
+          onOpened={replace}
+        />
+      )}
+    </>
+  );
+}
+
+interface ThreadRepliesProps {
+  id: string;
+  topic: TopicSummary;
+  reply: string | null;
+  /** Shown until the replies are. */
+  placeholder: ReactNode;
+  caret: number | null;
+  onOpened: () => void;
+}
+
+function ThreadReplies({ id, topic, reply, placeholder, ...more }: ThreadRepliesProps) {
   const { t } = useTranslation();
   const [{ data, error, stale }, load] = useQuery({
     query: TopicHeader,
@@ -125,7 +179,7 @@ function ThreadReplies({ id, topic, reply }: { id: string; topic: TopicSummary; 
   const reload = useCallback(() => load({ requestPolicy: "network-only" }), [load]);
   const thread = data?.topic;
   if (error && !thread) return <ErrorState error={error} retry={reload} />;
-  if (!thread) return <LoadingState rows={4} />;
+  if (!thread) return placeholder;
   // The archive and the slow mode of the topic apply to its threads.
   const { archivedAt, slowModeSeconds } = topic;
   return (
@@ -135,28 +189,40 @@ function ThreadReplies({ id, topic, reply }: { id: string; topic: TopicSummary; 
       at={reply}
       isInConversation={isConversation(topic)}
       label={t("thread.reply")}
+      placeholder={placeholder}
+      {...more}
       onRemoved={reload}
       reloadHeader={reload}
     />
   );
 }
 
+interface FirstReplyProps {
+  topic: TopicSummary;
+  parent: Message;
+  /** Whether somebody has started the thread, which is being opened. */
+  hasThread: boolean;
+  field: RefObject<HTMLTextAreaElement | null>;
+}
+
 /** The field for the first reply, which starts the thread. */
-function FirstReply({ topic, parent }: { topic: TopicSummary; parent: Message }) {
+function FirstReply({ topic, parent, hasThread, field }: FirstReplyProps) {
   const { t } = useTranslation();
   const viewer = useViewer();
   const pending = useValue(useOutbox().pending).filter(({ replyTo }) => replyTo === parent.id);
-  const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
     if (matchMedia("(pointer: fine)").matches) field.current?.focus();
-  }, []);
+  }, [field]);
   const { viewerMutedUntil, archivedAt } = topic.community;
   return (
     <>
       <div className="min-h-0 grow overflow-y-auto">
-        {pending.length === 0 && (
-          <EmptyState icon="chat" title={t("thread.empty")} hint={t("thread.emptyHint")} />
-        )}
+        {pending.length === 0 &&
+          (hasThread ? (
+            <LoadingState rows={4} />
+          ) : (
+            <EmptyState icon="chat" title={t("thread.empty")} hint={t("thread.emptyHint")} />
+          ))}
         {pending.map((entry) => (
           <PendingMessageRow key={entry.key} entry={entry} viewer={viewer} />
         ))}

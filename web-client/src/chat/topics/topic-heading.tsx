@@ -25,6 +25,8 @@ import { ArchiveTopic, RenameTopic, UnarchiveTopic } from "../operations";
 export interface TopicSummary {
   id: string;
   title: string;
+  /** Id of the message to which the messages of a thread reply; null for other topics. */
+  parentMessageId: string | null;
   archivedAt: string | null;
   muted: boolean;
   readUpTo: string | null;
