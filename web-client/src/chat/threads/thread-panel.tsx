@@ -1,4 +1,7 @@
-/** The thread of a message: the message, its replies, and a field for a reply. On narrow screens it covers the topic. */
+/**
+ * The thread of a message: the message, its replies, and a field for a reply. It is a panel beside the topic, and on
+ * narrow screens a page that covers the topic.
+ */
 import {
   type KeyboardEvent,
   type ReactNode,
@@ -17,6 +20,7 @@ import { IconButton } from "../../ui/button";
 import { useTranslation } from "../../ui/preferences";
 import { EmptyState, ErrorState, LoadingState } from "../../ui/states";
 import { useValue } from "../../ui/value";
+import { LARGE, useIsAtLeast } from "../../ui/window-width";
 import { MessageComposer } from "../composer/composer";
 import { useOutbox } from "../composer/outbox";
 import { MessageBody } from "../messages/message-body";
@@ -28,6 +32,7 @@ import type { TopicView } from "../topics/topic-view";
 import { FollowButton } from "./follow-button";
 import { ThreadOpenerProvider } from "./opener";
 import { ParentMessage } from "./operations";
+import { ThreadMuteButton } from "./thread-mute-button";
 
 export interface ThreadPanelProps {
   /** The topic of the parent message. */
@@ -37,15 +42,31 @@ export interface ThreadPanelProps {
   /** Timestamp of the reply to show; null for the latest ones. */
   reply: string | null;
   onClose: () => void;
+  /** Called when the thread begins or ends to cover the topic. */
+  onCover: (isCovered: boolean) => void;
 }
 
-export function ThreadPanel({ topic, topicView, parentId, reply, onClose }: ThreadPanelProps) {
+export function ThreadPanel(props: ThreadPanelProps) {
+  const { topic, topicView, parentId, reply, onClose, onCover } = props;
   const { t } = useTranslation();
+  const isWide = useIsAtLeast(LARGE);
+  const panel = useRef<HTMLElement>(null);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const Heading = isWide ? "h2" : "h1";
   const { items } = useValue(topicView.feed.state).window;
   const [{ data, error }, load] = useQuery({ query: ParentMessage, variables: { id: parentId } });
   const parent = items.find(({ id }) => id === parentId) ?? data?.message;
   const started = useStartedThread(parentId);
   const threadId = started ?? parent?.thread?.id ?? null;
+
+  useEffect(() => {
+    onCover(!isWide);
+    return () => onCover(false);
+  }, [isWide, onCover]);
+  // The message field may have taken the focus.
+  useEffect(() => {
+    if (!isWide && !panel.current?.contains(document.activeElement)) heading.current?.focus();
+  }, [isWide]);
 
   function handleKey(event: KeyboardEvent) {
     if (event.key !== "Escape" || event.defaultPrevented) return;
@@ -57,19 +78,30 @@ export function ThreadPanel({ topic, topicView, parentId, reply, onClose }: Thre
 
   return (
     <aside
+      ref={panel}
       aria-labelledby="thread-title"
       data-testid="thread"
       onKeyDown={handleKey}
       className="absolute inset-0 z-10 flex min-h-0 flex-col bg-paper lg:static lg:w-[26rem] lg:shrink-0 lg:border-l lg:border-line"
     >
       <header className="flex min-h-12 items-center gap-2 border-b border-line px-3 sm:px-4">
-        <h2 id="thread-title" className="grow truncate font-semibold">
-          {t("thread.title")}
-        </h2>
+        {!isWide && <IconButton icon="back" label={t("back")} onClick={onClose} />}
+        <div className="min-w-0 grow">
+          <Heading
+            ref={heading}
+            id="thread-title"
+            tabIndex={-1}
+            className="truncate font-semibold outline-none"
+          >
+            {t("thread.title")}
+          </Heading>
+          {!isWide && <p className="truncate text-sm text-quiet">{topic.title}</p>}
+        </div>
         {threadId !== null && (
           <FollowButton parentId={parentId} replyCount={parent?.thread?.replyCount ?? 0} />
         )}
-        <IconButton icon="close" label={t("thread.close")} onClick={onClose} />
+        {threadId !== null && parent && <ThreadMuteButton threadId={threadId} parent={parent} />}
+        {isWide && <IconButton icon="close" label={t("thread.close")} onClick={onClose} />}
       </header>
       {!parent && error && <ErrorState error={error} retry={() => load({ requestPolicy: "network-only" })} />}
       {!parent && !error && <LoadingState rows={4} />}

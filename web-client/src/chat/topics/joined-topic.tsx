@@ -219,7 +219,7 @@ function TopicContents(props: TopicContentsProps) {
 function TopicAndThread({ side, children }: { side: ReactNode; children: ReactNode }) {
   const isWide = useIsAtLeast(LARGE);
   return (
-    <div className="relative flex min-h-0 grow">
+    <div className="flex min-h-0 grow">
       <div className="flex min-h-0 min-w-0 grow flex-col" inert={Boolean(side) && !isWide}>
         {children}
       </div>
