@@ -1,5 +1,6 @@
 /** The message field: text with mentions and files, or a stamp. */
 import { type KeyboardEvent, type RefObject, useEffect, useState } from "react";
+import { useApi } from "../../api/api";
 import { LIMITS } from "../../api/limits";
 import { EmojiButton } from "../../emoji/emoji-button";
 import { ComposedFileList } from "../../files/composed-list";
@@ -11,13 +12,14 @@ import { isText, useDraft } from "../../session/drafts";
 import { IconButton } from "../../ui/button";
 import { Popover } from "../../ui/dialogs/popover";
 import { FormattingHelp } from "../../ui/fields/formatting-help";
-import { insertText } from "../../ui/fields/insert-text";
+import { insertText, removeText } from "../../ui/fields/insert-text";
 import { useLength } from "../../ui/fields/length";
 import { MentionField } from "../../ui/fields/mentions";
 import { Icon, type IconName } from "../../ui/icons";
 import { useTranslation } from "../../ui/preferences";
 import type { QuotedMessage, Stamp } from "../operations";
 import { ComposedQuote } from "../quotes/composed-quote";
+import { findLinkedMessage, messageAddress } from "../quotes/linked-message";
 import { useOutbox } from "./outbox";
 import { durationText, useSecondsUntil } from "./slow-mode";
 import { StampGrid } from "./stamp-grid";
@@ -34,6 +36,8 @@ interface Props {
   parentId?: string | null;
   /** The message that the viewer quotes; absent without a quote. */
   quoted?: QuotedMessage | null;
+  /** Called when the viewer has pasted the address of a message, which the field then quotes. */
+  onQuote?: (message: QuotedMessage) => void;
   /** Called when the quote was sent or removed. */
   onQuoteEnd?: () => void;
   /** Label of the field; by default with the title of the topic. */
@@ -93,6 +97,7 @@ function MessageForm({
   replyTo,
   parentId,
   quoted = null,
+  onQuote,
   onQuoteEnd,
   label: ownLabel,
   communityId,
@@ -104,6 +109,7 @@ function MessageForm({
   const { t, language } = useTranslation();
   const secondsLeft = useSecondsUntil(nextAt);
   const outbox = useOutbox();
+  const api = useApi();
   const label = ownLabel ?? t("composer.label", { topic: topicTitle });
   // A draft of the first reply stays when somebody else starts the thread.
   const draftName = `topic ${replyTo ?? parentId ?? topicId}`;
@@ -132,6 +138,13 @@ function MessageForm({
     setText(changed);
     // A first reply is written in a thread that does not exist yet, and not in the topic.
     if (!replyTo) typing.update(changed);
+  }
+
+  /** Makes the message whose address alone was pasted the quoted one. Until it is found, the address is text. */
+  async function quotePasted(pasted: string) {
+    const address = quoted ? null : messageAddress(pasted, location.href);
+    const message = address && (await findLinkedMessage(api, address));
+    if (message && field.current && removeText(field.current, pasted)) onQuote?.(message);
   }
 
   function handleKey(event: KeyboardEvent) {
@@ -175,6 +188,7 @@ function MessageForm({
             onText={changeText}
             onEnter={send}
             onKeyDown={handleKey}
+            onPaste={({ clipboardData }) => void quotePasted(clipboardData.getData("text").trim())}
             communityId={communityId}
             {...length.fieldProps}
           />

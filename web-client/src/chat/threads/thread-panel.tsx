@@ -25,7 +25,7 @@ import { MessageComposer } from "../composer/composer";
 import { useOutbox } from "../composer/outbox";
 import { MessageBody } from "../messages/message-body";
 import { PendingMessageRow } from "../messages/pending-row";
-import { type Message, TopicHeader } from "../operations";
+import { type Message, type QuotedMessage, TopicHeader } from "../operations";
 import { isConversation, JoinedTopic } from "../topics/joined-topic";
 import type { TopicSummary } from "../topics/topic-heading";
 import type { TopicView } from "../topics/topic-view";
@@ -166,6 +166,7 @@ interface ThreadContentProps {
 function ThreadContent({ threadId, topic, parent, reply }: ThreadContentProps) {
   const [isReplaced, setIsReplaced] = useState(threadId !== null);
   const [caret, setCaret] = useState<number | null>(null);
+  const [quoted, setQuoted] = useState<QuotedMessage | null>(null);
   const field = useRef<HTMLTextAreaElement>(null);
   const replace = useCallback(() => {
     const { current } = field;
@@ -175,7 +176,14 @@ function ThreadContent({ threadId, topic, parent, reply }: ThreadContentProps) {
   return (
     <>
       {!isReplaced && (
-        <FirstReply topic={topic} parent={parent} hasThread={threadId !== null} field={field} />
+        <FirstReply
+          topic={topic}
+          parent={parent}
+          hasThread={threadId !== null}
+          field={field}
+          quoted={quoted}
+          setQuoted={setQuoted}
+        />
       )}
       {threadId !== null && (
         <ThreadReplies
@@ -184,6 +192,7 @@ function ThreadContent({ threadId, topic, parent, reply }: ThreadContentProps) {
           reply={reply}
           placeholder={isReplaced ? <LoadingState rows={4} /> : null}
           caret={caret}
+          initialQuote={quoted}
           onOpened={replace}
         />
       )}
@@ -198,6 +207,7 @@ interface ThreadRepliesProps {
   /** Shown until the replies are. */
   placeholder: ReactNode;
   caret: number | null;
+  initialQuote: QuotedMessage | null;
   onOpened: () => void;
 }
 
@@ -235,10 +245,12 @@ interface FirstReplyProps {
   /** Whether somebody has started the thread, which is being opened. */
   hasThread: boolean;
   field: RefObject<HTMLTextAreaElement | null>;
+  quoted: QuotedMessage | null;
+  setQuoted: (message: QuotedMessage | null) => void;
 }
 
 /** The field for the first reply, which starts the thread. */
-function FirstReply({ topic, parent, hasThread, field }: FirstReplyProps) {
+function FirstReply({ topic, parent, hasThread, field, quoted, setQuoted }: FirstReplyProps) {
   const { t } = useTranslation();
   const viewer = useViewer();
   const pending = useValue(useOutbox().pending).filter(({ replyTo }) => replyTo === parent.id);
@@ -264,6 +276,9 @@ function FirstReply({ topic, parent, hasThread, field }: FirstReplyProps) {
           topicId={topic.id}
           topicTitle={topic.title}
           replyTo={parent.id}
+          quoted={quoted}
+          onQuote={setQuoted}
+          onQuoteEnd={() => setQuoted(null)}
           label={t("thread.reply")}
           communityId={topic.community.id}
           archived={archivedAt ? "community" : topic.archivedAt ? "topic" : null}

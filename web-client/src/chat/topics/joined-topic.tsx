@@ -13,7 +13,7 @@ import { MessageComposer } from "../composer/composer";
 import { isIn, useOutbox } from "../composer/outbox";
 import { nextMessageAt } from "../composer/slow-mode";
 import { MessageTimeline } from "../messages/timeline";
-import type { Message } from "../operations";
+import type { QuotedMessage } from "../operations";
 import { QuoterProvider } from "../quotes/quoter";
 import { PinsBar } from "./pins-bar";
 import type { StoredReadState } from "./read-state";
@@ -40,6 +40,8 @@ interface JoinedTopicProps {
   placeholder?: ReactNode;
   /** Position of the caret in the field that the message field replaces; null if that field did not have the focus. */
   caret?: number | null;
+  /** The quoted message of the field that the message field replaces; null without a quote. */
+  initialQuote?: QuotedMessage | null;
   /** Called when the topic is open, so that the messages and the field take the place of the placeholder. */
   onOpened?: () => void;
   /** Shown above the message field. */
@@ -103,7 +105,7 @@ function useReloadAfterRefusal({ id, parentMessageId }: TopicSummary, reloadHead
   const pending = useValue(useOutbox().pending);
   const refused = pending.filter(
     (entry) =>
-      isIn(entry, id, parentMessageId) &&
+      (entry.topicId === id || isIn(entry, id, parentMessageId)) &&
       ["failure.forbidden", "message.muted", "message.tooMany"].includes(entry.reason ?? ""),
   ).length;
   useEffect(() => {
@@ -114,7 +116,7 @@ function useReloadAfterRefusal({ id, parentMessageId }: TopicSummary, reloadHead
 interface TopicContentsProps
   extends Pick<
     JoinedTopicProps,
-    "topic" | "at" | "isInConversation" | "label" | "caret" | "note" | "replacement" | "side"
+    "topic" | "at" | "isInConversation" | "label" | "caret" | "initialQuote" | "note" | "replacement" | "side"
   > {
   topicView: TopicView;
 }
@@ -123,7 +125,7 @@ function TopicContents(props: TopicContentsProps) {
   const { topicView, topic, caret = null, note, replacement } = props;
   const viewer = useViewer();
   const [editedId, setEditedId] = useState<string | null>(null);
-  const [quoted, setQuoted] = useState<Message | null>(null);
+  const [quoted, setQuoted] = useState<QuotedMessage | null>(props.initialQuote ?? null);
   const field = useRef<HTMLTextAreaElement>(null);
 
   useEffect(() => {
@@ -138,7 +140,7 @@ function TopicContents(props: TopicContentsProps) {
     if (id === null) field.current?.focus();
   }, []);
 
-  const quote = useCallback((message: Message) => {
+  const quote = useCallback((message: QuotedMessage) => {
     setQuoted(message);
     field.current?.focus();
   }, []);
@@ -198,6 +200,7 @@ function TopicContents(props: TopicContentsProps) {
             topicTitle={topic.title}
             label={props.label}
             quoted={quoted}
+            onQuote={quote}
             onQuoteEnd={endQuote}
             communityId={topic.community.id}
             archived={archivedAt ? "community" : topic.archivedAt ? "topic" : null}
