@@ -85,3 +85,14 @@ def test_line_new_is_above_first_unread_reply(product: DeployedProduct, tmp_path
     assert (report["opened"], report["returned"]) == ("stroke 5", "storm 0")
     assert 0 < report["unread"] <= 25
     assert report["missed"] == 30, "Replies that arrived in a hidden tab are read."
+
+
+@pytest.mark.browser
+@pytest.mark.timeout(SCRIPT_TIMEOUT_S + 60)
+def test_reply_is_also_sent_to_the_topic(product: DeployedProduct, tmp_path: Path) -> None:
+    report = run_part(product, tmp_path, "topic")
+
+    assert report["isReset"], "The choice is kept for the next reply."
+    assert report["origin"] == "Replied in a thread: Who steers?"
+    assert report["messages"] == ["Who steers?", "I steer"]
+    assert (report["note"], report["isParent"]) == (1, True)

@@ -16,6 +16,7 @@ const PARTS = {
   page: openPage,
   mute: muteThread,
   unread: findUnread,
+  topic: sendToTopic,
 };
 
 const { tokens, part, ...options } = readInput();
@@ -100,6 +101,55 @@ async function keepWaitingReply(topic) {
     .locator("[data-message] p.whitespace-pre-wrap")
     .allInnerTexts();
   return { waiting, replies };
+}
+
+/**
+ * Ben sends a reply also to the topic while the server is away, and loads the page again. He opens the thread from the
+ * topic, where the reply follows an edit and a deletion. Returns what he reads.
+ */
+async function sendToTopic(topic) {
+  const { id } = await post(topic, "Who steers?");
+  const ben = await open(tokens.ben, `/topic/${topic}`);
+  await actOnMessage(ben, "Who steers?", "button", "Reply in thread");
+  await ben.route("**/graphql", (route) =>
+    route.request().postData()?.includes("mutation PostMessage") ? route.abort() : route.fallback(),
+  );
+  await type(ben, field(ben), "I steer");
+  const choice = thread(ben).getByRole("checkbox", { name: "Also send to the topic" });
+  await choice.focus();
+  await ben.keyboard.press("Space");
+  await checkVariants(ben, "thread-composer");
+  await field(ben).focus();
+  await ben.keyboard.press("Enter");
+  await thread(ben).locator('[data-pending="waiting"]').waitFor();
+  const report = { isReset: !(await choice.isChecked()) };
+  await ben.reload();
+  await ben.unroute("**/graphql");
+  const timeline = ben.getByTestId("timeline").first();
+  const origin = timeline.getByTestId("thread-origin");
+  await origin.waitFor();
+  const reply = message(thread(ben), "I steer");
+  await reply.waitFor();
+  report.note = await reply.getByText("Also sent outside the thread").count();
+  await press(ben, thread(ben).getByRole("button", { name: "Close thread" }));
+  await thread(ben).waitFor({ state: "detached" });
+  await checkVariants(ben, "cross-post");
+  report.origin = await origin.innerText();
+  report.messages = await timeline.locator("[data-message] p.whitespace-pre-wrap").allInnerTexts();
+  await press(ben, origin);
+  await reply.waitFor();
+  const [replyId, parent] = [
+    await reply.getAttribute("data-message"),
+    message(timeline, "Who steers?").first(),
+  ];
+  report.isParent = (await parent.getAttribute("data-message")) === id;
+  await run(tokens.ben, 'mutation ($id: ID!) { editMessage(id: $id, text: "I row") { id } }', {
+    id: replyId,
+  });
+  await message(timeline, "I row").waitFor();
+  await run(tokens.ben, "mutation ($id: ID!) { deleteMessage(id: $id) { id } }", { id: replyId });
+  await origin.waitFor({ state: "detached" });
+  return report;
 }
 
 /** Posts numbered messages. Returns them. */

@@ -15,6 +15,7 @@ const TYPES_WITHOUT_ID = [
   "NotificationTimeline",
   "ReactionTimeline",
   "TopicTimeline",
+  "ThreadReply",
   "FollowedThread",
   "FollowedThreadTimeline",
   "ConversationTimeline",

@@ -20,6 +20,12 @@ export const MessageParts = graphql(
     quote {
       message { id topicId timestamp text editedAt deletedAt author { id name } stamp { id name } attachments { name } }
     }
+    threadReply {
+      threadId
+      message { id timestamp }
+      parentMessage { id text editedAt deletedAt author { id name } stamp { id name } attachments { name } }
+    }
+    alsoInTopic
     editedAt
     deletedAt
   }

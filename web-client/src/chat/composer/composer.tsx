@@ -27,6 +27,8 @@ import { StampGrid } from "./stamp-grid";
 /** The longest time for which a timer can wait. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
+const isChoice = (value: unknown): value is boolean => typeof value === "boolean";
+
 interface Props {
   topicId: string;
   topicTitle: string;
@@ -43,6 +45,8 @@ interface Props {
   /** Label of the field; by default with the title of the topic. */
   label?: string | undefined;
   communityId: string;
+  /** Whether a message of a thread is in a conversation. */
+  isInConversation?: boolean;
   /** When the viewer may write again; null if the viewer is not muted. */
   mutedUntil: string | null;
   /** Which of the two is archived, so that nobody can write: the community if both are; null if neither is. */
@@ -101,6 +105,7 @@ function MessageForm({
   onQuoteEnd,
   label: ownLabel,
   communityId,
+  isInConversation = false,
   field,
   onSent,
   onEditLast,
@@ -114,6 +119,8 @@ function MessageForm({
   // A draft of the first reply stays when somebody else starts the thread.
   const draftName = `topic ${replyTo ?? parentId ?? topicId}`;
   const { draft: text, setDraft: setText } = useDraft(draftName, "", isText);
+  const isReply = Boolean(replyTo ?? parentId);
+  const { draft: alsoToTopic, setDraft: setAlsoToTopic } = useDraft(`${draftName} also`, false, isChoice);
   const typing = useTypingSignal(topicId);
   const length = useLength(text, LIMITS.message);
   const composed = useComposedFiles(draftName);
@@ -122,13 +129,14 @@ function MessageForm({
 
   function send(stamp: Stamp | null = null) {
     if (secondsLeft > 0 || (!stamp && !canSend)) return;
-    const references = { replyTo, quoted: quoted ?? undefined };
+    const references = { replyTo, quoted: quoted ?? undefined, alsoToTopic: alsoToTopic || undefined };
     if (stamp) outbox.send(topicId, "", stamp, [], references);
     else {
       outbox.send(topicId, text.trim(), null, composed.ready ?? [], references);
       setText("");
       composed.clear();
     }
+    setAlsoToTopic(false);
     if (quoted) onQuoteEnd?.();
     typing.stop();
     onSent();
@@ -201,6 +209,17 @@ function MessageForm({
           className="enabled:bg-accent enabled:text-on-accent @max-md:ml-auto"
         />
       </div>
+      {isReply && (
+        <label className="mt-1 flex min-h-8 w-fit items-center gap-2 px-2 text-sm text-quiet">
+          <input
+            type="checkbox"
+            className="size-4 accent-accent"
+            checked={alsoToTopic}
+            onChange={(event) => setAlsoToTopic(event.target.checked)}
+          />
+          {t(isInConversation ? "thread.alsoToConversation" : "thread.alsoToTopic")}
+        </label>
+      )}
     </form>
   );
 }

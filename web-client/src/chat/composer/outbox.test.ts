@@ -141,6 +141,36 @@ test("an event in the thread of the parent message hides a first reply", async (
   expect(outbox.pending.get()[0]?.hasArrived).toBe(true);
 });
 
+test("a refused reply is still sent to the topic after a reload, and its copy there hides nothing", async () => {
+  const unsent = browserWith();
+  const refused = createOutboxWith({
+    ...outboxDefaults(),
+    unsent,
+    post: () => Promise.reject({ graphQLErrors: [{ extensions: { code: "FORBIDDEN" } }] }),
+  });
+  const stop = refused.start();
+  refused.send("t", "one", null, [], { replyTo: "parent", alsoToTopic: true });
+  await runPendingTasks();
+  stop();
+  const posted: (boolean | undefined)[] = [];
+  const outbox = createOutboxWith({
+    ...outboxDefaults(),
+    unsent,
+    post: (message) => {
+      posted.push(message.alsoToTopic);
+      return new Promise(() => {});
+    },
+  });
+  outbox.start();
+  await runPendingTasks();
+  const [entry] = outbox.pending.get() as [PendingMessage];
+  outbox.retry(entry.key);
+  const crossPost = { ...messageOf(entry), threadReply: { threadId: "thread" } } as Message;
+  outbox.markArrived({ ...crossPost, topicId: "thread" }, "parent");
+  expect(posted).toEqual([true]);
+  expect(outbox.pending.get()[0]?.hasArrived).toBe(false);
+});
+
 test("a reload sends what was not sent, once, with the same key and in order", async () => {
   const unsent = browserWith();
   const beforeReload = createOutboxWith({

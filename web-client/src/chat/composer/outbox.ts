@@ -78,11 +78,12 @@ interface OutboxDependencies {
 
 export function createOutbox(api: Api, storage: UserStorage): Outbox {
   return createOutboxWith({
-    post: async ({ topicId, replyTo, quoted, text, stamp, key, files = [] }) => {
+    post: async ({ topicId, replyTo, quoted, alsoToTopic, text, stamp, key, files = [] }) => {
       const attachments = files.map(({ uploadId, altText }) => ({ uploadId, altText }));
       const stampId = stamp?.id ?? null;
       const quotedMessageId = quoted?.id;
-      const input = { topicId, replyTo, quotedMessageId, text, stampId, attachments, idempotencyKey: key };
+      const content = { text, stampId, attachments, quotedMessageId };
+      const input = { topicId, replyTo, alsoToTopic, ...content, idempotencyKey: key };
       return (await request(api.direct, PostMessage, { input })).postMessage;
     },
     waitForRetry: (error) => {
@@ -220,8 +221,8 @@ export function createOutboxWith({ post, waitForRetry, unsent, now }: OutboxDepe
   function keep(key: string): void {
     const entry = find(key);
     if (!entry) return;
-    const { topicId, replyTo, quoted, text, stamp, files = [], writtenAt, hasFailed } = entry;
-    unsent.keep({ key, topicId, replyTo, quoted, text, stamp, files, writtenAt, hasFailed });
+    const { topicId, replyTo, quoted, alsoToTopic, text, stamp, files = [], writtenAt, hasFailed } = entry;
+    unsent.keep({ key, topicId, replyTo, quoted, alsoToTopic, text, stamp, files, writtenAt, hasFailed });
   }
 
   return {
@@ -254,6 +255,8 @@ export function createOutboxWith({ post, waitForRetry, unsent, now }: OutboxDepe
     },
     discard,
     markArrived(message, parentId) {
+      // The reply itself arrives in the thread.
+      if (message.threadReply) return;
       const match = pending
         .get()
         .find(

@@ -6,12 +6,14 @@ import type { ReadyFile } from "../../files/composed-file";
 import type { UserStorage } from "../../session/user-storage";
 import type { QuotedMessage, Stamp } from "../operations";
 
-/** Other messages to which a message refers. */
+/** Other places and messages to which a message refers. */
 export interface MessageReferences {
   /** Id of the message whose thread this message starts; absent for other messages. */
   replyTo?: string | undefined;
   /** The quoted message; absent without a quote. */
   quoted?: QuotedMessage | undefined;
+  /** Whether a reply is also sent to the topic of its thread; absent for no. */
+  alsoToTopic?: boolean | undefined;
 }
 
 export interface UnsentMessage extends MessageReferences {

@@ -17,6 +17,7 @@ import type { Message } from "../operations";
 import { useQuoter } from "../quotes/quoter";
 import { useThreadOpener } from "../threads/opener";
 import { ThreadLink } from "../threads/thread-link";
+import { ThreadOrigin } from "../threads/thread-origin";
 import type { TopicView } from "../topics/topic-view";
 import { MessageEditForm } from "./edit-form";
 import { MessageBody } from "./message-body";
@@ -54,7 +55,8 @@ export const MessageRow = memo(function MessageRow(props: Props) {
   const isDeleted = message.deletedAt !== null;
 
   function handleKey(event: KeyboardEvent<HTMLElement>) {
-    if (event.target === event.currentTarget && event.key === "e" && isOwn && !isDeleted) {
+    const canEdit = isOwn && !isDeleted && !message.threadReply;
+    if (event.target === event.currentTarget && event.key === "e" && canEdit) {
       event.preventDefault();
       setEditedId(message.id);
     } else props.onKeyDown(event, message.id);
@@ -93,6 +95,7 @@ export const MessageRow = memo(function MessageRow(props: Props) {
               </a>
             </p>
           )}
+          <ThreadOrigin message={message} />
           {isDeleted ? (
             <p className="text-quiet italic">{t("message.deleted")}</p>
           ) : isEditing ? (
@@ -163,6 +166,8 @@ function MessageReactions({ message, topicView }: { message: Message; topicView:
 function MessageToolbar(props: Props) {
   const { message, topicView, isOwn, isPinned, communityId, isInConversation, rights, setEditedId } = props;
   const mayActOnAuthor = !isOwn && message.authorRole !== undefined && mayActOn(rights, message.authorRole);
+  // Its content is that of the reply, which is edited and reacted to in the thread.
+  const isCrossPost = Boolean(message.threadReply);
   const openThread = useThreadOpener();
   const quote = useQuoter();
   const { t } = useTranslation();
@@ -178,20 +183,22 @@ function MessageToolbar(props: Props) {
   }
   return (
     <div className="invisible absolute -top-4 right-2 max-sm:-top-9 flex rounded-full border border-line bg-raised p-0.5 shadow-raised group-focus-within:visible group-hover:visible has-[:popover-open]:visible">
-      <EmojiButton
-        label={t("reaction.add")}
-        size="size-8"
-        hasStamps
-        onPick={(emoji) => topicView.react(message, emoji)}
-      />
-      {openThread && (
+      {!isCrossPost && (
+        <EmojiButton
+          label={t("reaction.add")}
+          size="size-8"
+          hasStamps
+          onPick={(emoji) => topicView.react(message, emoji)}
+        />
+      )}
+      {openThread && !isCrossPost && (
         <IconButton icon="chat" label={t("thread.open")} size="size-8" onClick={() => openThread(message)} />
       )}
       {quote && (
         <IconButton icon="quote" label={t("quote.action")} size="size-8" onClick={() => quote(message)} />
       )}
       <IconButton icon="link" label={t("message.copyLink")} size="size-8" onClick={copyLink} />
-      {isOwn && message.text && (
+      {isOwn && message.text && !isCrossPost && (
         <IconButton
           icon="edit"
           label={t("message.edit")}
@@ -247,7 +254,7 @@ function MessageToolbar(props: Props) {
       {isDeleting && (
         <ConfirmDialog
           title={t("message.delete")}
-          text={t(isOwn ? "message.deleteAsk" : "message.deleteOtherAsk")}
+          text={t(isCrossPost ? "thread.removeAsk" : isOwn ? "message.deleteAsk" : "message.deleteOtherAsk")}
           action={t("delete")}
           onDone={(isConfirmed) => {
             setIsDeleting(false);

@@ -26,6 +26,7 @@ export function rowContext(
     !isFirstUnread &&
     previous.author.id === message.author.id &&
     previous.deletedAt === null &&
+    !message.threadReply &&
     dateOf(message.timestamp).getTime() - dateOf(previous.timestamp).getTime() < CONTINUES_WITHIN_MS;
   return { isNewDay, isFirstUnread, isContinuation };
 }

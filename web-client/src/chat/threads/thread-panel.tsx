@@ -281,6 +281,7 @@ function FirstReply({ topic, parent, hasThread, field, quoted, setQuoted }: Firs
           onQuoteEnd={() => setQuoted(null)}
           label={t("thread.reply")}
           communityId={topic.community.id}
+          isInConversation={isConversation(topic)}
           archived={archivedAt ? "community" : topic.archivedAt ? "topic" : null}
           mutedUntil={viewerMutedUntil}
           nextAt={0}

@@ -152,7 +152,8 @@ function TopicContents(props: TopicContentsProps) {
   function editLast() {
     const { items } = topicView.feed.state.get().window;
     const lastOwnMessage = items.findLast(
-      ({ author, text, deletedAt }) => author.id === viewer.id && text && !deletedAt,
+      ({ author, text, deletedAt, threadReply }) =>
+        author.id === viewer.id && text && !deletedAt && !threadReply,
     );
     if (lastOwnMessage) setEditedId(lastOwnMessage.id);
   }
@@ -203,6 +204,7 @@ function TopicContents(props: TopicContentsProps) {
             onQuote={quote}
             onQuoteEnd={endQuote}
             communityId={topic.community.id}
+            isInConversation={isInConversation}
             archived={archivedAt ? "community" : topic.archivedAt ? "topic" : null}
             mutedUntil={viewerMutedUntil}
             nextAt={nextAt}

@@ -1,5 +1,7 @@
 /** Texts of threads: the replies to a message. */
 export const threads = {
+  "thread.alsoToConversation": "Also send to the conversation",
+  "thread.alsoToTopic": "Also send to the topic",
   "thread.close": "Close thread",
   "thread.follow": "Follow thread",
   "thread.unfollow": "Unfollow thread",
@@ -17,6 +19,9 @@ export const threads = {
   "thread.open": "Reply in thread",
   "thread.parent": "Message by {name}, to which the thread replies",
   "thread.replies": { one: "{count} reply", other: "{count} replies" },
+  "thread.removeAsk": "It is removed here. The reply stays in the thread.",
+  "thread.repliedTo": "Replied in a thread: {text}",
   "thread.reply": "Reply",
+  "thread.sentToTopic": "Also sent outside the thread",
   "thread.title": "Thread",
 };

@@ -3,6 +3,8 @@ import type { threads as en } from "../en/threads";
 import type { Text } from "../texts";
 
 export const threads: Record<keyof typeof en, Text> = {
+  "thread.alsoToConversation": "会話にも送信",
+  "thread.alsoToTopic": "トピックにも送信",
   "thread.close": "スレッドを閉じる",
   "thread.follow": "スレッドをフォロー",
   "thread.unfollow": "フォローを解除",
@@ -20,6 +22,9 @@ export const threads: Record<keyof typeof en, Text> = {
   "thread.open": "スレッドで返信",
   "thread.parent": "スレッドの元になった {name} さんのメッセージ",
   "thread.replies": { one: "{count}件の返信", other: "{count}件の返信" },
+  "thread.removeAsk": "ここから削除されます。返信はスレッドに残ります。",
+  "thread.repliedTo": "スレッドで返信: {text}",
   "thread.reply": "返信",
+  "thread.sentToTopic": "スレッドの外にも送信済み",
   "thread.title": "スレッド",
 };
