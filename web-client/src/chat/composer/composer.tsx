@@ -120,7 +120,7 @@ function MessageForm({
   const draftName = `topic ${replyTo ?? parentId ?? topicId}`;
   const { draft: text, setDraft: setText } = useDraft(draftName, "", isText);
   const isReply = Boolean(replyTo ?? parentId);
-  const { draft: alsoToTopic, setDraft: setAlsoToTopic } = useDraft(`${draftName} also`, false, isChoice);
+  const choice = useDraft(`${draftName} also`, false, isChoice);
   const typing = useTypingSignal(topicId);
   const length = useLength(text, LIMITS.message);
   const composed = useComposedFiles(draftName);
@@ -129,14 +129,14 @@ function MessageForm({
 
   function send(stamp: Stamp | null = null) {
     if (secondsLeft > 0 || (!stamp && !canSend)) return;
-    const references = { replyTo, quoted: quoted ?? undefined, alsoToTopic: alsoToTopic || undefined };
+    const references = { replyTo, quoted: quoted ?? undefined, alsoToTopic: choice.draft || undefined };
     if (stamp) outbox.send(topicId, "", stamp, [], references);
     else {
       outbox.send(topicId, text.trim(), null, composed.ready ?? [], references);
       setText("");
       composed.clear();
     }
-    setAlsoToTopic(false);
+    choice.discardDraft();
     if (quoted) onQuoteEnd?.();
     typing.stop();
     onSent();
@@ -214,8 +214,8 @@ function MessageForm({
           <input
             type="checkbox"
             className="size-4 accent-accent"
-            checked={alsoToTopic}
-            onChange={(event) => setAlsoToTopic(event.target.checked)}
+            checked={choice.draft}
+            onChange={({ target }) => (target.checked ? choice.setDraft(true) : choice.discardDraft())}
           />
           {t(isInConversation ? "thread.alsoToConversation" : "thread.alsoToTopic")}
         </label>
