@@ -12,6 +12,7 @@ from storage.calls.jobs import CallJobStore
 from storage.calls.relays import CallJobRelay, CallTaskRelay
 from storage.chat.communities import CommunityStore
 from storage.chat.conversations.relays import (
+    ConversationActiveRelay,
     ConversationActivityRelay,
     ConversationChangedRelay,
     ConversationNotificationRelay,
@@ -102,6 +103,7 @@ OUTBOX_RELAYS: OutboxRelays = {
     "CommunityVisibility": CommunityVisibilityRelay,
     "ThreadActivity": ThreadActivityRelay,
     "ConversationActivity": ConversationActivityRelay,
+    "ConversationActive": ConversationActiveRelay,
     "ConversationChanged": ConversationChangedRelay,
     "ConversationNotification": ConversationNotificationRelay,
     "Reaction": ReactionRelay,

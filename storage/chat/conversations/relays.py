@@ -23,31 +23,46 @@ from storage.notifications import (
 )
 from storage.streams.changes import Batch
 from storage.streams.documents import NotificationDocument, OutboxDocument
-from storage.streams.log import Stream
 from storage.streams.outbox import EventRelay, OutboxRelay
 from storage.timeline import MAX_TIMESTAMP
 
+ACTIVE = "ConversationActive"
+DIRECT_MESSAGE = NotificationKind.DIRECT_MESSAGE.value
+
 
 class ConversationActivityRelay(TopicActivityRelay):
-    """Notifies the people who have joined of new and changed last messages, at most once a second each."""
+    """Notifies the people who have joined of new and changed last messages, at most once a second each.
+
+    Their notifications of the conversation follow, except those that are unread and stay as they are.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self._streams_by_id: dict[str, list[Stream]] = {}
+        self._topics: dict[str, TopicDocument] = {}
+        self._notified: dict[str, set[str]] = {}
+        """The people of each conversation whose notifications stay as they are."""
 
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
-        """Reads who has joined the conversation, and when its activity was last announced."""
+        """Reads who has joined the conversation and is notified, and when its activity was last announced."""
         await super().load(mongo, session, rows, batch)
-        query, fields = {"_id": {"$in": [row["ref"] for row in rows]}}, {"org": 1, "direct.joined": 1}
-        self._streams_by_id = {
-            topic["_id"]: [conversations_stream(topic["org"], each) for each in topic["direct"]["joined"]]
-            for topic in await mongo.find("topics", query, fields, session=session)
-        }
+        query, fields = {"_id": {"$in": [row["ref"] for row in rows]}}, {"org": 1, "last": 1, "direct.joined": 1}
+        for topic in await mongo.find("topics", query, fields, session=session):
+            self._topics[topic["_id"]] = topic
+            self._notified[topic["_id"]] = await _notified_people(mongo, session, topic)
 
     def announce(self, batch: Batch, topic_id: str) -> None:
-        """Adds an outbox row for each person who has joined."""
-        for stream in self._streams_by_id.get(topic_id, ()):
-            batch.add_outbox_row(stream, CHANGED, topic_id)
+        """Adds outbox rows for each person who has joined."""
+        topic = self._topics.get(topic_id)
+        for user_id in () if topic is None else topic["direct"]["joined"]:
+            batch.add_outbox_row(conversations_stream(topic["org"], user_id), ACTIVE, topic_id)
+            if user_id not in self._notified[topic_id]:
+                batch.add_outbox_row(user_stream(topic["org"], user_id), NOTIFICATION_ROW, topic_id)
+
+
+class ConversationActiveRelay(EventRelay):
+    """Emits that a conversation of a person has a new or changed last message."""
+
+    event_kind = CHANGED
 
 
 class ConversationChangedRelay(EventRelay):
@@ -110,6 +125,33 @@ class ConversationNotificationRelay(OutboxRelay):
             ref = notification_ref(newest.kind, newest.author_id, message=message)
             put_notification(batch, ref, _about(topic_id), batch.take_timestamp(), TopicPlace(topic_id))
         return 0.0
+
+
+async def _notified_people(mongo: Mongo, session: Session, topic: TopicDocument) -> set[str]:
+    """Returns the people who have an unread notification of the conversation, which a further message does not change.
+
+    If the last message was deleted, returns nobody. The author of the last message may have read the others. A message
+    that was read may be about to lose its notification.
+    """
+    org, people, id_ = topic["org"], topic["direct"]["joined"], topic["_id"]
+    of_people = {"_id.o": org, "_id.u": {"$in": people}, "about": _about(id_), "kind": DIRECT_MESSAGE}
+    finds = [
+        Find(MESSAGES, {"_id": {"t": id_, "ts": topic["last"]}}, {"author": 1, "deleted_at": 1}),
+        Find(NOTIFICATIONS, of_people, {"ts": 1}),
+        Find("notification_marks", {"_id": {"$in": [{"o": org, "u": each} for each in people]}}),
+        Find("read_marks", {"_id": {"$in": [{"t": id_, "u": each} for each in people]}}),
+    ]
+    messages, notifications, list_marks, topic_marks = await find_jointly(mongo, ("topics", id_), finds, session)
+    if not messages or messages[0].get("deleted_at") is not None:
+        return set()
+    in_list = {mark["_id"]["u"]: mark["ts"] for mark in list_marks}
+    in_topic = {mark["_id"]["u"]: mark["ts"] for mark in topic_marks}
+    unread = {
+        each["_id"]["u"]
+        for each in notifications
+        if each["_id"]["ts"] > in_list.get(each["_id"]["u"], 0) and each["ts"] > in_topic.get(each["_id"]["u"], 0)
+    }
+    return unread - {messages[0]["author"]}
 
 
 def _about(topic_id: str) -> str:
