@@ -53,9 +53,9 @@ class Notification:
     message: Message | None = field(
         resolvers.feed.notifications.message,
         (
-            "The message with the mention or reaction, or about which moderators decided; for DIRECT_MESSAGE the "
-            "newest unread message that does not mention the viewer. Null for other kinds, and when the viewer may not "
-            "read it any more."
+            "The message with the mention or reaction, or about which moderators decided; for DIRECT_MESSAGE an "
+            "unread message, and for CONVERSATION_REQUEST a message of the request. Null for other kinds, and when the "
+            "viewer may not read it any more."
         ),
         batch_resolver=resolvers.feed.notifications.messages,
     )

@@ -52,8 +52,9 @@ class ConversationActivityRelay(TopicActivityRelay):
 
     def announce(self, batch: Batch, topic_id: str) -> None:
         """Adds outbox rows for each person who has joined."""
-        topic = self._topics.get(topic_id)
-        for user_id in () if topic is None else topic["direct"]["joined"]:
+        if (topic := self._topics.get(topic_id)) is None:
+            return
+        for user_id in topic["direct"]["joined"]:
             batch.add_outbox_row(conversations_stream(topic["org"], user_id), ACTIVE, topic_id)
             if user_id not in self._notified[topic_id]:
                 batch.add_outbox_row(user_stream(topic["org"], user_id), NOTIFICATION_ROW, topic_id)

@@ -42,7 +42,7 @@ UNMUTE_USER = "mutation ($id: ID!) { unmuteUser(userId: $id) { id } }"
 
 @dataclass(frozen=True)
 class Listed:
-    """What the list shows a person."""
+    """The list of a person's notifications, and the number of unread ones."""
 
     items: list[Answer]
     unread: int

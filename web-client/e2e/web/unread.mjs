@@ -192,7 +192,7 @@ async function listNotifications(page) {
   const listed = await rows.evaluateAll((links) =>
     links.map((link) => [link.innerText.split("\n"), link.hash]),
   );
-  await press(page, rows.first());
+  await press(page, rows.filter({ hasText: "Ann wrote" }));
   await page.getByRole("textbox", { name: "Message to Ann" }).waitFor();
   await navigate(page, "/notifications");
   await page.waitForFunction(() => document.querySelectorAll("a[href^='#/topic/']").length === 1);
