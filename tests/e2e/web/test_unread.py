@@ -34,9 +34,5 @@ def test_messages_stay_unread_until_they_are_seen(product: DeployedProduct, tmp_
     assert report["neverRead"]["button"].split()[1:3] == ["new", "messages"]
     assert report["linked"]["unread"] == 74, "The link's message has marked earlier messages as read."
     assert report["counts"] == [f"({count}) Home · Noroshi" for count in (2, 1, 2)]
-    texts = [text for text, _ in report["listed"]]
-    for title, text in (("Cat asks you for a conversation", "May I?"), ("Ann wrote to you", "hello again")):
-        assert any(title in "\n".join(each) and text in each for each in texts), texts
-    assert len({place for _, place in report["listed"]}) == 2
     assert (report["violations"], report["overflowingScreens"], report["pageErrors"]) == ([], [], [])
     assert foreign_requests(report["requests"], product.url) == []

@@ -31,7 +31,6 @@ try {
   report.neverRead = await openNeverRead(ben, community);
   const conversation = await startConversation(tokens.ann);
   report.counts = await countConversations(ben, conversation);
-  report.listed = await listNotifications(ben);
   report.direct = await openDirect(ben, conversation);
   report.linked = await openByLink(ben, community);
   console.log(JSON.stringify({ ...report, ...findings }));
@@ -181,22 +180,6 @@ async function countConversations(page, conversation) {
   await showsCount(page, 2);
   titles.push(await page.title());
   return titles;
-}
-
-/** Returns what the list of notifications says about the conversation and the request, and where the rows lead. */
-async function listNotifications(page) {
-  await navigate(page, "/notifications");
-  const rows = page.locator("a[data-unread]");
-  await rows.nth(1).waitFor();
-  await checkVariants(page, "unread-notifications");
-  const listed = await rows.evaluateAll((links) =>
-    links.map((link) => [link.innerText.split("\n"), link.hash]),
-  );
-  await press(page, rows.filter({ hasText: "Ann wrote" }));
-  await page.getByRole("textbox", { name: "Message to Ann" }).waitFor();
-  await navigate(page, "/notifications");
-  await page.waitForFunction(() => document.querySelectorAll("a[href^='#/topic/']").length === 1);
-  return listed;
 }
 
 /** Mutes the conversation that is being opened, or ends that. Waits until the bell has the name. */
