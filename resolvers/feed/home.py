@@ -39,7 +39,7 @@ async def home_feed(
         stores.home.record_visit(viewer.organization_id, viewer.id),
         stores.home.merged_followees(viewer.organization_id, viewer.id),
     )
-    reader = FeedReader(viewer.organization_id, viewer.id, hidden.users, merged - hidden.users)
+    reader = FeedReader(viewer.organization_id, viewer.id, hidden.users, merged)
     page, state = await stores.home.page(reader, range_), visit.state
     if state is HomeFeedState.READY and await stores.home.begin_refill(reader, page, visit):
         state = HomeFeedState.REBUILDING

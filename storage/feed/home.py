@@ -53,7 +53,12 @@ class FeedReader:
     hidden: frozenset[str]
     """Users whom the reader has blocked or muted."""
 
-    merged: frozenset[str] = frozenset()
+    merged_followees: frozenset[str] = frozenset()
+
+    @property
+    def merged(self) -> frozenset[str]:
+        """The followed merged authors whose posts are shown."""
+        return self.merged_followees - self.hidden
 
     @property
     def owner(self) -> OrganizationUserId:
@@ -131,11 +136,6 @@ class HomeFeedStore:
         authors = {post["author"] for post in posts}
         shown = {reader.id, *await self._followed_among(reader.organization_id, reader.id, authors)}
         return sum(post["author"] in shown for post in posts)
-
-    async def load_reader(self, organization_id: str, reader_id: str, hidden: frozenset[str]) -> FeedReader:
-        """Returns the reader, with the merged authors whom the reader follows now and has not hidden."""
-        followed = await self.merged_followees(organization_id, reader_id)
-        return FeedReader(organization_id, reader_id, hidden, followed - hidden)
 
     async def merged_followees(self, organization_id: str, reader_id: str) -> frozenset[str]:
         """Returns the merged authors whom the reader follows now."""

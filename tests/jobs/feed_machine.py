@@ -20,7 +20,7 @@ from storage.feed.records import home_stream
 from storage.feed.trimming import MAX_ITEMS
 from storage.ids import PostKey
 from storage.timeline import NOW, timeline_range
-from tests.storage.feed.feed_scenario import FeedScenario
+from tests.storage.feed.feed_scenario import FeedScenario, load_reader
 
 AUTHORS = ("ann", "bob", "cyd")
 READERS = (*AUTHORS, "fay", "gus", "hal")
@@ -257,7 +257,7 @@ class FeedMachine(RuleBasedStateMachine):
     async def read_feed(self, reader: str, page_size: int = 999) -> list[int]:
         """Returns the whole feed, read page by page without recording a visit."""
         blocked = await self.stores.relations.blocked_users_of(self.org, reader)
-        viewer = await self.stores.home.load_reader(self.org, reader, blocked)
+        viewer = await load_reader(self.stores.home, self.org, reader, blocked)
         timestamps: list[int] = []
         page_range = timeline_range(latest=NOW, limit=page_size)
         while True:
@@ -303,8 +303,8 @@ class FeedMachine(RuleBasedStateMachine):
         home = self.stores.home
         for _ in range(100):
             visit = await home.record_visit(self.org, reader)
-            viewer = await home.load_reader(
-                self.org, reader, await self.stores.relations.blocked_users_of(self.org, reader)
+            viewer = await load_reader(
+                home, self.org, reader, await self.stores.relations.blocked_users_of(self.org, reader)
             )
             page = await home.page(viewer, timeline_range(latest=NOW, limit=999))
             if visit.state is HomeFeedState.READY and not await home.begin_refill(viewer, page, visit):

@@ -23,7 +23,7 @@ from storage.streams.changes import Batch
 from storage.timeline import NOW, timeline_range
 from tests.databases import fresh_database
 from tests.jobs.contexts import job_context
-from tests.storage.feed.feed_scenario import FeedScenario, limit_feeds
+from tests.storage.feed.feed_scenario import FeedScenario, limit_feeds, load_reader
 
 pytestmark = pytest.mark.anyio
 
@@ -85,7 +85,7 @@ async def complete_feeds(feed: FeedScenario, jobs: JobContext) -> None:
 async def home_feed_of(feed: FeedScenario, reader: str) -> list[int]:
     """Returns the timestamps of a reader's whole home feed, oldest first."""
     home = feed.stores.home
-    viewer = await home.load_reader(feed.organization_id, reader, frozenset())
+    viewer = await load_reader(home, feed.organization_id, reader, frozenset())
     return [post.timestamp for post in (await home.page(viewer, timeline_range(latest=NOW, limit=200))).items][::-1]
 
 
@@ -175,7 +175,7 @@ async def test_feed_of_deleted_posts_refills_with_older_posts(
     assert await feed.stores.home.readers_to_rebuild(1000) == []
     assert await home_feed_of(feed, reader) == []
     visit = await feed.stores.home.record_visit(org, reader)
-    viewer = await feed.stores.home.load_reader(org, reader, frozenset())
+    viewer = await load_reader(feed.stores.home, org, reader, frozenset())
     page = await feed.stores.home.page(viewer, timeline_range(latest=NOW, limit=10))
     assert await feed.stores.home.begin_refill(viewer, page, visit)
     await rebuild_feeds(workers[0])

@@ -5,7 +5,13 @@ from typing import Any
 
 IN_PUBLIC_COMMUNITY = {
     "CommunityMember.mutedUntil": "communityMembers(communityId: $Community) { value: mutedUntil }",
+    "Message.thread": 'topic(id: $Topic) { messages(latest: "now") { items { value: thread { id } } } }',
     "Post.fanOut": "post(id: $Post) { value: fanOut { state } }",
+    "Thread.followed": 'topic(id: $Topic) { messages(latest: "now") { items { thread { value: followed } } } }',
+    "Thread.lastRepliers": (
+        'topic(id: $Topic) { messages(latest: "now") { items { thread { value: lastRepliers { id } } } } }'
+    ),
+    "Thread.unreadCount": 'topic(id: $Topic) { messages(latest: "now") { items { thread { value: unreadCount } } } }',
     "Topic.lastMessage": "topic(id: $Topic) { value: lastMessage { id } }",
     "Topic.messages": 'topic(id: $Topic) { value: messages(latest: "now") { items { id } } }',
     "Topic.pinnedMessages": "topic(id: $Topic) { value: pinnedMessages { id } }",

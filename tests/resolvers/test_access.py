@@ -36,7 +36,7 @@ from tests.resolvers.nested_fields import (
 )
 from tests.resolvers.operations import RootField, root_fields
 from tests.resolvers.organization_scenario import OrganizationScenario, create_organization
-from tests.resolvers.people import ChatScenario, Person, SignIn
+from tests.resolvers.people import ChatScenario, Person, SignIn, until_outbox_is_empty
 from tests.serving import WebProcess, web_process
 
 pytestmark = pytest.mark.anyio
@@ -51,7 +51,8 @@ NOT_REPEATABLE = {"cancelScheduledPost", "releaseScheduledPost", "resolvePublica
 """Fields whose second call with the same ids is refused, even if another viewer calls."""
 
 PREPARE_NESTED = """
-mutation ($Community: ID!, $Message: ID!, $Dog: ID!) {
+mutation ($Community: ID!, $Topic: ID!, $Message: ID!, $Dog: ID!) {
+  postMessage(input: {topicId: $Topic, replyTo: $Message, text: "A reply"}) { id }
   pinMessage(messageId: $Message) { id }
   muteMember(communityId: $Community, userId: $Dog, until: "2040-01-01T00:00:00Z") { role }
 }
@@ -211,9 +212,11 @@ async def measured_outcomes(sign_in: SignIn, web: WebProcess) -> dict[str, Acces
 async def outcomes_of_nested_fields(
     viewers: AccessCallers, organization: OrganizationScenario
 ) -> dict[str, AccessOutcomes]:
-    """Reads nested fields as every kind of viewer. The topic has a pinned message, and a member is muted."""
+    """Reads nested fields as every kind of viewer. A member is muted, and the pinned message has a reply."""
     ids, ann = organization.ids, organization.ann
-    await ann.run(PREPARE_NESTED, **{name: ids[name] for name in ("Community", "Message")}, Dog=organization.dog.id)
+    prepared = {name: ids[name] for name in ("Community", "Topic", "Message")}
+    await ann.run(PREPARE_NESTED, **prepared, Dog=organization.dog.id)
+    await until_outbox_is_empty(organization.stores)
     outcomes: dict[str, AccessOutcomes] = {}
     for visibility, selections in (("LISTED", IN_LISTED_COMMUNITY), ("PUBLIC", IN_PUBLIC_COMMUNITY)):
         await ann.run(SET_VISIBILITY, id=ids["Community"], visibility=visibility)

@@ -89,6 +89,7 @@ from storage.streams.log import Stream
 from storage.timeline import MAX_TIMESTAMP, NOW, timeline_range
 from tests.keys import ADDRESS_KEYS
 from tests.storage.calls.stored_calls import queued_task, stored_job
+from tests.storage.feed.feed_scenario import load_reader
 from tests.storage.mail.events import ok
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario, keep_all
 
@@ -375,8 +376,8 @@ async def query_feeds(scenario: TopicScenario) -> None:
     await stores.fan_outs.store_retry_outcomes(FanOutRetry(post.key, {names[1]: 1}), ())
     visit = await stores.home.record_visit(org, names[1])
     for reader in (
-        await stores.home.load_reader(org, names[1], NOBODY),
-        await stores.home.load_reader(org, "ann", BLOCKED),
+        await load_reader(stores.home, org, names[1], NOBODY),
+        await load_reader(stores.home, org, "ann", BLOCKED),
     ):
         await query_pages(lambda range_, reader=reader: stores.home.page(reader, range_))
         page = await stores.home.page(reader, timeline_range(latest=NOW))
@@ -577,7 +578,8 @@ QUERIES = {
         "mail_sources",
     },
     query_files: {"files", "file_usage"},
-    query_stamps: {"stamp_catalogues", "stamp_ownerships", "stamp_scans", "posts", "messages", "received_reactions"},
+    query_stamps: {"stamp_catalogues", "stamp_ownerships", "stamp_scans", "posts", "messages", "received_reactions"}
+    | {"topics", "notifications"},
     query_calls: {"call_jobs", "call_tasks", "do_not_call"},
     query_retention: {"retention_rules", "call_jobs", "call_tasks", "mail_ledger"},
     query_streams: {"topics", "streams", "events", "outbox", "secrets"},
@@ -665,10 +667,10 @@ async def test_home_reader_examines_few_merged_authors(stores: Stores) -> None:
     await stores.mongo["merged_authors"].insert_many({"_id": {"o": "o", "u": author}} for author in authors)
     follows = [{"org": "o", "follower": "bob", "followee": author} for author in (*authors[::500], "ann")]
     await stores.mongo["follows"].insert_many(follows)
-    reader = stores.home.load_reader("o", "bob", NOBODY)
+    reader = load_reader(stores.home, "o", "bob", NOBODY)
     entries = await profile(stores, reader)
     assert sum(entry["keysExamined"] for entry in entries) <= FEW_MERGED_AUTHORS + 10 * len(follows)
-    assert (await stores.home.load_reader("o", "bob", NOBODY)).merged == set(authors[::500])
+    assert (await load_reader(stores.home, "o", "bob", NOBODY)).merged == set(authors[::500])
 
 
 async def test_unread_count_examines_a_hundred_messages_at_most(stores: Stores) -> None:

@@ -21,6 +21,9 @@ def test_people_quote_messages_by_keyboard(product: DeployedProduct, tmp_path: P
     assert report["seen"][0] == HIDDEN
     assert report["seen"][1].splitlines()[-2:] == ["Ann", "Who rows on Sunday?"]
     assert report["opened"] == "Who rows on Sunday?"
+    pasted = report["pasted"]
+    assert (pasted["texts"], pasted["text"]) == ([True, True], "Read this")
+    assert [quote.splitlines()[-2:] for quote in pasted["quotes"]] == [["Ann", "Meet here"]] * 2
     assert "This message was deleted." in report["afterDeletion"][1]
     assert (report["violations"], report["overflowingScreens"], report["pageErrors"]) == ([], [], [])
     assert foreign_requests(report["requests"], product.url) == []

@@ -1,6 +1,7 @@
 """Threads in a real Chromium, by keyboard alone: two people reply to a message side by side."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,3 +27,61 @@ def test_people_reply_in_a_thread_by_keyboard(product: DeployedProduct, tmp_path
     assert report["timeline"] == ["Who rows on Sunday?"]
     assert (report["violations"], report["overflowingScreens"], report["pageErrors"]) == ([], [], [])
     assert foreign_requests(report["requests"], product.url) == []
+
+
+def run_part(product: DeployedProduct, tmp_path: Path, part: str) -> dict[str, Any]:
+    """Runs a part of the script about single threads, in an organization of its own. Returns its report."""
+    tokens = {name: product.token(name, org=f"web-thread-{part}", name=name.title()) for name in ("ann", "ben")}
+    report = run_browser_script("web/thread-page.mjs", product.url, tmp_path, part=part, tokens=tokens)
+    assert (report["violations"], report["overflowingScreens"], report["pageErrors"]) == ([], [], [])
+    return report
+
+
+@pytest.mark.browser
+@pytest.mark.timeout(SCRIPT_TIMEOUT_S + 60)
+def test_draft_stays_when_another_starts_the_thread(product: DeployedProduct, tmp_path: Path) -> None:
+    report = run_part(product, tmp_path, "draft")
+
+    assert (report["continued"], report["reloaded"]) == ("I row on Sunday", "I row on Sunday")
+
+
+@pytest.mark.browser
+@pytest.mark.timeout(SCRIPT_TIMEOUT_S + 60)
+def test_waiting_reply_stays_when_another_starts_the_thread(product: DeployedProduct, tmp_path: Path) -> None:
+    report = run_part(product, tmp_path, "waiting")
+
+    assert report["waiting"] == 1
+    assert report["replies"] == ["Nobody steers", "I steer"]
+
+
+@pytest.mark.browser
+@pytest.mark.timeout(SCRIPT_TIMEOUT_S + 60)
+def test_thread_on_narrow_screen_is_a_page(product: DeployedProduct, tmp_path: Path) -> None:
+    report = run_part(product, tmp_path, "page")
+
+    as_page = {"coversAll": True, "isTopicInert": True, "heading": "H1", "hasFocus": True}
+    assert report["page"] == {**as_page, "title": "Thread · Boats · Noroshi"}
+    assert report["hasAddress"], "The thread has no address of its own."
+    assert report["isSamePlace"], "The topic was scrolled, or has another address."
+    assert report["focus"] == report["parentId"]
+    panel = {name: report["panel"][name] for name in ("coversAll", "isTopicInert", "heading")}
+    assert panel == {"coversAll": False, "isTopicInert": False, "heading": "H2"}
+
+
+@pytest.mark.browser
+@pytest.mark.timeout(SCRIPT_TIMEOUT_S + 60)
+def test_muted_thread_is_listed_by_its_first_message(product: DeployedProduct, tmp_path: Path) -> None:
+    report = run_part(product, tmp_path, "mute")
+
+    assert (report["name"], report["place"]) == ("Ann: Who rows on Sunday?", "Thread · Rowers · Boats")
+    assert report["myMutes"] == []
+
+
+@pytest.mark.browser
+@pytest.mark.timeout(SCRIPT_TIMEOUT_S + 60)
+def test_line_new_is_above_first_unread_reply(product: DeployedProduct, tmp_path: Path) -> None:
+    report = run_part(product, tmp_path, "unread")
+
+    assert (report["opened"], report["returned"]) == ("stroke 5", "storm 0")
+    assert 0 < report["unread"] <= 25
+    assert report["missed"] == 30, "Replies that arrived in a hidden tab are read."

@@ -151,6 +151,19 @@ async def test_blocked_and_muted_replies_are_hidden(chat: ChatScenario) -> None:
     assert (await kinds(chat.eve), await chat.eve.do(UNREAD)) == ([], 0)
 
 
+async def test_muted_thread_notifies_of_nothing(chat: ChatScenario) -> None:
+    parent = await chat.ann.post(chat.topic)
+    thread = await reply(chat.bob, parent)
+    other = await chat.ann.post(chat.topic)
+    await chat.ann.run(MUTE, id=thread["topicId"])
+    await reply(chat.bob, parent, "Hello @ann")
+    assert (await kinds(chat.ann), await chat.ann.do(UNREAD)) == ([], 0)
+    await reply(chat.bob, other)
+    assert await kinds(chat.ann) == [("THREAD_REPLY", "bob")]
+    (mute,) = await chat.ann.do("{ done: myMutes { topic { id parentMessageId muted } } }")
+    assert mute["topic"] == {"id": thread["topicId"], "parentMessageId": parent["id"], "muted": True}
+
+
 @pytest.mark.parametrize("is_muted", [False, True])
 async def test_hidden_author_hides_no_other_reply(chat: ChatScenario, is_muted: bool) -> None:
     """Replies of several people are committed together, and the first is by a hidden author."""

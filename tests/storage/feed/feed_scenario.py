@@ -13,6 +13,7 @@ import storage.feed.home
 import storage.feed.relays
 import storage.feed.trimming
 from storage.feed.changes import NewPost
+from storage.feed.home import FeedReader, HomeFeedStore
 from storage.feed.records import Post
 from storage.mongo import Document
 from storage.stores import Stores
@@ -91,3 +92,8 @@ def limit_feeds(monkeypatch: pytest.MonkeyPatch, items: int) -> None:
         monkeypatch.setattr(module, "MAX_ITEMS", items)
     for module in (storage.feed.trimming, storage.feed.feeds, storage.feed.relays):
         monkeypatch.setattr(module, "TRIM_EVERY", 2)
+
+
+async def load_reader(home: HomeFeedStore, organization_id: str, reader_id: str, hidden: frozenset[str]) -> FeedReader:
+    """Returns the reader of a home feed."""
+    return FeedReader(organization_id, reader_id, hidden, await home.merged_followees(organization_id, reader_id))

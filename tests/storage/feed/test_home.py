@@ -16,7 +16,7 @@ from storage.feed.records import Post, author_stream
 from storage.feed.trimming import MAX_ITEMS
 from storage.ids import PostKey
 from storage.timeline import NOW, timeline_range
-from tests.storage.feed.feed_scenario import FeedScenario
+from tests.storage.feed.feed_scenario import FeedScenario, load_reader
 from tests.storage.timeline_rule import PageArguments, actual_page, expected_page
 
 pytestmark = pytest.mark.anyio
@@ -44,7 +44,7 @@ async def read(
     feed: FeedScenario, arguments: PageArguments, blocked: frozenset[str] = NO_AUTHORS
 ) -> tuple[object, list[int]]:
     """Reads a page of Bob's feed. Returns its summary and its timestamps."""
-    reader = await feed.stores.home.load_reader(feed.organization_id, "bob", blocked)
+    reader = await load_reader(feed.stores.home, feed.organization_id, "bob", blocked)
     page = await feed.stores.home.page(reader, arguments.range)
     return actual_page(page, [post.timestamp for post in page.items]), [post.timestamp for post in page.items]
 
@@ -124,7 +124,7 @@ async def read_to_the_end(feed: FeedScenario, limit: int) -> list[int]:
     page_range = timeline_range(latest=NOW, limit=limit)
     while True:
         blocked = await feed.stores.relations.blocked_users_of(feed.organization_id, "bob")
-        reader = await feed.stores.home.load_reader(feed.organization_id, "bob", blocked)
+        reader = await load_reader(feed.stores.home, feed.organization_id, "bob", blocked)
         page = await feed.stores.home.page(reader, page_range)
         timestamps += [post.timestamp for post in page.items]
         assert len(page.items) == limit or not page.has_older
@@ -186,7 +186,7 @@ async def read_until_ready(feed: FeedScenario, limit: int = 999) -> tuple[list[i
     home, org = feed.stores.home, feed.organization_id
     for rebuilds in range(5):
         visit = await home.record_visit(org, "bob")
-        reader = await home.load_reader(org, "bob", NO_AUTHORS)
+        reader = await load_reader(home, org, "bob", NO_AUTHORS)
         page = await home.page(reader, timeline_range(latest=NOW, limit=limit))
         if visit.state is HomeFeedState.READY and not await home.begin_refill(reader, page, visit):
             return [post.timestamp for post in page.items], rebuilds

@@ -4,7 +4,7 @@
  *
  * Standard input: {url, chromium, tokens: {ann, ben}, screenshots}.
  */
-import { readInput } from "../browser.mjs";
+import { navigate, readInput } from "../browser.mjs";
 import { actOnMessage, press, tabTo } from "../keyboard.mjs";
 import { openScreenChecker } from "../screen-checker.mjs";
 
@@ -24,6 +24,7 @@ try {
   report.seen = await texts(ann);
   await checkVariants(ann, "quotes");
   report.opened = await openQuote(ann);
+  report.pasted = await pasteAddresses(ben, topic);
   report.afterDeletion = await deleteQuoted(ann, ben);
   console.log(JSON.stringify({ ...report, ...findings }));
 } finally {
@@ -41,7 +42,8 @@ async function createTopic(token, name, more = {}) {
 }
 
 async function post(token, input) {
-  const query = "mutation ($input: PostMessageInput!) { posted: postMessage(input: $input) { id } }";
+  const query =
+    "mutation ($input: PostMessageInput!) { posted: postMessage(input: $input) { id topicId timestamp } }";
   return (await run(token, query, { input })).posted;
 }
 
@@ -80,6 +82,58 @@ async function openQuote(ann) {
   const target = ann.locator(".permalink-target");
   await target.waitFor();
   return await target.locator("p.whitespace-pre-wrap").innerText();
+}
+
+/**
+ * Ben pastes addresses: of a message, of a message that he may not read, and of another server. Then he quotes a message
+ * in his first reply to another one. Returns what the fields and quotes show.
+ */
+async function pasteAddresses(ben, topic) {
+  const secret = await createTopic(tokens.ann, "Divers", { visibility: "PRIVATE" });
+  const hidden = await post(tokens.ann, { topicId: secret.id, text: "A secret" });
+  const shown = await post(tokens.ann, { topicId: topic.id, text: "Meet here" });
+  const parent = await post(tokens.ann, { topicId: topic.id, text: "Agreed?" });
+  const [page] = ben.url().split("#");
+  const address = (message) => `${page}#/topic/${message.topicId}/${message.timestamp}`;
+  const field = ben.getByRole("textbox", { name: /^Message to/ });
+  const refused = [address(hidden), `https://example.com/#/topic/${topic.id}/${shown.timestamp}`];
+  const texts = [];
+  for (const text of refused) {
+    const answer = text.startsWith(page) && ben.waitForResponse(isLookup);
+    await paste(ben, field, text);
+    await answer;
+    texts.push(await field.inputValue());
+    await ben.keyboard.press("Control+A");
+    await ben.keyboard.press("Delete");
+  }
+  await ben.keyboard.type("Read ");
+  await paste(ben, field, address(shown));
+  const composed = ben.getByTestId("composed-quote");
+  const quotes = [await composed.innerText()];
+  await ben.keyboard.type("this");
+  const text = await field.inputValue();
+  await ben.keyboard.press("Enter");
+  await composed.waitFor({ state: "detached" });
+  await navigate(ben, `/topic/${topic.id}/latest/${encodeURIComponent(parent.id)}`);
+  const reply = ben.getByTestId("thread").getByRole("textbox", { name: "Reply" });
+  await paste(ben, reply, address(shown));
+  await composed.waitFor();
+  await post(tokens.ann, { topicId: topic.id, replyTo: parent.id, text: "Yes" });
+  await ben.getByTestId("thread").getByText("Yes").waitFor();
+  quotes.push(await composed.innerText());
+  await navigate(ben, `/topic/${topic.id}`);
+  return { texts: texts.map((each, index) => each === refused[index]), text, quotes };
+}
+
+function isLookup(response) {
+  return response.request().postData()?.includes("query MessageAt") ?? false;
+}
+
+async function paste(page, field, text) {
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await tabTo(page, field);
+  await page.evaluate((copied) => navigator.clipboard.writeText(copied), text);
+  await page.keyboard.press("Control+V");
 }
 
 /** Ann deletes her message. Returns the quotes that Ben sees then. */

@@ -1,4 +1,4 @@
-/** A button that mutes a user, a topic or a community for a time or for good, or ends the mute. */
+/** A button that mutes a user, a topic, a thread or a community for a time or for good, or ends the mute. */
 import { useMutation } from "urql";
 import { timeOrDate } from "../i18n/times";
 import { ENDS_OF_OWN_MUTES, type RestrictionEndName, untilOf } from "../moderation/ends";

@@ -1,4 +1,4 @@
-/** The users, topics and communities that the viewer has muted. */
+/** The users, topics, threads and communities that the viewer has muted. */
 import { useCallback } from "react";
 import { useClient } from "urql";
 import { request, useApi } from "../api/api";
@@ -11,6 +11,7 @@ import { PagedRows } from "../ui/paged-rows";
 import { useTranslation } from "../ui/preferences";
 import { EmptyState } from "../ui/states";
 import { notify, notifyFailure } from "../ui/toasts";
+import { useMutedThread } from "./muted-thread";
 import { type Mute, MyMutes, UNMUTE } from "./operations";
 
 const keyOf = ({ id }: Mute) => id;
@@ -59,14 +60,16 @@ export function MuteList() {
 function MuteRow({ mute, onEnd }: { mute: Mute; onEnd: (name: string) => void }) {
   const { t, language } = useTranslation();
   const { subject, user, topic, community, until } = mute;
-  const name = user?.name ?? topic?.title ?? community?.name ?? t("mutes.notVisible");
-  const href = hrefOfSubject(mute);
+  const thread = useMutedThread(topic?.parentMessageId ?? null);
+  const name = user?.name ?? thread?.name ?? topic?.title ?? community?.name ?? t("mutes.notVisible");
+  const href = thread ? thread.href : hrefOfSubject(mute);
   return (
     <li data-mute={mute.id} className="flex items-center gap-4 border-b border-line py-3">
       <div className="min-w-0 grow">
         <p className="truncate font-semibold">{href ? <a href={href}>{name}</a> : name}</p>
         <p className="text-sm text-quiet">
-          {t(`mutes.subject.${subject}`)}
+          {t(thread ? "mutes.subject.THREAD" : `mutes.subject.${subject}`)}
+          {thread?.place && ` · ${thread.place}`}
           {until && ` · ${t("mutes.until", { until: timeOrDate(language, new Date(until), new Date()) })}`}
         </p>
       </div>

@@ -6,7 +6,7 @@ const MuteParts = graphql(`
   fragment MuteParts on Mute {
     id subject subjectId until
     user { id name }
-    topic { id title }
+    topic { id title parentMessageId }
     community { id name }
   }
 `);
@@ -18,6 +18,17 @@ export const MyMutes = graphql(
     myMutes(of: $of, after: $after, limit: $limit) { ...MuteParts }
   }`,
   [MuteParts],
+);
+
+export const ParentOfThread = graphql(`
+  query ParentOfThread($id: ID!) {
+    message(id: $id) {
+      id topicId text editedAt deletedAt author { id name } stamp { id name } attachments { name }
+    }
+  }
+`);
+export const PlaceOfThread = graphql(
+  `query PlaceOfThread($id: ID!) { topic(id: $id) { id title community { id name } } }`,
 );
 
 type MuteMutations = Record<MuteSubject, TypedDocumentNode<unknown, { id: string; until: string | null }>>;

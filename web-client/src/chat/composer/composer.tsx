@@ -1,5 +1,6 @@
 /** The message field: text with mentions and files, or a stamp. */
 import { type KeyboardEvent, type RefObject, useEffect, useState } from "react";
+import { useApi } from "../../api/api";
 import { LIMITS } from "../../api/limits";
 import { EmojiButton } from "../../emoji/emoji-button";
 import { ComposedFileList } from "../../files/composed-list";
@@ -11,13 +12,14 @@ import { isText, useDraft } from "../../session/drafts";
 import { IconButton } from "../../ui/button";
 import { Popover } from "../../ui/dialogs/popover";
 import { FormattingHelp } from "../../ui/fields/formatting-help";
-import { insertText } from "../../ui/fields/insert-text";
+import { insertText, removeText } from "../../ui/fields/insert-text";
 import { useLength } from "../../ui/fields/length";
 import { MentionField } from "../../ui/fields/mentions";
 import { Icon, type IconName } from "../../ui/icons";
 import { useTranslation } from "../../ui/preferences";
 import type { QuotedMessage, Stamp } from "../operations";
 import { ComposedQuote } from "../quotes/composed-quote";
+import { findLinkedMessage, messageAddress } from "../quotes/linked-message";
 import { useOutbox } from "./outbox";
 import { durationText, useSecondsUntil } from "./slow-mode";
 import { StampGrid } from "./stamp-grid";
@@ -30,8 +32,12 @@ interface Props {
   topicTitle: string;
   /** Id of the message whose thread the message starts; absent for a message to the topic itself. */
   replyTo?: string;
+  /** Id of the parent message of a thread that exists; null for other topics. */
+  parentId?: string | null;
   /** The message that the viewer quotes; absent without a quote. */
   quoted?: QuotedMessage | null;
+  /** Called when the viewer has pasted the address of a message, which the field then quotes. */
+  onQuote?: (message: QuotedMessage) => void;
   /** Called when the quote was sent or removed. */
   onQuoteEnd?: () => void;
   /** Label of the field; by default with the title of the topic. */
@@ -89,7 +95,9 @@ function MessageForm({
   topicId,
   topicTitle,
   replyTo,
+  parentId,
   quoted = null,
+  onQuote,
   onQuoteEnd,
   label: ownLabel,
   communityId,
@@ -101,8 +109,10 @@ function MessageForm({
   const { t, language } = useTranslation();
   const secondsLeft = useSecondsUntil(nextAt);
   const outbox = useOutbox();
+  const api = useApi();
   const label = ownLabel ?? t("composer.label", { topic: topicTitle });
-  const draftName = `topic ${replyTo ?? topicId}`;
+  // A draft of the first reply stays when somebody else starts the thread.
+  const draftName = `topic ${replyTo ?? parentId ?? topicId}`;
   const { draft: text, setDraft: setText } = useDraft(draftName, "", isText);
   const typing = useTypingSignal(topicId);
   const length = useLength(text, LIMITS.message);
@@ -128,6 +138,13 @@ function MessageForm({
     setText(changed);
     // A first reply is written in a thread that does not exist yet, and not in the topic.
     if (!replyTo) typing.update(changed);
+  }
+
+  /** Makes the message whose address alone was pasted the quoted one. Until it is found, the address is text. */
+  async function quotePasted(pasted: string) {
+    const address = quoted ? null : messageAddress(pasted, location.href);
+    const message = address && (await findLinkedMessage(api, address));
+    if (message && field.current && removeText(field.current, pasted)) onQuote?.(message);
   }
 
   function handleKey(event: KeyboardEvent) {
@@ -171,6 +188,7 @@ function MessageForm({
             onText={changeText}
             onEnter={send}
             onKeyDown={handleKey}
+            onPaste={({ clipboardData }) => void quotePasted(clipboardData.getData("text").trim())}
             communityId={communityId}
             {...length.fieldProps}
           />

@@ -119,11 +119,26 @@ test("an event before the answer hides the pending message until the answer or a
   });
   outbox.send("t", "one", null);
   const [entry] = outbox.pending.get() as [PendingMessage];
-  outbox.markArrived(messageOf(entry));
+  outbox.markArrived(messageOf(entry), null);
   expect(outbox.pending.get()[0]?.hasArrived).toBe(true);
   failPost({ networkError: new Error("cut") });
   await runPendingTasks();
   expect(outbox.pending.get()[0]).toMatchObject({ hasArrived: false, state: "waiting" });
+});
+
+test("an event in the thread of the parent message hides a first reply", async () => {
+  const outbox = createOutboxWith({
+    ...outboxDefaults(),
+    post: () => new Promise(() => {}),
+    unsent: browserWith(),
+  });
+  outbox.send("t", "one", null, [], { replyTo: "parent" });
+  const [entry] = outbox.pending.get() as [PendingMessage];
+  outbox.markArrived(messageOf(entry), null);
+  outbox.markArrived({ ...messageOf(entry), topicId: "thread" }, "another");
+  expect(outbox.pending.get()[0]?.hasArrived).toBe(false);
+  outbox.markArrived({ ...messageOf(entry), topicId: "thread" }, "parent");
+  expect(outbox.pending.get()[0]?.hasArrived).toBe(true);
 });
 
 test("a reload sends what was not sent, once, with the same key and in order", async () => {

@@ -25,6 +25,18 @@ export interface PendingMessage extends UnsentMessage {
   hasArrived: boolean;
 }
 
+/**
+ * Returns whether an unsent message is for a topic. `parentId` is the id of the parent message of a thread, whose first
+ * reply was written before the thread had an id; null for other topics.
+ */
+export function isIn(
+  message: Pick<UnsentMessage, "topicId" | "replyTo">,
+  topicId: string,
+  parentId: string | null,
+): boolean {
+  return message.replyTo ? message.replyTo === parentId : message.topicId === topicId;
+}
+
 type SentListener = (message: Message, sent: UnsentMessage) => void;
 
 export interface Outbox {
@@ -42,9 +54,9 @@ export interface Outbox {
   discard(key: string): void;
   /**
    * Hides the pending message that has the same content as the message of an event. Sending continues until the server
-   * responds.
+   * responds. `parentId` is the id of the parent message if the event is of a thread, or else null.
    */
-  markArrived(message: Message): void;
+  markArrived(message: Message, parentId: string | null): void;
   /** Calls the listener for each message that the server has accepted. */
   onSent(listener: SentListener): () => void;
 }
@@ -241,15 +253,14 @@ export function createOutboxWith({ post, waitForRetry, unsent, now }: OutboxDepe
       void sendPending(entry.topicId);
     },
     discard,
-    markArrived(message) {
+    markArrived(message, parentId) {
       const match = pending
         .get()
         .find(
-          ({ topicId, replyTo, quoted, text, stamp, files = [], state, hasArrived }) =>
+          ({ quoted, text, stamp, files = [], state, hasArrived, ...entry }) =>
             !hasArrived &&
-            !replyTo &&
             state === "sending" &&
-            topicId === message.topicId &&
+            isIn(entry, message.topicId, parentId) &&
             text === message.text &&
             quoted?.id === message.quote?.message?.id &&
             files.length === (message.attachments?.length ?? 0) &&

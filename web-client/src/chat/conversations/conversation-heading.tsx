@@ -29,9 +29,11 @@ type ConversationDialogName = "people" | "add" | "rename" | "leave";
 interface Props {
   conversation: Conversation;
   isMuted: boolean;
+  /** Whether an open thread covers the conversation. */
+  isCovered: boolean;
 }
 
-export function ConversationHeading({ conversation, isMuted }: Props) {
+export function ConversationHeading({ conversation, isMuted, isCovered }: Props) {
   const { t } = useTranslation();
   const viewer = useViewer();
   const [dialog, setDialog] = useState<ConversationDialogName | null>(null);
@@ -47,7 +49,10 @@ export function ConversationHeading({ conversation, isMuted }: Props) {
     leave: <LeaveDialog id={id} onClose={close} />,
   };
   return (
-    <header className="flex min-h-14 items-center gap-2 border-b border-line px-3 py-2 sm:px-5">
+    <header
+      inert={isCovered}
+      className="flex min-h-14 items-center gap-2 border-b border-line px-3 py-2 sm:px-5"
+    >
       <a
         href={hrefOf({ name: "chat" })}
         aria-label={t("back")}
@@ -56,7 +61,7 @@ export function ConversationHeading({ conversation, isMuted }: Props) {
         <Icon name="back" />
       </a>
       <div className="min-w-0 grow">
-        <PageTitle name={title} />
+        <PageTitle name={isCovered ? t("thread.of", { topic: title }) : title} />
         <h1 id="topic-title" className="truncate text-lg font-semibold">
           {title}
         </h1>

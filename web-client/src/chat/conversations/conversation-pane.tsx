@@ -15,11 +15,13 @@ import { absentPerson, otherPeople, titleOf } from "./people";
 
 interface Props {
   topic: TopicSummary;
+  /** Whether an open thread covers the conversation. */
+  isCovered: boolean;
   /** Renders the messages under a title, and what stands above or in place of the message field. */
   children: (title: string, note: ReactNode, replacement: ReactNode) => ReactNode;
 }
 
-export function ConversationPane({ topic, children }: Props) {
+export function ConversationPane({ topic, isCovered, children }: Props) {
   const { t } = useTranslation();
   const viewer = useViewer();
   const [{ data, error }, load] = useQuery({
@@ -39,8 +41,8 @@ export function ConversationPane({ topic, children }: Props) {
   );
   const isRequest = conversation.state === "REQUESTED";
   return (
-    <section aria-labelledby="topic-title" className="flex h-full min-h-0 flex-col">
-      <ConversationHeading conversation={conversation} isMuted={topic.muted} />
+    <section aria-labelledby="topic-title" className="relative flex h-full min-h-0 flex-col">
+      <ConversationHeading conversation={conversation} isMuted={topic.muted} isCovered={isCovered} />
       {children(
         titleOf(conversation, viewer.id, t),
         note,

@@ -16,7 +16,7 @@ import { compareTimestamps, indexOfTimestamp } from "../../timeline/window";
 import { useTranslation } from "../../ui/preferences";
 import { EmptyState, ErrorState, LoadingState } from "../../ui/states";
 import { useValue } from "../../ui/value";
-import { type PendingMessage, useOutbox } from "../composer/outbox";
+import { isIn, type PendingMessage, useOutbox } from "../composer/outbox";
 import type { Message } from "../operations";
 import type { TopicView } from "../topics/topic-view";
 import { MessageRow } from "./message-row";
@@ -51,6 +51,8 @@ function isScrolledUp(now: Geometry, last: Geometry): boolean {
 interface Props {
   topicView: TopicView;
   topicId: string;
+  /** Id of the parent message of a thread; null for other topics. */
+  parentId: string | null;
   /** Timestamp of the message to which the page's address leads; null if it leads to none. */
   linkedAt: string | null;
   /** The number of unread messages, as the server counted them last. */
@@ -65,7 +67,7 @@ interface Props {
 }
 
 export function MessageTimeline(props: Props) {
-  const { topicView, topicId, linkedAt, editedId, setEditedId } = props;
+  const { topicView, topicId, parentId, linkedAt, editedId, setEditedId } = props;
   const { t } = useTranslation();
   const viewer = useViewer();
   const state = useValue(topicView.feed.state);
@@ -87,9 +89,7 @@ export function MessageTimeline(props: Props) {
   const pins = useValue(topicView.pins.messages);
   const { items, hasOlder, hasNewer } = state.window;
   useWatchedMessages(quotesOfOtherTopics(items), WATCHED_MAX_IN_CHAT);
-  const pending = allPending.filter(
-    (entry) => entry.topicId === topicId && !entry.replyTo && !entry.hasArrived,
-  );
+  const pending = allPending.filter((entry) => isIn(entry, topicId, parentId) && !entry.hasArrived);
   const rows: TimelineRow[] = hasNewer ? [...items] : [...items, ...pending];
   const shift = state.isShifted && renderedWindow.current !== state.window;
   const seenUpTo = useValue(topicView.read.seenUpTo);

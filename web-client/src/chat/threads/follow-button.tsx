@@ -29,7 +29,7 @@ export function FollowButton({ parentId, replyCount }: Props) {
 
   return (
     <IconButton
-      icon={isFollowed ? "bell" : "bellOff"}
+      icon={isFollowed ? "check" : "plus"}
       label={t(isFollowed ? "thread.unfollow" : "thread.follow")}
       disabled={isFollowing || isUnfollowing}
       onClick={toggle}

@@ -7,7 +7,7 @@ import { dateAndTime, dateOf, timeOrDate } from "../../i18n/times";
 import { Button } from "../../ui/button";
 import { Icon } from "../../ui/icons";
 import { PageTitle } from "../../ui/page-title";
-import { type Translate, useTranslation } from "../../ui/preferences";
+import { useTranslation } from "../../ui/preferences";
 import { EmptyState, ErrorState, LoadingState } from "../../ui/states";
 import { contentOf } from "../messages/message-content";
 import { UnreadCount } from "../topics/topic-link";
@@ -17,6 +17,7 @@ import {
   hrefOfThread,
   useFollowedThreads,
 } from "./followed-threads";
+import { parentText, placeText } from "./thread-names";
 
 const THREADS_MAX = 500;
 
@@ -94,9 +95,7 @@ function ThreadRow({ followed }: { followed: FollowedThread }) {
       >
         <span className="min-w-0 grow">
           <span className="block truncate text-sm text-quiet">{placeText(parentTopic, t)}</span>
-          <span className="block truncate font-semibold">
-            {parentText({ ...followed, parentMessage }, t)}
-          </span>
+          <span className="block truncate font-semibold">{parentText(parentMessage, t)}</span>
           {lastMessage && (
             <span className="block truncate text-sm">
               {lastMessage.author.name}: {contentOf(lastMessage, t)}
@@ -116,15 +115,4 @@ function ThreadRow({ followed }: { followed: FollowedThread }) {
       </a>
     </li>
   );
-}
-
-function parentText({ parentMessage }: FollowedThread, t: Translate): string {
-  if (!parentMessage) return t("threads.hiddenParent");
-  return `${parentMessage.author.name}: ${contentOf(parentMessage, t)}`;
-}
-
-/** Returns the names of a topic and its community, or the name of a conversation. */
-function placeText({ title, community }: FollowedThread["parentTopic"], t: Translate): string {
-  if (!title) return t("conversations");
-  return community.name === title ? title : `${community.name} · ${title}`;
 }

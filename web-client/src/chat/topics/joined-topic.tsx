@@ -10,10 +10,10 @@ import { ErrorState, LoadingState } from "../../ui/states";
 import { createValue, useValue } from "../../ui/value";
 import { LARGE, useIsAtLeast } from "../../ui/window-width";
 import { MessageComposer } from "../composer/composer";
-import { useOutbox } from "../composer/outbox";
+import { isIn, useOutbox } from "../composer/outbox";
 import { nextMessageAt } from "../composer/slow-mode";
 import { MessageTimeline } from "../messages/timeline";
-import type { Message } from "../operations";
+import type { QuotedMessage } from "../operations";
 import { QuoterProvider } from "../quotes/quoter";
 import { PinsBar } from "./pins-bar";
 import type { StoredReadState } from "./read-state";
@@ -36,6 +36,14 @@ interface JoinedTopicProps {
   isInConversation?: boolean;
   /** Label of the message field; by default with the title of the topic. */
   label?: string;
+  /** Shown until the topic is open; by default rows that stand for messages. */
+  placeholder?: ReactNode;
+  /** Position of the caret in the field that the message field replaces; null if that field did not have the focus. */
+  caret?: number | null;
+  /** The quoted message of the field that the message field replaces; null without a quote. */
+  initialQuote?: QuotedMessage | null;
+  /** Called when the topic is open, so that the messages and the field take the place of the placeholder. */
+  onOpened?: () => void;
   /** Shown above the message field. */
   note?: ReactNode;
   /** Shown instead of the message field, unless it is empty. */
@@ -49,7 +57,7 @@ interface JoinedTopicProps {
 }
 
 export function JoinedTopic(props: JoinedTopicProps) {
-  const { topic, isStale, at, onRemoved, reloadHeader } = props;
+  const { topic, isStale, at, onRemoved, reloadHeader, onOpened } = props;
   const api = useApi();
   const outbox = useOutbox();
   const viewer = useViewer();
@@ -63,14 +71,16 @@ export function JoinedTopic(props: JoinedTopicProps) {
     if (!stored) return;
     const view = openTopicView(api, outbox, topic.id, {
       viewerId: viewer.id,
+      parentId: topic.parentMessageId,
       timestamp: requestedAt.current,
       stored,
       withRoles,
       onTopicChanged: reloadHeader,
     });
     setTopicView(view);
+    onOpened?.();
     return view.stop;
-  }, [api, outbox, topic.id, viewer.id, stored, withRoles, reloadHeader]);
+  }, [api, outbox, topic.id, topic.parentMessageId, viewer.id, stored, withRoles, reloadHeader, onOpened]);
 
   useEffect(() => {
     if (at !== null && at !== requestedAt.current) void topicView?.feed.open(at);
@@ -82,19 +92,20 @@ export function JoinedTopic(props: JoinedTopicProps) {
   useEffect(() => {
     if (isRemoved) onRemoved();
   }, [isRemoved, onRemoved]);
-  useReloadAfterRefusal(topic.id, reloadHeader);
+  useReloadAfterRefusal(topic, reloadHeader);
 
+  if (!topicView && props.placeholder !== undefined) return props.placeholder;
   if (!topicView || isRemoved) return <LoadingState rows={8} />;
   if (subscriptionError) return <ErrorState error={subscriptionError} />;
   return <TopicContents {...props} topicView={topicView} />;
 }
 
 /** Reloads the header after a message was refused: the viewer may have been muted, or the topic slowed. */
-function useReloadAfterRefusal(topicId: string, reloadHeader: () => void): void {
+function useReloadAfterRefusal({ id, parentMessageId }: TopicSummary, reloadHeader: () => void): void {
   const pending = useValue(useOutbox().pending);
   const refused = pending.filter(
     (entry) =>
-      entry.topicId === topicId &&
+      (entry.topicId === id || isIn(entry, id, parentMessageId)) &&
       ["failure.forbidden", "message.muted", "message.tooMany"].includes(entry.reason ?? ""),
   ).length;
   useEffect(() => {
@@ -105,28 +116,31 @@ function useReloadAfterRefusal(topicId: string, reloadHeader: () => void): void 
 interface TopicContentsProps
   extends Pick<
     JoinedTopicProps,
-    "topic" | "at" | "isInConversation" | "label" | "note" | "replacement" | "side"
+    "topic" | "at" | "isInConversation" | "label" | "caret" | "initialQuote" | "note" | "replacement" | "side"
   > {
   topicView: TopicView;
 }
 
 function TopicContents(props: TopicContentsProps) {
-  const { topicView, topic, note, replacement } = props;
+  const { topicView, topic, caret = null, note, replacement } = props;
   const viewer = useViewer();
   const [editedId, setEditedId] = useState<string | null>(null);
-  const [quoted, setQuoted] = useState<Message | null>(null);
+  const [quoted, setQuoted] = useState<QuotedMessage | null>(props.initialQuote ?? null);
   const field = useRef<HTMLTextAreaElement>(null);
 
   useEffect(() => {
-    if (matchMedia("(pointer: fine)").matches) field.current?.focus();
-  }, []);
+    if (!field.current || (caret === null && !matchMedia("(pointer: fine)").matches)) return;
+    const position = caret ?? field.current.value.length;
+    field.current.focus();
+    field.current.setSelectionRange(position, position);
+  }, [caret]);
 
   const changeEditedId = useCallback((id: string | null) => {
     setEditedId(id);
     if (id === null) field.current?.focus();
   }, []);
 
-  const quote = useCallback((message: Message) => {
+  const quote = useCallback((message: QuotedMessage) => {
     setQuoted(message);
     field.current?.focus();
   }, []);
@@ -165,6 +179,7 @@ function TopicContents(props: TopicContentsProps) {
           <MessageTimeline
             topicView={topicView}
             topicId={topic.id}
+            parentId={topic.parentMessageId}
             linkedAt={props.at}
             unreadCount={topic.unreadCount}
             communityId={topic.community.id}
@@ -181,9 +196,11 @@ function TopicContents(props: TopicContentsProps) {
           {note}
           <MessageComposer
             topicId={topic.id}
+            parentId={topic.parentMessageId}
             topicTitle={topic.title}
             label={props.label}
             quoted={quoted}
+            onQuote={quote}
             onQuoteEnd={endQuote}
             communityId={topic.community.id}
             archived={archivedAt ? "community" : topic.archivedAt ? "topic" : null}
@@ -205,7 +222,7 @@ function TopicContents(props: TopicContentsProps) {
 function TopicAndThread({ side, children }: { side: ReactNode; children: ReactNode }) {
   const isWide = useIsAtLeast(LARGE);
   return (
-    <div className="relative flex min-h-0 grow">
+    <div className="flex min-h-0 grow">
       <div className="flex min-h-0 min-w-0 grow flex-col" inert={Boolean(side) && !isWide}>
         {children}
       </div>

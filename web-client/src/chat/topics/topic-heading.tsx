@@ -25,6 +25,8 @@ import { ArchiveTopic, RenameTopic, UnarchiveTopic } from "../operations";
 export interface TopicSummary {
   id: string;
   title: string;
+  /** Id of the message to which the messages of a thread reply; null for other topics. */
+  parentMessageId: string | null;
   archivedAt: string | null;
   muted: boolean;
   readUpTo: string | null;
@@ -42,12 +44,21 @@ export interface TopicSummary {
   };
 }
 
-export function TopicHeading({ topic }: { topic: TopicSummary }) {
+interface TopicHeadingProps {
+  topic: TopicSummary;
+  /** Whether an open thread covers the topic. */
+  isCovered: boolean;
+}
+
+export function TopicHeading({ topic, isCovered }: TopicHeadingProps) {
   const { t, language } = useTranslation();
   const { id, title, slowModeSeconds, community } = topic;
   const rights = { role: community.viewerRole, isAdmin: mayAdminister(useViewer().roles) };
   return (
-    <header className="flex min-h-14 items-center gap-2 border-b border-line px-3 py-2 sm:px-5">
+    <header
+      inert={isCovered}
+      className="flex min-h-14 items-center gap-2 border-b border-line px-3 py-2 sm:px-5"
+    >
       <a
         href={hrefOf({ name: "chat" })}
         aria-label={t("back")}
@@ -57,7 +68,7 @@ export function TopicHeading({ topic }: { topic: TopicSummary }) {
       </a>
       <div className="min-w-0 grow">
         <div className="flex items-center gap-2">
-          <PageTitle name={title} />
+          <PageTitle name={isCovered ? t("thread.of", { topic: title }) : title} />
           <h1 id="topic-title" className="truncate text-lg font-semibold">
             {title}
           </h1>

@@ -48,11 +48,8 @@ export function TopicPane({ id, at, thread, reply }: Props) {
     reload();
   }
 
-  const openThread = useCallback(
-    (message: { id: string }) => navigate({ name: "topic", id, at, thread: message.id }),
-    [id, at],
-  );
-  const closeThread = useCallback(() => navigate({ name: "topic", id, at }), [id, at]);
+  const [isCovered, setIsCovered] = useState(false);
+  const { openThread, closeThread } = useThreadNavigation(id, at, thread);
   useFocusAfterClose(thread);
 
   if (removedFrom)
@@ -80,6 +77,7 @@ export function TopicPane({ id, at, thread, reply }: Props) {
               parentId={thread}
               reply={reply}
               onClose={closeThread}
+              onCover={setIsCovered}
             />
           )
         }
@@ -89,14 +87,14 @@ export function TopicPane({ id, at, thread, reply }: Props) {
   if (isConversation(topic))
     return (
       <PresenceProvider communityId={id}>
-        <ConversationPane key={id} topic={topic}>
+        <ConversationPane key={id} topic={topic} isCovered={isCovered}>
           {(title, note, replacement) => renderJoined({ ...topic, title }, note, replacement)}
         </ConversationPane>
       </PresenceProvider>
     );
   return (
-    <section aria-labelledby="topic-title" className="flex h-full min-h-0 flex-col">
-      <TopicHeading topic={topic} />
+    <section aria-labelledby="topic-title" className="relative flex h-full min-h-0 flex-col">
+      <TopicHeading topic={topic} isCovered={isCovered} />
       {topic.community.joined ? (
         <PresenceProvider communityId={topic.community.id}>{renderJoined(topic)}</PresenceProvider>
       ) : (
@@ -106,12 +104,30 @@ export function TopicPane({ id, at, thread, reply }: Props) {
   );
 }
 
+/** Returns the functions that open and close a thread. */
+function useThreadNavigation(id: string, at: string | null, thread: string | null) {
+  /** The address of the thread that was opened last, if the address before it is that of the topic alone. */
+  const opened = useRef<string | null>(null);
+  const openThread = useCallback(
+    (message: { id: string }) => {
+      navigate({ name: "topic", id, at, thread: message.id });
+      opened.current = thread === null ? location.hash : null;
+    },
+    [id, at, thread],
+  );
+  const closeThread = useCallback(() => {
+    if (location.hash === opened.current) history.back();
+    else navigate({ name: "topic", id, at });
+  }, [id, at]);
+  return { openThread, closeThread };
+}
+
 /** Moves the focus to the message whose thread was closed, also by the browser's button "Back". */
 function useFocusAfterClose(thread: string | null): void {
   const openThread = useRef(thread);
   useEffect(() => {
     if (thread === null && openThread.current !== null)
-      document.getElementById(`message-${openThread.current}`)?.focus();
+      document.getElementById(`message-${openThread.current}`)?.focus({ preventScroll: true });
     openThread.current = thread;
   }, [thread]);
 }

@@ -35,6 +35,7 @@ test("a topic view ignores events of unknown types, and a changed message keeps 
   const changes: string[] = [];
   const topicView = openTopicView(api, outbox, "t", {
     viewerId: "ann",
+    parentId: null,
     timestamp: null,
     stored: { readUpTo: null, unreadCount: 0 },
     withRoles: true,

@@ -35,6 +35,8 @@ export interface TopicView {
 
 interface TopicViewOptions {
   viewerId: string;
+  /** Id of the parent message of a thread; null for other topics. */
+  parentId: string | null;
   /** Timestamp of the message at which the topic opens; null for the first unread one, or else the newest one. */
   timestamp: string | null;
   stored: StoredReadState;
@@ -47,7 +49,7 @@ export function openTopicView(
   api: Api,
   outbox: Outbox,
   topicId: string,
-  { viewerId, timestamp, stored, withRoles, onTopicChanged }: TopicViewOptions,
+  { viewerId, parentId, timestamp, stored, withRoles, onTopicChanged }: TopicViewOptions,
 ): TopicView {
   const feed = createFeed<Message>(timelineSource(api, topicId, withRoles));
   const pins = createTopicPins(api, topicId);
@@ -77,7 +79,7 @@ export function openTopicView(
         }
         hasStarted = true;
       } else if (event.__typename === "MessagePosted") {
-        if (event.message.author.id === viewerId) outbox.markArrived(event.message);
+        if (event.message.author.id === viewerId) outbox.markArrived(event.message, parentId);
         feed.put(event.message);
       } else if (event.__typename === "MessagePinned") pins.put(event.message);
       else if (event.__typename === "MessageUnpinned") pins.remove(event.message.id);

@@ -12,6 +12,8 @@ export const threads = {
   "threads.unread": "Unread",
   "thread.empty": "No replies yet",
   "thread.emptyHint": "Write the first reply below.",
+  "thread.name": "Thread “{text}”",
+  "thread.of": "Thread · {topic}",
   "thread.open": "Reply in thread",
   "thread.parent": "Message by {name}, to which the thread replies",
   "thread.replies": { one: "{count} reply", other: "{count} replies" },

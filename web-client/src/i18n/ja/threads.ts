@@ -15,6 +15,8 @@ export const threads: Record<keyof typeof en, Text> = {
   "threads.unread": "未読",
   "thread.empty": "まだ返信がありません",
   "thread.emptyHint": "下の入力欄から最初の返信を送りましょう。",
+  "thread.name": "スレッド「{text}」",
+  "thread.of": "スレッド · {topic}",
   "thread.open": "スレッドで返信",
   "thread.parent": "スレッドの元になった {name} さんのメッセージ",
   "thread.replies": { one: "{count}件の返信", other: "{count}件の返信" },

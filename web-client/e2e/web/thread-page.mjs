@@ -1,0 +1,232 @@
+/**
+ * One part of what a person sees of a thread in a real Chromium: what stays when somebody else replies first, the page
+ * on a narrow screen, the mute, or the line "New". Prints a report as one line of JSON.
+ *
+ * Standard input: {url, chromium, part, tokens: {ann, ben}, screenshots}. Ann writes by the API, and Ben reads.
+ */
+import { navigate, readInput } from "../browser.mjs";
+import { actOnMessage, press, type } from "../keyboard.mjs";
+import { openScreenChecker } from "../screen-checker.mjs";
+
+/** More than a screen shows. */
+const MANY = 30;
+const PARTS = {
+  draft: keepDraft,
+  waiting: keepWaitingReply,
+  page: openPage,
+  mute: muteThread,
+  unread: findUnread,
+};
+
+const { tokens, part, ...options } = readInput();
+const { findings, run, open, checkVariants, close } = await openScreenChecker(options);
+
+try {
+  const topic = await createTopic();
+  const report = await PARTS[part](topic);
+  console.log(JSON.stringify({ ...report, ...findings }));
+} finally {
+  await close();
+}
+
+/** Creates a topic of Ann that Ben has joined. Returns its id. */
+async function createTopic() {
+  const { created } = await run(
+    tokens.ann,
+    'mutation { created: createCommunity(input: { name: "Rowers" }) { id } }',
+  );
+  await run(tokens.ben, "mutation ($id: ID!) { joinCommunity(communityId: $id) { id } }", { id: created.id });
+  const { topic } = await run(
+    tokens.ann,
+    'mutation ($id: ID!) { topic: createTopic(input: { communityId: $id, title: "Boats" }) { id } }',
+    { id: created.id },
+  );
+  return topic.id;
+}
+
+async function post(topicId, text, replyTo = null) {
+  const query =
+    "mutation ($input: PostMessageInput!) { posted: postMessage(input: $input) { id topicId timestamp } }";
+  return (await run(tokens.ann, query, { input: { topicId, text, replyTo } })).posted;
+}
+
+function thread(page) {
+  return page.getByTestId("thread");
+}
+
+function message(place, text) {
+  return place.locator("[data-message]").filter({ hasText: text });
+}
+
+function field(page) {
+  return thread(page).getByRole("textbox", { name: "Reply" });
+}
+
+/** Ben writes while Ann starts the thread. Returns his text then, which he has continued without a click, and later. */
+async function keepDraft(topic) {
+  const { id } = await post(topic, "Who rows?");
+  const ben = await open(tokens.ben, `/topic/${topic}`);
+  await actOnMessage(ben, "Who rows?", "button", "Reply in thread");
+  await type(ben, field(ben), "I row");
+  await post(topic, "Nobody", id);
+  await message(thread(ben), "Nobody").waitFor();
+  await ben.keyboard.type(" on Sunday");
+  const continued = await field(ben).inputValue();
+  await ben.reload();
+  await message(thread(ben), "Nobody").waitFor();
+  return { continued, reloaded: await field(ben).inputValue() };
+}
+
+/** Ben's first reply waits for the server while Ann starts the thread. Returns the replies that he sees at the end. */
+async function keepWaitingReply(topic) {
+  const { id } = await post(topic, "Who steers?");
+  const ben = await open(tokens.ben, `/topic/${topic}`);
+  await actOnMessage(ben, "Who steers?", "button", "Reply in thread");
+  await ben.route("**/graphql", (route) =>
+    route.request().postData()?.includes("mutation PostMessage") ? route.abort() : route.fallback(),
+  );
+  await type(ben, field(ben), "I steer");
+  await ben.keyboard.press("Enter");
+  const pending = thread(ben).locator('[data-pending="waiting"]').filter({ hasText: "I steer" });
+  await pending.waitFor();
+  await post(topic, "Nobody steers", id);
+  await message(thread(ben), "Nobody steers").waitFor();
+  const waiting = await pending.count();
+  await ben.unroute("**/graphql");
+  await message(thread(ben), "I steer").waitFor();
+  await thread(ben).locator("[data-pending]").waitFor({ state: "detached" });
+  const replies = await thread(ben)
+    .getByTestId("timeline")
+    .locator("[data-message] p.whitespace-pre-wrap")
+    .allInnerTexts();
+  return { waiting, replies };
+}
+
+/** Posts numbered messages. Returns them. */
+async function postMany(topicId, word, replyTo = null) {
+  const posted = [];
+  for (let number = 0; number < MANY; number++)
+    posted.push(await post(topicId, `${word} ${number}`, replyTo));
+  return posted;
+}
+
+/** Ben reads a thread on a telephone, and goes back to the topic in two ways. */
+async function openPage(topic) {
+  const messages = await postMany(topic, "wave");
+  const parent = messages[10];
+  await post(topic, "Splash", parent.id);
+  const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
+  const ben = await open(tokens.ben, `/topic/${topic}/${messages[12].timestamp}`, phone);
+  const timeline = ben.getByTestId("timeline").first();
+  const link = ben.getByRole("button", { name: "1 reply" });
+  await link.scrollIntoViewIfNeeded();
+  const place = () => timeline.evaluate((box) => [location.hash, box.scrollTop]);
+  const before = await place();
+  await link.tap();
+  await message(thread(ben), "Splash").waitFor();
+  const report = {
+    page: await measurePage(ben),
+    hasAddress: ben.url().endsWith(encodeURIComponent(parent.id)),
+  };
+  await ben.goBack();
+  await thread(ben).waitFor({ state: "detached" });
+  report.isSamePlace = JSON.stringify(await place()) === JSON.stringify(before);
+  report.focus = await ben.evaluate(() => document.activeElement.dataset.message);
+  await ben.goForward();
+  await thread(ben).getByRole("button", { name: "Back" }).tap();
+  await thread(ben).waitFor({ state: "detached" });
+  await ben.goForward();
+  await message(thread(ben), "Splash").waitFor();
+  await checkVariants(ben, "thread-page");
+  await ben.setViewportSize({ width: 1280, height: 800 });
+  await thread(ben).getByRole("button", { name: "Close thread" }).waitFor();
+  const panel = await measurePage(ben);
+  return { ...report, panel, parentId: parent.id };
+}
+
+/** Returns the parts of the page that the thread covers, and where the focus is. */
+async function measurePage(page) {
+  return await thread(page).evaluate((element) => {
+    const box = (each) => JSON.stringify(each.getBoundingClientRect());
+    const heading = element.querySelector("h1, h2");
+    return {
+      coversAll: box(element) === box(document.querySelector("main")),
+      isTopicInert: document.querySelector('[data-testid="timeline"]').closest("[inert]") !== null,
+      heading: heading.tagName,
+      hasFocus: heading === document.activeElement,
+      title: document.title,
+    };
+  });
+}
+
+/** Ben mutes a thread, and ends the mute in the list. Returns what he reads. */
+async function muteThread(topic) {
+  const { id } = await post(topic, "Who rows on Sunday?");
+  await post(topic, "Nobody", id);
+  const ben = await open(tokens.ben, `/topic/${topic}`);
+  await press(ben, ben.getByRole("button", { name: "1 reply" }));
+  await press(ben, thread(ben).getByRole("button", { name: "Mute Thread “Who rows on Sunday?”" }));
+  await press(ben, ben.getByRole("button", { name: "Until I unmute" }));
+  await thread(ben).getByRole("button", { name: "Unmute Thread “Who rows on Sunday?”" }).waitFor();
+  await checkVariants(ben, "thread-muted");
+  await navigate(ben, "/myData");
+  const row = ben.locator("[data-mute]");
+  await row.getByText("Rowers · Boats").waitFor();
+  await checkVariants(ben, "mutes");
+  const [name, place] = (await row.innerText()).split("\n").filter(Boolean);
+  await press(ben, row.getByRole("link"));
+  await thread(ben)
+    .getByRole("button", { name: /^Unmute Thread/ })
+    .waitFor();
+  await navigate(ben, "/myData");
+  await press(ben, row.getByRole("button", { name: "Unmute Ann: Who rows on Sunday?" }));
+  await row.waitFor({ state: "detached" });
+  const { myMutes } = await run(tokens.ben, "{ myMutes { id } }");
+  return { name, place, myMutes };
+}
+
+/** Ben opens a thread of which he has read a part, and looks away while it goes on. */
+async function findUnread(topic) {
+  const { id } = await post(topic, "Who rows?");
+  const replies = await postMany(topic, "stroke", id);
+  const [{ topicId }] = replies;
+  const mark = "mutation ($id: ID!, $at: Timestamp!) { markRead(topicId: $id, timestamp: $at) { id } }";
+  await run(tokens.ben, mark, { id: topicId, at: replies[4].timestamp });
+  const ben = await open(tokens.ben, `/topic/${topic}/latest/${id}`);
+  const opened = await firstUnread(ben, "stroke");
+  const unread = await unreadCount(topicId);
+  await ben.getByTestId("timeline").last().hover();
+  await ben.mouse.wheel(0, 20_000);
+  while ((await unreadCount(topicId)) > 0) await ben.mouse.wheel(0, 20_000);
+  await setVisibility(ben, "hidden");
+  await postMany(topic, "storm", id);
+  await message(thread(ben), `storm ${MANY - 1}`).waitFor();
+  const missed = await unreadCount(topicId);
+  await setVisibility(ben, "visible");
+  return { opened, unread, missed, returned: await firstUnread(ben, "storm") };
+}
+
+async function unreadCount(topicId) {
+  return (await run(tokens.ben, `{ topic(id: "${topicId}") { unreadCount } }`)).topic.unreadCount;
+}
+
+/** Waits until the line "New" of the thread is in view above a message with the word. Returns the message's text. */
+async function firstUnread(page, word) {
+  await page.waitForFunction((text) => {
+    const line = document.querySelector('[data-testid="thread"] [data-testid="read-mark"]');
+    if (!line?.parentElement.textContent.includes(text)) return false;
+    const view = line.closest('[data-testid="timeline"]').getBoundingClientRect();
+    const { top, bottom } = line.getBoundingClientRect();
+    return top >= view.top - 1 && bottom <= view.bottom + 1;
+  }, word);
+  const row = thread(page).getByTestId("read-mark").locator("xpath=..");
+  return await row.locator("p.whitespace-pre-wrap").innerText();
+}
+
+/** Runs in a headless browser, where every tab is visible otherwise. */
+async function setVisibility(page, state) {
+  await page.evaluate((value) => {
+    Object.defineProperty(document, "visibilityState", { configurable: true, get: () => value });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, state);
+}
