@@ -70,6 +70,9 @@ class CrossPostRelay(OutboxRelay):
             "source": source,
             "reply": {"t": id_["t"], "ts": id_["ts"], "parent": self._parents[id_["t"]]},
         }
+        if "mentions" in reply:
+            # These people have a notification of the reply, so they get none of the conversation.
+            cross_post["mentions"] = reply["mentions"]
         batch.put(MESSAGES, cross_post)
         batch.emit("MessagePosted", timestamp)
         count_post_in_topic(batch, reply["author"])

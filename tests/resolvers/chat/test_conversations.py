@@ -250,15 +250,16 @@ async def test_one_of_many_concurrent_messages_of_a_request_is_posted(
     assert sorted(codes, key=str) == ["FORBIDDEN"] * 14 + [None]
 
 
-async def test_request_notifies_nobody(chat: ChatScenario) -> None:
+async def test_request_notifies_once_and_of_no_mention(chat: ChatScenario) -> None:
+    kinds = '{ done: notifications(latest: "now") { items { kind } } }'
     id_ = await start(chat.eve, chat.ann)
     await chat.eve.post(id_, "Hello @ann")
     await until_outbox_is_empty(chat.ann.stores)
-    assert await chat.ann.run("{ unreadNotificationCount }") == {"unreadNotificationCount": 0}
+    assert (await chat.ann.do(kinds))["items"] == [{"kind": "CONVERSATION_REQUEST"}]
     await chat.ann.run(ACCEPT, id=id_)
     await chat.eve.post(id_, "Hello again @ann")
     await until_outbox_is_empty(chat.ann.stores)
-    assert await chat.ann.run("{ unreadNotificationCount }") == {"unreadNotificationCount": 1}
+    assert (await chat.ann.do(kinds))["items"] == [{"kind": "MENTION"}]
 
 
 async def test_decline_is_hidden_from_sender_who_cannot_ask_again(chat: ChatScenario) -> None:

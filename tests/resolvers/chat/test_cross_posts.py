@@ -406,6 +406,17 @@ async def test_conversations_show_cross_posts_to_their_people(chat: ChatScenario
     assert not await chat.ann.do(TRENDING)
 
 
+async def test_mention_in_a_conversation_notifies_once(chat: ChatScenario) -> None:
+    id_ = (await chat.ann.do(START, ids=["bob"]))["id"]
+    parent = await chat.ann.post(id_, "parent")
+    reply = await cross_post(chat.bob, parent, "look @ann")
+    mention = {"kind": "MENTION", "message": {"id": reply["id"]}}
+    assert (await chat.ann.do(NOTIFICATIONS))["items"] == [mention]
+    await cross_post(chat.bob, parent, "nothing more")
+    kinds = Counter(each["kind"] for each in (await chat.ann.do(NOTIFICATIONS))["items"])
+    assert kinds == {"MENTION": 1, "THREAD_REPLY": 1, "DIRECT_MESSAGE": 1}
+
+
 async def test_page_without_cross_posts_costs_no_further_read(
     chat: ChatScenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
