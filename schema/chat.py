@@ -166,6 +166,12 @@ class Thread:
     last_reply_at: Timestamp | None = strawberry.field(
         description="Timestamp of the last reply; null if all replies are deleted."
     )
+    last_reply: Annotated["Message", strawberry.lazy("schema.chat")] | None = field(
+        resolvers.chat.threads.last_reply,
+        "The last reply. Null if all replies are deleted, and up to a second after the last one was deleted.",
+        batch_resolver=resolvers.chat.threads.last_replies,
+        serves_audiences=True,
+    )
     last_repliers: list[User] = field(
         resolvers.chat.threads.last_repliers,
         "The people who replied last, the latest first; at most 5.",

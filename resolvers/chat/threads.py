@@ -11,7 +11,7 @@ from storage.chat.records import Message, Thread, Topic
 from storage.chat.threads.rules import thread_id
 from storage.errors import BadUserInput, NotFound
 from storage.identity.records import User
-from storage.ids import message_key
+from storage.ids import MessageKey, message_key
 from storage.timeline import Timestamp
 
 MAX_REPLIERS = 5
@@ -72,6 +72,20 @@ async def last_repliers_of_many(threads: Sequence[Thread], info: Info) -> list[l
     """Returns the last repliers of each thread, the latest first."""
     ids = [thread.replier_ids for thread in threads]
     return await info.context.stores.users.find_each(require_member(info).organization_id, ids)
+
+
+async def last_reply(root: Parent[Thread], info: Info) -> Message | None:
+    """Returns the last reply, or None."""
+    return (await last_replies([root], info))[0]
+
+
+async def last_replies(threads: Sequence[Thread], info: Info) -> list[Message | None]:
+    """Returns the last reply of each thread. None if there is none, and up to a second after its deletion."""
+    require_member(info)
+    keys = [None if each.last_reply_at is None else MessageKey(each.id, each.last_reply_at) for each in threads]
+    replies = await info.context.stores.messages.find_many([key for key in keys if key is not None])
+    shown = {key: reply for key, reply in replies.items() if reply.deleted_at is None}
+    return [None if key is None else shown.get(key) for key in keys]
 
 
 async def unread_count(root: Parent[Thread], info: Info) -> int:

@@ -8,6 +8,9 @@ IN_PUBLIC_COMMUNITY = {
     "Message.thread": 'topic(id: $Topic) { messages(latest: "now") { items { value: thread { id } } } }',
     "Post.fanOut": "post(id: $Post) { value: fanOut { state } }",
     "Thread.followed": 'topic(id: $Topic) { messages(latest: "now") { items { thread { value: followed } } } }',
+    "Thread.lastReply": (
+        'topic(id: $Topic) { messages(latest: "now") { items { thread { value: lastReply { id } } } } }'
+    ),
     "Thread.lastRepliers": (
         'topic(id: $Topic) { messages(latest: "now") { items { thread { value: lastRepliers { id } } } } }'
     ),

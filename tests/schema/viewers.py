@@ -154,6 +154,13 @@ def expected_in_topic_events(viewers: DifferingViewers) -> dict[str, ExpectedVal
             },
         ),
         "Message.thread": ExpectedValues("thread { replyCount }", THREADS),
+        "Thread.lastReply": ExpectedValues(
+            "thread { lastReply { author { id } } }",
+            {
+                "ann": {"lastReply": {"author": {"id": "dan"}}},
+                "bob": {"lastReply": {"author": {"id": "cat"}}},
+            },
+        ),
         "Thread.lastRepliers": ExpectedValues(
             "thread { lastRepliers { id } }",
             {
@@ -246,6 +253,16 @@ def expected_in_community_events(viewers: DifferingViewers) -> dict[str, Expecte
         ),
         "Message.thread": ExpectedValues(
             first_message_page % "thread { replyCount }", _first_message_pages("thread", THREADS)
+        ),
+        "Thread.lastReply": ExpectedValues(
+            first_message_page % "thread { lastReply { author { id } } }",
+            _first_message_pages(
+                "thread",
+                {
+                    "ann": {"lastReply": {"author": {"id": "dan"}}},
+                    "bob": {"lastReply": {"author": {"id": "cat"}}},
+                },
+            ),
         ),
         "Thread.lastRepliers": ExpectedValues(
             first_message_page % "thread { lastRepliers { id } }",

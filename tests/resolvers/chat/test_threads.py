@@ -20,7 +20,10 @@ pytestmark = pytest.mark.anyio
 
 PARENT = """
 query ($id: ID!) {
-  done: message(id: $id) { deletedAt thread { id replyCount lastReplyAt lastRepliers { id } unreadCount } }
+  done: message(id: $id) {
+    deletedAt
+    thread { id replyCount lastReplyAt lastReply { id text } lastRepliers { id } unreadCount }
+  }
 }
 """
 TOPIC = (
@@ -101,6 +104,7 @@ async def test_replies_have_a_timeline_of_their_own(chat: ChatScenario) -> None:
         "id": thread,
         "replyCount": 2,
         "lastReplyAt": second["timestamp"],
+        "lastReply": {"id": second["id"], "text": "two"},
         "lastRepliers": [{"id": "ann"}, {"id": "bob"}],
         "unreadCount": 1,
     }
@@ -183,6 +187,7 @@ async def test_deleted_replies_are_not_counted(chat: ChatScenario) -> None:
     second = await reply(chat.ann, parent)
     await chat.ann.run(DELETE, id=second["id"])
     await chat.ann.run(DELETE, id=second["id"])
+    assert (await shown(chat.ann, parent))["lastReply"] in (None, {"id": first["id"], "text": first["text"]})
     await until_outbox_is_empty(chat.ann.stores)
     thread = await shown(chat.ann, parent)
     assert (thread["replyCount"], thread["lastReplyAt"]) == (1, first["timestamp"])
@@ -191,6 +196,7 @@ async def test_deleted_replies_are_not_counted(chat: ChatScenario) -> None:
     await until_outbox_is_empty(chat.ann.stores)
     thread = await shown(chat.ann, parent)
     assert (thread["replyCount"], thread["lastReplyAt"], thread["lastRepliers"]) == (0, None, [])
+    assert thread["lastReply"] is None
 
 
 async def test_thread_of_a_deleted_message_stays(chat: ChatScenario) -> None:
@@ -216,6 +222,7 @@ async def test_replies_of_blocked_people_do_not_count(chat: ChatScenario) -> Non
     thread = await shown(chat.ann, parent)
     assert (thread["replyCount"], thread["lastReplyAt"]) == (1, first["timestamp"])
     assert (thread["lastRepliers"], thread["unreadCount"]) == ([{"id": "eve"}], 1)
+    assert thread["lastReply"]["id"] == first["id"]
     assert await replier_ids(chat.eve, parent) == ["bob", "eve"]
     assert await refused(chat.bob, chat.topic, replyTo=parent["id"]) is None
 
