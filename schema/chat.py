@@ -160,15 +160,11 @@ class Thread:
         description="Id of the thread's topic. The fields, mutations and subscriptions of topics take it. Lists of "
         "topics do not contain it."
     )
-    reply_count: int = strawberry.field(
-        description="Number of replies that are not deleted. It is updated at most once a second."
-    )
-    last_reply_at: Timestamp | None = strawberry.field(
-        description="Timestamp of the last reply; null if all replies are deleted."
-    )
+    reply_count: int = strawberry.field(description="Number of undeleted replies, updated at most once a second.")
+    last_reply_at: Timestamp | None = strawberry.field(description="Timestamp of the last reply; null without replies.")
     last_reply: Annotated["Message", strawberry.lazy("schema.chat")] | None = field(
         resolvers.chat.threads.last_reply,
-        "The last reply. Null if all replies are deleted, and up to a second after the last one was deleted.",
+        "The last reply. Null without replies, and up to a second after the last one was deleted.",
         batch_resolver=resolvers.chat.threads.last_replies,
         serves_audiences=True,
     )
