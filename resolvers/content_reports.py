@@ -19,7 +19,7 @@ from resolvers.arguments import After, ListLimit, Since, checked_limit, checked_
 from resolvers.chat.messages import require_readable
 from resolvers.context import Context, Info
 from resolvers.events import Event, StreamReady, ViewerEventSource, viewer_events
-from storage.chat.records import Community, CommunityVisibility
+from storage.chat.records import Community, CommunityVisibility, Message
 from storage.chat.roles import CommunityRole, Moderator, may_act_on, require_power
 from storage.errors import BadUserInput, Conflict, NotFound
 from storage.feed.content_reports.changes import NewReport, ReportRuling
@@ -34,12 +34,15 @@ from storage.feed.content_reports.records import (
 from storage.feed.content_reports.store import ReportFilter
 from storage.identity.records import User
 from storage.identity.roles import Role
-from storage.ids import post_key
+from storage.ids import message_key, post_key
 from storage.streams.hub import HydratedEvent
 from storage.streams.log import Cursor, StreamPosition, parse_cursor
+from storage.timeline import instant, timeline_range
 
 MAX_TEXT_CHARS = 1000
 MAX_NOTE_CHARS = 500
+MAX_MESSAGES_BEFORE = 5
+"""Number of messages before a reported message of a conversation that are shown with it."""
 
 OnlyCommunityId = Annotated[
     ID | None,
@@ -237,6 +240,46 @@ async def _moderator_of(context: Context, viewer: User, report: ContentReport) -
     if role is None and is_admin:
         is_admin = report.community_id in await stores.communities.visible_among(viewer.key, [report.community_id])
     return Moderator(viewer.id, is_admin, context.actor) if may_act_on(role, is_admin, None) else None
+
+
+async def subject_id(root: Parent[ContentReport]) -> str:
+    """Returns the id of the subject, or the report's own id in its place."""
+    return root.shown_subject_id
+
+
+@dataclass(frozen=True, slots=True)
+class PrecedingMessage:
+    """A message before a reported one. `text` is None if it is no longer as it was when the message was reported."""
+
+    organization_id: str
+    author_id: str
+    posted_at: datetime
+    text: str | None
+
+
+async def messages_before(root: Parent[ContentReport], info: Info) -> list[PrecedingMessage] | None:
+    """Returns the messages before a reported message of a conversation, the oldest first; None for other subjects."""
+    if root.subject is not ContentReportSubject.MESSAGE or root.community_id is not None:
+        return None
+    key, stores = message_key(root.subject_id), info.context.stores
+    topic = await stores.topics.find(root.organization_id, key.topic_id)
+    if topic is None or not topic.is_conversation:
+        return None
+    before = timeline_range(latest=key.timestamp, limit=MAX_MESSAGES_BEFORE, inclusive=False)
+    page = await stores.messages.page(key.topic_id, before)
+    return [_preceding(root, message) for message in reversed(page.items)]
+
+
+def _preceding(report: ContentReport, message: Message) -> PrecedingMessage:
+    """Returns a message as those who decide see it. What was written after the report is not for them."""
+    is_edited_since = message.edited_at is not None and message.edited_at >= report.reported_at
+    text = None if message.deleted_at is not None or is_edited_since else message.text
+    return PrecedingMessage(report.organization_id, message.author_id, instant(message.timestamp), text)
+
+
+async def preceding_author(root: Parent[PrecedingMessage], info: Info) -> User:
+    """Returns the person who wrote the message."""
+    return await info.context.stores.users.get(root.organization_id, root.author_id)
 
 
 async def author(root: Parent[ContentReport], info: Info) -> User:

@@ -38,11 +38,25 @@ strawberry.enum(
 )
 
 
+@strawberry.type(description="A message before a reported message of a conversation.")
+class PrecedingMessage:
+    author: User = field(resolvers.content_reports.preceding_author, "Person who wrote the message.")
+    posted_at: datetime = strawberry.field(description="When the message was posted.")
+    text: str | None = strawberry.field(
+        description="Text of the message when the later message was reported; may be empty. Null if the message was "
+        "deleted, or was edited after the report."
+    )
+
+
 @strawberry.type(description="A report of a message, a post or a person, as its moderators see it.")
 class ContentReport:
     id: ID = strawberry.field(description="Id of the report.")
     subject: ContentReportSubject = strawberry.field(description="Kind of the report's subject.")
-    subject_id: ID = strawberry.field(description="Id of the message, the post or the person.")
+    subject_id: ID = field(
+        resolvers.content_reports.subject_id,
+        "Id of the message, the post or the person. For a message without `community` it is the id of the report, so "
+        "that it does not show the conversation or the PRIVATE community of the message.",
+    )
     community: Community | None = field(
         resolvers.content_reports.community,
         "Community of the message. Null if the ADMINs decide: for posts, people, messages of conversations, and "
@@ -55,6 +69,12 @@ class ContentReport:
     content_text: str = strawberry.field(
         description="Text of the message or post, or name and bio of the person, when it was reported. It stays "
         "although the content is edited or deleted."
+    )
+    messages_before: list[PrecedingMessage] | None = field(
+        resolvers.content_reports.messages_before,
+        "For a message of a conversation, at most 5 messages that were posted just before it in the same conversation "
+        "or thread, the oldest first. Null for all other subjects.",
+        queries_per_object=True,
     )
     reported_at: datetime = strawberry.field(description="When the report was filed.")
     state: ContentReportState = strawberry.field(description="Whether a moderator has decided.")

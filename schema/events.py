@@ -222,6 +222,14 @@ class NotificationArrived(EventKindMixin, Event):
     notification: Notification = strawberry.field(description="The notification.")
 
 
+@strawberry.type(
+    description="A notification of the viewer is gone: its conversation was read, accepted, declined or left, or a "
+    "newer one has replaced it."
+)
+class NotificationRemoved(EventKindMixin, Event):
+    notification_id: ID = strawberry.field(description="Id that the notification had.")
+
+
 @strawberry.type(description="A report was filed that the viewer may decide.")
 class ContentReported(EventKindMixin, Event):
     report: ContentReport = strawberry.field(description="The report in its current state.")
@@ -243,8 +251,8 @@ PostListEvent = Annotated[
 ]
 
 NotificationEvent = Annotated[
-    StreamReady | NotificationArrived,
-    strawberry.union("NotificationEvent", description="New notifications of the viewer."),
+    StreamReady | NotificationArrived | NotificationRemoved,
+    strawberry.union("NotificationEvent", description="Notifications of the viewer that are new or gone."),
 ]
 
 ContentReportEvent = Annotated[

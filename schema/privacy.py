@@ -60,8 +60,10 @@ class UserErasure:
     steps_done: int = strawberry.field(description="Number of completed steps.")
     steps: int = field(resolvers.administration.erasures.steps, "Number of all steps.")
     changed_objects: int = strawberry.field(
-        description="Number of objects that were deleted, emptied or changed so far. After an interruption, objects "
-        "may be counted again."
+        resolver=resolvers.administration.erasures.changed_objects,
+        description="Always 0. A number of objects would show how much the user wrote in conversations. `stepsDone` "
+        "shows the progress.",
+        deprecation_reason="It would show how much the user wrote in conversations. Use `stepsDone`.",
     )
     completed_at: datetime | None = strawberry.field(description="When the erasure was completed; null until then.")
 

@@ -11,7 +11,12 @@ from typing import Any
 from storage.calls.jobs import CallJobStore
 from storage.calls.relays import CallJobRelay, CallTaskRelay
 from storage.chat.communities import CommunityStore
-from storage.chat.conversations.relays import ConversationActivityRelay
+from storage.chat.conversations.relays import (
+    ConversationActiveRelay,
+    ConversationActivityRelay,
+    ConversationChangedRelay,
+    ConversationNotificationRelay,
+)
 from storage.chat.conversations.store import ConversationStore
 from storage.chat.messages import MessageStore
 from storage.chat.relays import (
@@ -38,7 +43,7 @@ from storage.feed.relays import (
     PostUnlistedRelay,
 )
 from storage.identity.records import stream_owner
-from storage.notifications import NotificationRelay, NotificationStore
+from storage.notifications import NotificationRelay, NotificationStore, RemovedNotification, notification_id
 from storage.privacy.exports import ExportStore
 from storage.publishing.posts import ScheduledPostStore
 from storage.streams.log import Event, Stream, jobs_stream_owner
@@ -98,7 +103,9 @@ OUTBOX_RELAYS: OutboxRelays = {
     "CommunityVisibility": CommunityVisibilityRelay,
     "ThreadActivity": ThreadActivityRelay,
     "ConversationActivity": ConversationActivityRelay,
-    "ConversationChanged": EventRelay,
+    "ConversationActive": ConversationActiveRelay,
+    "ConversationChanged": ConversationChangedRelay,
+    "ConversationNotification": ConversationNotificationRelay,
     "Reaction": ReactionRelay,
     "MemberRemoved": MemberRemovedRelay,
     "InvitedMember": InvitedMemberRelay,
@@ -144,7 +151,16 @@ async def _read_messages(stores: EventSubjectReader, stream: Stream, events: Seq
 
 
 async def _read_notifications(stores: EventSubjectReader, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
-    return _by_number(events, await stores.notifications.of_events(stream, [event.ref for event in events]))
+    """Reads the notifications of the events; for removals, the id that the notification had."""
+    owner_id = stream_owner(stream)[1]
+    removed = {
+        event.n: RemovedNotification(notification_id(owner_id, event.ref))
+        for event in events
+        if event.kind == "NotificationRemoved"
+    }
+    arrived = [event for event in events if event.n not in removed]
+    found = await stores.notifications.of_events(stream, [event.ref for event in arrived]) if arrived else {}
+    return {**removed, **_by_number(arrived, found)}
 
 
 async def _read_posts(stores: EventSubjectReader, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:

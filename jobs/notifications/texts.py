@@ -34,6 +34,7 @@ TITLES: Mapping[MailLanguage, Mapping[str, str]] = {
         "WARNING": "A moderator has warned you",
         "ADDED_TO_COMMUNITY": "You are a member of a community now",
         "STAMP_PACK_RECEIVED": "You have a new pack of stamps",
+        "CONVERSATION_REQUEST": "{name} would like to talk to you",
         DIRECT_MESSAGE: "{name} wrote to you",
     },
     MailLanguage.JA: {
@@ -50,6 +51,7 @@ TITLES: Mapping[MailLanguage, Mapping[str, str]] = {
         "WARNING": "モデレーターから警告がありました",
         "ADDED_TO_COMMUNITY": "コミュニティのメンバーになりました",
         "STAMP_PACK_RECEIVED": "新しいスタンプパックを獲得しました",
+        "CONVERSATION_REQUEST": "{name} さんがあなたとの会話を希望しています",
         DIRECT_MESSAGE: "{name} さんからメッセージ",
     },
 }

@@ -67,6 +67,7 @@ async def without_hidden_communities(
 
     Of an act there, the viewer learns the kind, the time, the actor and the person concerned.
     """
+    entries = [_without_hidden_subject(entry) for entry in entries]
     ids = {id_ for entry in entries if (id_ := _community_id(entry)) is not None}
     visible = await stores.communities.visible_among(viewer, ids) if ids else {}
     return [
@@ -79,6 +80,18 @@ def _without_community(entry: AuditEntry) -> AuditEntry:
     if entry.target_kind is TargetKind.COMMUNITY:
         return replace(entry, target_id=HIDDEN_ID, details=())
     return replace(entry, details=[AuditDetail("community", HIDDEN_ID)])
+
+
+def _without_hidden_subject(entry: AuditEntry) -> AuditEntry:
+    """Returns the entry without the id of a message about which the ADMINs decided.
+
+    Entries of an earlier release have this id, which contains the topic of a conversation or a PRIVATE community.
+    """
+    details = {detail.name: detail.value for detail in entry.details}
+    is_of_message = entry.action is AuditAction.CONTENT_REPORT_DECIDED and details.get("subject") == "MESSAGE"
+    if not is_of_message or "community" in details:
+        return entry
+    return replace(entry, details=[detail for detail in entry.details if detail.name != "id"])
 
 
 def _community_id(entry: AuditEntry) -> str | None:

@@ -56,6 +56,11 @@ async def steps(_root: Parent[UserErasure]) -> int:
     return len(STEPS)
 
 
+async def changed_objects(_root: Parent[UserErasure]) -> int:
+    """Returns 0: the number of changed objects includes the user's direct messages."""
+    return 0
+
+
 async def user(root: Parent[UserErasure], info: Info) -> User:
     """Returns the record that is left of the user."""
     return await info.context.stores.users.get(root.organization_id, root.user_id)

@@ -29,9 +29,10 @@ strawberry.enum(
 )
 strawberry.enum(
     StampRuleKind,
-    description="What a rule counts. MESSAGES_POSTED and POSTS_CREATED: undeleted messages, also in threads and "
-    "conversations, and undeleted posts without reposts. REACTIONS_RECEIVED: reactions of other people to the person's "
-    "messages and posts. MEMBER_DAYS: whole days since the first sign-in.",
+    description="What a rule counts. MESSAGES_POSTED and POSTS_CREATED: undeleted messages, also in threads, and "
+    "undeleted posts without reposts. REACTIONS_RECEIVED: reactions of other people to the person's messages and "
+    "posts. MEMBER_DAYS: whole days since the first sign-in. Messages in conversations, and reactions to them, do not "
+    "count.",
 )
 
 PackId = Annotated[ID, strawberry.argument(description="Id of the pack.")]

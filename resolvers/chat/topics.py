@@ -167,7 +167,10 @@ async def mark_read(
     viewer = require_member(info)
     read_up_to = checked_timestamp("timestamp", timestamp)
     topic = await require_joined_topic(info, topic_id)
-    await info.context.stores.topics.mark_read(topic.id, viewer.id, read_up_to, topic.last_activity)
+    stores = info.context.stores
+    has_moved = await stores.topics.mark_read(topic.id, viewer.id, read_up_to, topic.last_activity)
+    if has_moved and topic.is_conversation and topic.thread_parent is None:
+        await stores.conversations.update_notification(viewer, topic.id)
     return topic
 
 

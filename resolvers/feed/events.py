@@ -17,7 +17,7 @@ from storage.errors import DomainError
 from storage.feed.home import SEEN_EVERY_S
 from storage.feed.records import Post, RemovedPost, home_stream, merged_stream
 from storage.identity.records import User, user_stream
-from storage.notifications import Notification
+from storage.notifications import Notification, RemovedNotification
 from storage.streams.hub import HydratedEvent
 from storage.streams.log import Cursor, StreamPosition, parse_cursor
 from storage.streams.merged_subscription import (
@@ -54,6 +54,14 @@ class NotificationArrived(Event):
 
     kind: str
     notification: Notification
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationRemoved(Event):
+    """A notification of the viewer is gone."""
+
+    kind: str
+    notification_id: str
 
 
 HomeEventRecord = StreamReady | PostArrived | PostRemoved
@@ -162,12 +170,16 @@ class NotificationEventSource(ViewerEventSource):
     viewer: User
     since: StreamPosition | None
 
-    def __aiter__(self) -> AsyncGenerator[StreamReady | NotificationArrived, None]:
+    def __aiter__(self) -> AsyncGenerator[StreamReady | NotificationArrived | NotificationRemoved, None]:
         stream = user_stream(self.viewer.organization_id, self.viewer.id)
         return viewer_events(self.context.stores.hub, stream, self.since, self._visible_record)
 
-    async def _visible_record(self, cursor: Cursor, event: HydratedEvent) -> NotificationArrived | None:
+    async def _visible_record(
+        self, cursor: Cursor, event: HydratedEvent
+    ) -> NotificationArrived | NotificationRemoved | None:
         """Returns the event's record, or None if the viewer has blocked or muted its subject."""
+        if isinstance(event.subject, RemovedNotification):
+            return NotificationRemoved(cursor, event.event.at, "NotificationRemoved", event.subject.notification_id)
         if event.subject.is_hidden(await self.context.hidden_subjects()):
             return None
         return NotificationArrived(cursor, event.event.at, "NotificationArrived", event.subject)
@@ -181,7 +193,7 @@ async def home_feed_events(info: Info, since: Since = UNSET) -> HomeFeedEventSou
 
 
 async def notification_events(info: Info, since: Since = UNSET) -> NotificationEventSource:
-    """Subscribes to the viewer's new notifications."""
+    """Subscribes to the viewer's notifications that arrive or are removed."""
     viewer, cursor = require_member(info), text_or_none(since)
     stream = user_stream(viewer.organization_id, viewer.id)
     return NotificationEventSource(info.context, viewer, None if cursor is None else parse_cursor(stream, cursor))

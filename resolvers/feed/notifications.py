@@ -10,12 +10,13 @@ from strawberry import UNSET, Parent
 from resolvers.access import require_member, visible_communities
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_timestamp, page_range
 from resolvers.context import Info
+from storage.chat.conversations.records import Conversation
 from storage.chat.records import Community, Message
 from storage.chat.stamps.packs import StampPack
 from storage.feed.content_reports.records import ContentReport, ContentReportDecision, ContentReportOutcome
 from storage.feed.records import Post
 from storage.identity.records import User
-from storage.notifications import Notification, NotificationKind
+from storage.notifications import CONVERSATION_KINDS, Notification, NotificationKind
 from storage.publishing.records import Publication
 from storage.timeline import TimelinePage, Timestamp
 
@@ -171,6 +172,20 @@ async def communities(notifications: Sequence[Notification], info: Info) -> list
     is_shown = NotificationKind.ADDED_TO_COMMUNITY
     ids = [each.community_id if each.kind is is_shown else None for each in notifications]
     found = await visible_communities(info, [id_ for id_ in ids if id_ is not None])
+    return [None if id_ is None else found.get(id_) for id_ in ids]
+
+
+async def conversation(root: Parent[Notification], info: Info) -> Conversation | None:
+    """Returns the conversation of a direct message or a request; None if the viewer does not see it any more."""
+    return (await conversations([root], info))[0]
+
+
+async def conversations(notifications: Sequence[Notification], info: Info) -> list[Conversation | None]:
+    """Returns the conversation of each notification about direct messages or a request; None for other kinds."""
+    keys = [each.message if each.kind in CONVERSATION_KINDS else None for each in notifications]
+    ids = [None if key is None else key.topic_id for key in keys]
+    named = {id_ for id_ in ids if id_ is not None}
+    found = await info.context.stores.conversations.find_many(require_member(info), named) if named else {}
     return [None if id_ is None else found.get(id_) for id_ in ids]
 
 

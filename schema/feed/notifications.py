@@ -13,6 +13,7 @@ from resolvers.feed.notification_settings import DigestObstacle
 from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
 from schema.chat import Community, Message, StampPack, Topic
+from schema.conversations import Conversation
 from schema.feed.posts import Post
 from schema.identity import User
 from schema.publishing import Publication
@@ -30,7 +31,10 @@ strawberry.enum(
     "viewer's post. REPOST: somebody reposted it. QUOTE: somebody quoted it. REPORT_DECIDED: moderators decided about "
     "the viewer's report. WARNING: a moderator warns the viewer. ADDED_TO_COMMUNITY: a moderator made the viewer a "
     "member of a community, or the viewer accepted an invitation to it. THREAD_REPLY: somebody replied in a thread "
-    "that the viewer follows. STAMP_PACK_RECEIVED: the viewer earned a pack of stamps, or a moderator gave it.",
+    "that the viewer follows. STAMP_PACK_RECEIVED: the viewer earned a pack of stamps, or a moderator gave it. "
+    "CONVERSATION_REQUEST: somebody who shares no community with the viewer asks for a conversation; gone when the "
+    "viewer has accepted or declined. DIRECT_MESSAGE: a conversation of the viewer has unread messages; the viewer has "
+    "at most one for each conversation, and `markRead` of the conversation removes it.",
 )
 
 
@@ -49,8 +53,9 @@ class Notification:
     message: Message | None = field(
         resolvers.feed.notifications.message,
         (
-            "The message with the mention or reaction, or about which moderators decided. Null for other kinds, and "
-            "when the viewer may not read it any more."
+            "The message with the mention or reaction, or about which moderators decided; for DIRECT_MESSAGE an "
+            "unread message, and for CONVERSATION_REQUEST a message of the request. Null for other kinds, and when the "
+            "viewer may not read it any more."
         ),
         batch_resolver=resolvers.feed.notifications.messages,
     )
@@ -94,6 +99,12 @@ class Notification:
         resolvers.feed.notifications.stamp_pack,
         "The pack of stamps that the viewer earned or was given. Null for other kinds, and when the pack was removed.",
         batch_resolver=resolvers.feed.notifications.stamp_packs,
+    )
+    conversation: Conversation | None = field(
+        resolvers.feed.notifications.conversation,
+        "The conversation of a DIRECT_MESSAGE or a CONVERSATION_REQUEST. `topic.unreadCount` is the number of unread "
+        "messages. Null for other kinds, and when the viewer does not see the conversation any more.",
+        batch_resolver=resolvers.feed.notifications.conversations,
     )
     publication: Publication | None = field(
         resolvers.feed.notifications.publication,

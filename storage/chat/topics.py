@@ -226,10 +226,14 @@ class TopicStore:
         marks = await self._marks_by_id.find([(each, user_id) for each in topic_ids])
         return [marks.get((each, user_id)) for each in topic_ids]
 
-    async def mark_read(self, topic_id: str, user_id: str, timestamp: int, head: int) -> None:
-        """Moves the read mark forward, but not past `head`, the timestamp of the topic's head."""
+    async def mark_read(self, topic_id: str, user_id: str, timestamp: int, head: int) -> bool:
+        """Moves the read mark forward, but not past `head`, the timestamp of the topic's head.
+
+        Returns whether the mark has moved.
+        """
         id_: ReadMarkDocumentId = {"t": topic_id, "u": user_id}
-        await self._read_marks.update_one({"_id": id_}, move_mark(timestamp, head), upsert=True)
+        updated = await self._read_marks.update_one({"_id": id_}, move_mark(timestamp, head), upsert=True)
+        return updated.modified_count == 1 or updated.upserted_id is not None
 
     async def unread_count(self, topic_id: str, last: int, user_id: str, blocked: frozenset[str]) -> int:
         """Returns the number of messages after the read mark, at most 100.

@@ -48,6 +48,8 @@ CATEGORIES: Mapping[NotificationKind, NotificationCategory] = {
     NotificationKind.WARNING: NotificationCategory.MODERATION,
     NotificationKind.ADDED_TO_COMMUNITY: NotificationCategory.MEMBERSHIP,
     NotificationKind.STAMP_PACK_RECEIVED: NotificationCategory.STAMP_PACK,
+    NotificationKind.CONVERSATION_REQUEST: NotificationCategory.DIRECT_MESSAGE,
+    NotificationKind.DIRECT_MESSAGE: NotificationCategory.DIRECT_MESSAGE,
 }
 """The category of each kind of notification."""
 

@@ -20,6 +20,7 @@ from storage.streams.changes import Batch
 from storage.streams.documents import (
     NotificationContent,
     NotificationDocument,
+    NotificationDocumentId,
     NotificationMarkDocument,
     OutboxDocument,
 )
@@ -46,7 +47,13 @@ class NotificationKind(Enum):
     ADDED_TO_COMMUNITY = "ADDED_TO_COMMUNITY"
     THREAD_REPLY = "THREAD_REPLY"
     STAMP_PACK_RECEIVED = "STAMP_PACK_RECEIVED"
+    CONVERSATION_REQUEST = "CONVERSATION_REQUEST"
+    DIRECT_MESSAGE = "DIRECT_MESSAGE"
 
+
+CONVERSATION_KINDS = {NotificationKind.CONVERSATION_REQUEST, NotificationKind.DIRECT_MESSAGE}
+"""Kinds of which a user has at most one notification for each conversation. They are only shown in the list: pushes and
+digests read the messages of conversations themselves."""
 
 ALWAYS_DELIVERED = {NotificationKind.REPORT_DECIDED.value, NotificationKind.WARNING.value}
 """Kinds that also reach people who have left the message's community, or who have blocked or muted the subject."""
@@ -86,7 +93,7 @@ class Notification:
     @property
     def id(self) -> str:
         """The id, unique among the owner's notifications."""
-        return f"{self.owner_id}-{self.timestamp}"
+        return notification_id(self.owner_id, self.timestamp)
 
     def is_hidden(self, hidden: HiddenSubjects) -> bool:
         """Returns whether the owner has blocked or muted the subject of the notification."""
@@ -98,6 +105,18 @@ class Notification:
             or self.actor_id in hidden.users
             or self.community_id in hidden.communities
         )
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedNotification:
+    """The subject of an event about a notification that is gone."""
+
+    notification_id: str
+
+
+def notification_id(owner_id: str, timestamp: int) -> str:
+    """Returns the id of a notification, unique among the owner's notifications."""
+    return f"{owner_id}-{timestamp}"
 
 
 def notify(
@@ -212,6 +231,12 @@ def put_notification(batch: Batch, ref: NotificationContent, about: str, timesta
     batch.emit("NotificationArrived", timestamp)
 
 
+def remove_notification(batch: Batch, id_: NotificationDocumentId) -> None:
+    """Removes a loaded notification in a batch of its owner's stream, and emits the removal."""
+    batch.remove(NOTIFICATIONS, id_)
+    batch.emit("NotificationRemoved", id_["ts"])
+
+
 def _about(ref: NotificationContent) -> str:
     """Returns the content of a notification as one string, by which repetitions are recognized."""
     parts = [ref["kind"], ref["actor"], ref["topic"], ref["ts"], ref["post"], ref["publication"]]
@@ -275,10 +300,13 @@ class NotificationStore:
     async def unread_between(
         self, owner: UserKey, after: int, up_to: int, hidden: HiddenSubjects, limit: int
     ) -> list[Notification]:
-        """Returns the unread notifications in the range (after, up_to], the newest first."""
+        """Returns the unread notifications in the range (after, up_to], the newest first.
+
+        Leaves out CONVERSATION_KINDS.
+        """
         mark = await self._marks.find_one({"_id": _owner(*owner)})
         low = max(after, 0 if mark is None else mark["ts"]) + 1
-        query = _query(*owner, low, up_to, hidden)
+        query = _query(*owner, low, up_to, hidden) | {"kind": {"$nin": [each.value for each in CONVERSATION_KINDS]}}
         cursor = self._notifications.find(query).sort("_id", -1).limit(limit)
         return [_notification(document) for document in await cursor.to_list(limit)]
 

@@ -55,7 +55,8 @@ class ErasureDocument(TypedDict):
     """Number of completed steps."""
 
     changed: int
-    """Number of objects that were deleted, emptied or changed so far."""
+    """Number of objects that were deleted, emptied or changed so far. It includes direct messages, so that it is shown
+    to operators only."""
 
     due: NotRequired[datetime]
     """When a worker may begin or continue: at first when requests of the user have ended, then the end of the current

@@ -50,7 +50,6 @@ class UserErasure:
     requested_at: datetime
     requested_by_id: str
     steps_done: int
-    changed_objects: int
     completed_at: datetime | None
 
     @property
@@ -194,6 +193,5 @@ def _record(document: ErasureDocument) -> UserErasure:
         requested_at=document["at"],
         requested_by_id=document["requested_by"],
         steps_done=document["steps_done"],
-        changed_objects=document["changed"],
         completed_at=completed_at,
     )

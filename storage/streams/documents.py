@@ -160,7 +160,10 @@ class NotificationDocumentId(TypedDict):
 
 
 class NotificationDocument(NotificationContent):
-    """A notification, in `notifications`. Deleted with the reaction that it is about, or by an erasure of its owner."""
+    """A notification, in `notifications`. Deleted with the reaction that it is about, or by an erasure of its owner.
+
+    Those about a conversation are deleted when it was read, accepted, declined or left.
+    """
 
     _id: NotificationDocumentId
     about: str

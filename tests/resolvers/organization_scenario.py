@@ -450,8 +450,13 @@ async def _add_mutes(organization: OrganizationScenario) -> None:
 
 
 async def _add_reports(organization: OrganizationScenario) -> None:
-    """Leaves an open report and two decided ones: by Cat about Ann, and by Ann about Dog. Owl warned Ann and Dog."""
+    """Leaves two open reports and two decided ones: by Cat about Ann, and by Ann about Dog. Owl warned Ann and Dog.
+
+    One of the open reports is of a direct message of Cat.
+    """
     ann, cat, dog, topic = organization.ann, organization.cat, organization.dog, organization.ids["Topic"]
+    direct = await cat.post(organization.ids["Conversation"], f"{organization.mark} quarrel")
+    await ann.run(REPORT, id=direct["id"], text=f"{organization.mark} rude")
     await organization.report_message()
     for author, reporter in ((ann, cat), (dog, ann)):
         message = await author.post(topic, f"{organization.mark} gossip")

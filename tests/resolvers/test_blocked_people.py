@@ -24,6 +24,7 @@ from tests.resolvers.blocked_author import (
     create_blocked_author,
     marked_paths,
 )
+from tests.resolvers.chat.test_conversations import SECRET, create_hidden_conversation
 from tests.resolvers.operations import DEPTH, RootField, root_fields
 from tests.resolvers.organization_scenario import create_organization
 from tests.resolvers.people import Answer, Person, RunningSubscription, SignIn
@@ -49,6 +50,7 @@ UNREACHED = {
             "ContentReport.decidedBy",
             "Invitation.creator",
             "JoinRequest.user",
+            "PrecedingMessage.author",
             "RetentionRule.setBy",
             "ServiceKey.account",
             "ServiceKey.createdBy",
@@ -283,16 +285,17 @@ async def test_mutations_show_own_and_unblocked_data_only(
     """Ann and Cat execute all mutations. Ann, who has every role, succeeds.
 
     Nobody sees another organization, although its Ann and Cat have the same ids. Ann sees neither Bob, whom she
-    blocked, nor a private community.
+    blocked, nor a private community, nor a conversation without her.
     """
     foreign = await create_organization(shared_sign_in, "sparrow")
     hidden = await create_hidden_community(scenario.organization)
-    invisible_to_ann = [HIDDEN, HIDDEN_EMOJI, *hidden.values()]
+    conversation = await create_hidden_conversation(scenario.organization)
+    invisible_to_ann = [HIDDEN, HIDDEN_EMOJI, SECRET, *hidden.values(), *conversation.values()]
     shown: set[FieldPath] = set()
     answers: dict[str, Answer] = {}
     async for field, answer in answers_of_anns_mutations(scenario):
         assert marks_in(answer, foreign.mark, *foreign.ids.values()) == [], f"{field} shows another organization."
-        assert marks_in(answer, *invisible_to_ann) == [], f"{field} shows a private community."
+        assert marks_in(answer, *invisible_to_ann) == [], f"{field} shows a private community or a conversation."
         shown |= paths_in([answer], scenario, "Mutation")
         answers[field.text()] = answer
     for field in FIELDS_WITH_IDS:

@@ -33,7 +33,7 @@ QUEUE = """
 query ($community: ID, $state: ContentReportState, $after: ID, $limit: Int! = 50) {
   done: contentReports(communityId: $community, state: $state, after: $after, limit: $limit) {
     id subject subjectId contentText text state decision outcome note failure
-    author { id } reporter { id } decidedBy { id } community { id }
+    author { id } reporter { id } decidedBy { id } community { id } messagesBefore { text }
   }
 }
 """
@@ -162,6 +162,7 @@ async def test_queues_are_for_moderators_and_admins(chat: ChatScenario, carl: Pe
     await report(carl, "USER", "bob")
     assert [each["subject"] for each in await queue(chat.ann, chat.community)] == ["MESSAGE"]
     assert [each["subject"] for each in await queue(admin)] == ["MESSAGE", "POST", "USER"]
+    assert [each["messagesBefore"] for each in await queue(admin)] == [None] * 3
     user_report = (await queue(admin))[-1]["id"]
     for person in (chat.bob, carl, chat.eve):
         assert await person.code(QUEUE, community=chat.community) == "FORBIDDEN"
@@ -318,6 +319,9 @@ async def test_admins_decide_about_the_only_owner(chat: ChatScenario, carl: Pers
     for id_ in messages[:2]:
         await report(carl, "MESSAGE", id_)
     first, second = await queue(admin)
+    assert [(each["subjectId"], each["messagesBefore"]) for each in (first, second)] == [
+        (each["id"], None) for each in (first, second)
+    ]
     assert [each["contentText"] for each in (first, second)] == ["Buy shoes", "Buy hats"]
     assert await admin.code(QUEUE, community=chat.community) == "NOT_FOUND"
     assert await queue(chat.ann, chat.community) == []
@@ -357,9 +361,9 @@ async def test_admins_decide_where_no_other_moderator_can_act(chat: ChatScenario
     await report_new_message(chat, chat.bob, author=carl)
     assert await queue(admin) == []
     await admin.run(DEACTIVATE, id="ann")
-    message, id_ = await report_new_message(chat, chat.bob, author=carl)
+    _, id_ = await report_new_message(chat, chat.bob, author=carl)
     (found,) = await queue(admin)
-    assert (found["id"], found["subjectId"], found["community"]) == (id_, message, None)
+    assert (found["id"], found["subjectId"], found["community"]) == (id_, id_, None)
     assert await admin.code(DECIDE, id=id_, decision="REMOVE") is None
 
 

@@ -65,7 +65,7 @@ BATCHED = {"TypingStarted.user", "TypingEnded.user"} | {
     "CommunityMember.user", "CommunityMember.muted_until", "CommunityBan.user", "CommunityBan.banned_by",
     "CommunityWithoutOwner.name",
     "JoinRequest.user", "ContentReport.author", "ContentReport.reporter", "ContentReport.decided_by",
-    "ContentReport.community",
+    "ContentReport.community", "ContentReport.subject_id", "PrecedingMessage.author", "UserErasure.changed_objects",
     "CommunityChanged.community", "ReceivedReaction.user",
     "ReceivedReaction.message",
     "Session.current", "DataExport.files", "DataExport.download_url", "UserErasure.steps", "RetentionRule.default_days",
@@ -109,9 +109,7 @@ async def example_objects(viewers: DifferingViewers) -> dict[str, list[Any]]:
     entries = [audit_entry(organization, actor, target) for actor, target in (("ann", "dan"), ("nobody", "no one"))]
     stamp_objects = await stamp_pack_objects(viewers)
     now = datetime.now(UTC)
-    erasures = [
-        UserErasure(organization, each, ErasureState.PENDING, now, "ann", 0, 0, None) for each in ("dan", "cat")
-    ]
+    erasures = [UserErasure(organization, each, ErasureState.PENDING, now, "ann", 0, None) for each in ("dan", "cat")]
     return {
         "User": list(viewers.users.values()),
         "UserErasure": erasures,

@@ -578,7 +578,8 @@ QUERIES = {
         "mail_sources",
     },
     query_files: {"files", "file_usage"},
-    query_stamps: {"stamp_catalogues", "stamp_ownerships", "stamp_scans", "posts", "messages", "received_reactions"},
+    query_stamps: {"stamp_catalogues", "stamp_ownerships", "stamp_scans", "posts", "messages", "received_reactions"}
+    | {"topics", "notifications"},
     query_calls: {"call_jobs", "call_tasks", "do_not_call"},
     query_retention: {"retention_rules", "call_jobs", "call_tasks", "mail_ledger"},
     query_streams: {"topics", "streams", "events", "outbox", "secrets"},

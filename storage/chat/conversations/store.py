@@ -14,6 +14,7 @@ from storage.chat.conversations.changes import (
 )
 from storage.chat.conversations.contacts import CONTACTS_PER_DAY, Contacts, find_contacts
 from storage.chat.conversations.records import Conversation, ConversationState, pair_id
+from storage.chat.conversations.rules import NOTIFICATION_ROW
 from storage.chat.documents import TopicDocument
 from storage.chat.threads.rules import wait_for_thread_commits
 from storage.chat.topics import TOPIC_FIELDS, topic_record
@@ -24,6 +25,7 @@ from storage.ids import new_id
 from storage.mongo import Document, Mongo
 from storage.mongo.batch_loader import BatchLoader
 from storage.streams.log import Stream
+from storage.streams.outbox import Outbox, add_rows
 from storage.streams.sequencer import Sequencer
 from storage.timeline import TimelinePage, TimelineRange, read_page
 
@@ -33,9 +35,12 @@ _FIELDS = {**TOPIC_FIELDS, "direct": 1}
 class ConversationStore:
     """Starts, reads and changes conversations. For people outside a conversation, it does not exist."""
 
-    def __init__(self, mongo: Mongo, sequencer: Sequencer, contacts_per_day: int = CONTACTS_PER_DAY) -> None:
+    def __init__(
+        self, mongo: Mongo, sequencer: Sequencer, outbox: Outbox, contacts_per_day: int = CONTACTS_PER_DAY
+    ) -> None:
         self._mongo = mongo
         self._sequencer = sequencer
+        self._outbox = outbox
         self._contacts_per_day = contacts_per_day
         self._by_id: BatchLoader[str, Conversation] = BatchLoader(self._load)
 
@@ -52,6 +57,12 @@ class ConversationStore:
         if conversation is None:
             raise NotFound("conversation", id_)
         return conversation
+
+    async def find_many(self, viewer: User, ids: Collection[str]) -> dict[str, Conversation]:
+        """Returns those of the conversations that the person sees. Concurrent calls share one read."""
+        found = await self._by_id.find(ids)
+        own = {id_: each for id_, each in found.items() if each.topic.organization_id == viewer.organization_id}
+        return {id_: each for id_, each in own.items() if each.state_of(viewer.id) is not None}
 
     async def joined_count(self, id_: str) -> int:
         """Returns how many people have joined a conversation; 0 if it does not exist. Checks no viewer's right."""
@@ -131,6 +142,12 @@ class ConversationStore:
         """Renames a group. Idempotent. Raises: NotFound, Forbidden; Conflict for a pair."""
         await self._commit(id_, RenameConversation(actor.organization_id, actor.id, name))
         return await self.get(actor, id_)
+
+    async def update_notification(self, reader: User, id_: str) -> None:
+        """Lets the person's notification of the conversation follow a read mark that was moved."""
+        stream = user_stream(reader.organization_id, reader.id)
+        await add_rows(self._mongo, stream, NOTIFICATION_ROW, [id_])
+        self._outbox.nudge(stream.name)
 
     async def _commit(self, id_: str, change: ConversationChange[None]) -> None:
         # The change itself checks the rights. This earlier check keeps people outside from causing commits, and finds

@@ -291,7 +291,9 @@ class DecideReport(Change[ContentReport]):
     def _audit(self, batch: Batch) -> None:
         report = self.report
         actor = self.moderator.actor_in(report.organization_id)
-        details = {"decision": self.ruling.decision.value, "subject": report.subject.value, "id": report.subject_id}
+        details = {"decision": self.ruling.decision.value, "subject": report.subject.value}
+        if report.shown_subject_id == report.subject_id:
+            details["id"] = report.subject_id
         if report.community_id is not None:
             details["community"] = report.community_id
         put_entry(batch, actor, AuditAction.CONTENT_REPORT_DECIDED, TargetKind.USER, report.author_id, **details)

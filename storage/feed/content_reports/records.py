@@ -87,6 +87,15 @@ class ContentReport:
     """Whether the decision has yet to be carried out."""
 
     @property
+    def shown_subject_id(self) -> str:
+        """The subject's id for those who decide. It is the report's own id for a message about which the ADMINs decide.
+
+        Such a message is of a conversation or of a PRIVATE community, whose topic its id contains.
+        """
+        is_hidden = self.subject is ContentReportSubject.MESSAGE and self.community_id is None
+        return self.id if is_hidden else self.subject_id
+
+    @property
     def outcome(self) -> ContentReportOutcome | None:
         """The effect of the decision; None while the report is open."""
         if self.decision is None:

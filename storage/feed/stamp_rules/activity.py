@@ -1,7 +1,8 @@
 """Finds people who were active lately in the event log, and evaluates the rules for them.
 
 The events exist anyway, so that neither posting nor reacting writes anything for the rules (ADR 74). Activity that is
-missed here, for example while no worker runs, is found by the next walk.
+missed here, for example while no worker runs, is found by the next walk. Events of conversations are left out, so that
+the time of a grant tells nothing about them.
 """
 
 from collections import defaultdict
@@ -15,11 +16,13 @@ from storage.chat.changes import MESSAGES
 from storage.chat.stamps.documents import StampCatalogueDocument, StampScanDocument
 from storage.chat.stamps.packs import CATALOGUES
 from storage.chat.stamps.rules import StampRuleKind
+from storage.feed.stamp_rules.counts import OUTSIDE_CONVERSATIONS
 from storage.feed.stamp_rules.evaluation import PACK_RULES, PackRules, StampRuleEvaluation, pack_rules
 from storage.identity.records import stream_owner
 from storage.ids import UserKey
 from storage.locks import LockLost, Locks
-from storage.mongo import Mongo
+from storage.mongo import Document, Mongo
+from storage.notifications import NOTIFICATIONS, NotificationKind
 from storage.streams.documents import EventDocument
 from storage.streams.log import parse_stream_name
 
@@ -42,12 +45,6 @@ _MESSAGE_EVENTS = {
     "ReactionsChanged": StampRuleKind.REACTIONS_RECEIVED,
 }
 """The kind of rule that concerns the author of a message, by the event of the topic that refers to the message."""
-
-_OWNER_EVENTS = {
-    ("author", "PostArrived"): StampRuleKind.POSTS_CREATED,
-    ("user", "NotificationArrived"): StampRuleKind.REACTIONS_RECEIVED,
-}
-"""The kind of rule that concerns the owner of a stream, by the kind of the stream and the event."""
 
 Activity = dict[UserKey, set[StampRuleKind]]
 
@@ -115,13 +112,18 @@ class StampRuleActivity:
         """Returns the people whom the events concern, with the kinds of rules. People without rules are left out."""
         activity: Activity = defaultdict(set)
         messages: defaultdict[tuple[str, int], set[StampRuleKind]] = defaultdict(set)
+        notifications: list[Document] = []
         for event in events:
             stream, kind = parse_stream_name(event["_id"]["s"]), event["kind"]
-            if (owner_rule := _OWNER_EVENTS.get((stream.kind, kind))) is not None:
-                activity[UserKey(*stream_owner(stream))].add(owner_rule)
+            if (stream.kind, kind) == ("author", "PostArrived"):
+                activity[UserKey(*stream_owner(stream))].add(StampRuleKind.POSTS_CREATED)
+            elif (stream.kind, kind) == ("user", "NotificationArrived"):
+                owner = UserKey(*stream_owner(stream))
+                notifications.append({"o": owner.organization_id, "u": owner.user_id, "ts": event["ref"]})
             elif stream.kind == "topic" and (message_rule := _MESSAGE_EVENTS.get(kind)) is not None:
                 messages[stream.id, event["ref"]].add(message_rule)
         await self._add_authors(activity, messages, rules)
+        await self._add_authors_of_posts(activity, notifications)
         used = {id_: {rule.kind for rule in own.values()} for id_, own in rules.items()}
         concerned = {person: kinds & used.get(person.organization_id, set()) for person, kinds in activity.items()}
         return {person: kinds for person, kinds in concerned.items() if kinds}
@@ -132,9 +134,9 @@ class StampRuleActivity:
         messages: Mapping[tuple[str, int], set[StampRuleKind]],
         rules: Mapping[str, PackRules],
     ) -> None:
-        """Adds the authors of messages in topics of the organizations that have rules."""
+        """Adds the authors of messages in topics that count, of the organizations that have rules."""
         topic_ids = {topic_id for topic_id, _ in messages}
-        query = {"_id": {"$in": list(topic_ids)}}
+        query = {"_id": {"$in": list(topic_ids)}, **OUTSIDE_CONVERSATIONS}
         topics = await self.mongo.find("topics", query, {"org": 1}) if topic_ids else []
         organizations = {topic["_id"]: topic["org"] for topic in topics if topic["org"] in rules}
         ids = [{"t": topic_id, "ts": timestamp} for topic_id, timestamp in messages if topic_id in organizations]
@@ -142,6 +144,13 @@ class StampRuleActivity:
             topic_id, timestamp = message["_id"]["t"], message["_id"]["ts"]
             author = UserKey(organizations[topic_id], message["author"])
             activity.setdefault(author, set()).update(messages[topic_id, timestamp])
+
+    async def _add_authors_of_posts(self, activity: Activity, ids: Sequence[Document]) -> None:
+        """Adds the owners of those of the notifications that are of a reaction to a post."""
+        query = {"_id": {"$in": ids}, "kind": NotificationKind.REACTION.value, "post": {"$ne": None}}
+        for each in await self.mongo.find(NOTIFICATIONS, query, {"_id": 1}) if ids else []:
+            owner = UserKey(each["_id"]["o"], each["_id"]["u"])
+            activity.setdefault(owner, set()).add(StampRuleKind.REACTIONS_RECEIVED)
 
     async def _evaluate(self, activity: Activity, rules: Mapping[str, PackRules]) -> int:
         by_organization: defaultdict[str, dict[str, set[StampRuleKind]]] = defaultdict(dict)

@@ -23,6 +23,7 @@ def test_reports_are_decided_and_people_are_notified(product: DeployedProduct, t
     assert report["banned"] == {"user": "max", "hasEnd": True}
     assert "却下" in report["dismissed"]
     assert "Not advertising" in report["dismissed"]
-    assert report["notified"] == 4
+    assert report["context"] == ["Olga 削除されたか、通報後に編集されました", "Olga Answer me"]
+    assert report["notified"] == 5
     assert (report["violations"], report["overflowingScreens"], report["pageErrors"]) == ([], [], [])
     assert foreign_requests(report["requests"], product.url) == []

@@ -271,6 +271,8 @@ async def test_direct_message_is_pushed_to_the_others(offline: OfflineScenario) 
     assert of_ann.pushes == []
     await offline.push()
     assert len(of_bob.pushes) == 1
+    page = await chat.bob.do('{ done: notifications(latest: "now") { items { kind } } }')
+    assert page["items"] == [{"kind": "DIRECT_MESSAGE"}]
 
 
 async def test_message_of_a_stranger_is_pushed_after_acceptance(offline: OfflineScenario) -> None:
@@ -280,6 +282,8 @@ async def test_message_of_a_stranger_is_pushed_after_acceptance(offline: Offline
     await chat.eve.post(conversation, "Hello")
     await offline.push()
     assert browser.pushes == []
+    page = await chat.ann.do('{ done: notifications(latest: "now") { items { kind } } }')
+    assert page["items"] == [{"kind": "CONVERSATION_REQUEST"}]
     await chat.ann.do(ACCEPT, id=conversation)
     await chat.eve.post(conversation, "Thank you")
     # The conversation's activity is announced once a second.

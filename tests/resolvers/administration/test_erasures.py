@@ -14,7 +14,7 @@ mutation ($id: ID!, $handle: String!) {
   done: eraseUser(userId: $id, handle: $handle) { userId state requestedById stepsDone completedAt user { erased } }
 }
 """
-ERASURES = "query ($after: ID) { erasures(afterUserId: $after) { userId state steps } }"
+ERASURES = "query ($after: ID) { erasures(afterUserId: $after) { userId state steps changedObjects } }"
 REACTIVATE = "mutation ($id: ID!) { reactivateUser(userId: $id) { id } }"
 FOLLOW = "mutation ($id: ID!) { follow(userId: $id) { id } }"
 
@@ -59,6 +59,17 @@ async def test_administrator_erases_others_and_sees_the_progress(sign_in: SignIn
     assert seen == [("cat", "PENDING"), ("bob", "PENDING")]
     assert [each["userId"] for each in (await ada.run(ERASURES, after="cat"))["erasures"]] == ["bob"]
     assert await ada.code(ERASURES, after="ada") == "NOT_FOUND"
+
+
+async def test_progress_shows_no_number_of_objects(sign_in: SignIn) -> None:
+    """A person who wrote only direct messages would otherwise show how many."""
+    ada = await sign_in("ada", roles=[Role.ADMIN])
+    await sign_in("bob")
+    await ada.do(ERASE, id="bob", handle="bob")
+    erasure = await ada.stores.erasures.find("acme", "bob")
+    assert erasure is not None
+    await ada.stores.erasures.add_progress(erasure, 7)
+    assert [each["changedObjects"] for each in (await ada.run(ERASURES))["erasures"]] == [0]
 
 
 async def test_organization_keeps_an_administrator(sign_in: SignIn) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any
@@ -10,7 +10,12 @@ from typing import Any
 import pytest
 
 from storage.chat.conversations import contacts
+from storage.chat.stamps.rules import StampPackAvailability, StampRule, StampRuleKind
+from storage.feed.content_reports.records import ContentReportSubject, content_report_id
+from storage.feed.stamp_rules.counts import ActivityCounts
+from storage.identity.audit import Actor
 from storage.identity.roles import Role
+from storage.ids import UserKey
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from storage.streams.log import Stream
@@ -24,10 +29,11 @@ from tests.resolvers.people import (
     Answer,
     ChatScenario,
     Person,
+    RunningSubscription,
     SignIn,
     until_outbox_is_empty,
 )
-from tests.resolvers.test_isolation import execute_field, stored_data
+from tests.resolvers.test_isolation import EVENT_TYPES, execute_field, marks_in, stored_data
 
 pytestmark = pytest.mark.anyio
 
@@ -75,6 +81,9 @@ subscription ($since: Cursor) {
     ... on ConversationChanged { conversationId conversation { state topic { lastMessage { text } } } }
   }
 }
+"""
+REPORTED = """
+{ contentReports { id subjectId contentText community { id } messagesBefore { author { id } postedAt text } } }
 """
 REPORT = "mutation ($id: ID!) { reportContent(subject: MESSAGE, subjectId: $id, category: SPAM) }"
 SCHEDULE = """
@@ -241,15 +250,16 @@ async def test_one_of_many_concurrent_messages_of_a_request_is_posted(
     assert sorted(codes, key=str) == ["FORBIDDEN"] * 14 + [None]
 
 
-async def test_request_notifies_nobody(chat: ChatScenario) -> None:
+async def test_request_notifies_once_and_of_no_mention(chat: ChatScenario) -> None:
+    kinds = '{ done: notifications(latest: "now") { items { kind } } }'
     id_ = await start(chat.eve, chat.ann)
     await chat.eve.post(id_, "Hello @ann")
     await until_outbox_is_empty(chat.ann.stores)
-    assert await chat.ann.run("{ unreadNotificationCount }") == {"unreadNotificationCount": 0}
+    assert (await chat.ann.do(kinds))["items"] == [{"kind": "CONVERSATION_REQUEST"}]
     await chat.ann.run(ACCEPT, id=id_)
     await chat.eve.post(id_, "Hello again @ann")
     await until_outbox_is_empty(chat.ann.stores)
-    assert await chat.ann.run("{ unreadNotificationCount }") == {"unreadNotificationCount": 1}
+    assert (await chat.ann.do(kinds))["items"] == [{"kind": "MENTION"}]
 
 
 async def test_decline_is_hidden_from_sender_who_cannot_ask_again(chat: ChatScenario) -> None:
@@ -493,8 +503,9 @@ async def test_admin_decides_a_report_and_sees_the_message_only(chat: ChatScenar
     id_ = await request(chat)
     (message,) = (await chat.ann.page(id_))["items"]
     await chat.ann.run(REPORT, id=message["id"])
-    query = "{ contentReports { id subjectId contentText community { id } author { id } } }"
+    query = "{ contentReports { id subjectId contentText community { id } author { id } messagesBefore { text } } }"
     (report,) = (await admin.run(query))["contentReports"]
+    assert (report["subjectId"], report["messagesBefore"]) == (report["id"], [])
     assert (report["contentText"], report["author"], report["community"]) == (message["text"], {"id": "eve"}, None)
     assert await admin.code("query ($id: ID!) { message(id: $id) { id } }", id=message["id"]) == "NOT_FOUND"
     assert await admin.code(ONE, id=id_) == "NOT_FOUND"
@@ -503,6 +514,54 @@ async def test_admin_decides_a_report_and_sees_the_message_only(chat: ChatScenar
     )
     assert await admin.run(decide, id=report["id"]) == {"decideContentReport": {"failure": None}}
     assert (await chat.ann.page(id_))["items"][0]["deletedAt"] is not None
+    everything = [
+        await admin.execute(each) for each in (query, "{ auditLog { action targetId details { name value } } }")
+    ]
+    assert id_ not in json.dumps(everything)
+    assert '"CONTENT_REPORT_DECIDED"' in json.dumps(everything)
+
+
+async def reported_message(admin: Person) -> Answer:
+    """Returns what an ADMIN sees of the only report."""
+    (report,) = (await admin.run(REPORTED))["contentReports"]
+    return dict(report)
+
+
+async def test_report_shows_five_messages_before_and_no_later_one(chat: ChatScenario, sign_in: SignIn) -> None:
+    admin = await sign_in("admin", roles=list(Role))
+    id_ = await start(chat.ann, chat.bob)
+    posted = [await (chat.ann, chat.bob)[number % 2].post(id_, f"text {number}") for number in range(7)]
+    await chat.bob.run(EDIT, id=posted[3]["id"], text="edited before")
+    await chat.ann.run(REPORT, id=posted[5]["id"])
+    authors = [{"id": each.id} for each in (chat.ann, chat.bob, chat.ann, chat.bob, chat.ann)]
+    texts: list[str | None] = ["text 0", "text 1", "text 2", "edited before", "text 4"]
+
+    async def assert_shown() -> None:
+        report = await reported_message(admin)
+        assert report["contentText"] == "text 5"
+        assert [each["author"] for each in report["messagesBefore"]] == authors
+        assert [each["text"] for each in report["messagesBefore"]] == texts
+        times = [each["postedAt"] for each in report["messagesBefore"]]
+        assert times == sorted(times) != []
+        assert not any(secret in json.dumps(report) for secret in (id_, "text 6", "edited after"))
+
+    await assert_shown()
+    await chat.ann.run(DELETE, id=posted[0]["id"])
+    await chat.bob.run(EDIT, id=posted[1]["id"], text="edited after")
+    await chat.ann.post(id_, "text 6 again")
+    texts[:2] = [None, None]
+    await assert_shown()
+
+
+async def test_report_in_a_thread_shows_messages_of_the_thread(chat: ChatScenario, sign_in: SignIn) -> None:
+    admin = await sign_in("admin", roles=list(Role))
+    id_ = await start(chat.ann, chat.bob)
+    parent = await chat.ann.post(id_, "parent")
+    replies = [await chat.bob.post(id_, text, replyTo=parent["id"]) for text in ("one", "two", "three")]
+    await chat.ann.run(REPORT, id=replies[1]["id"])
+    report = await reported_message(admin)
+    assert [each["text"] for each in report["messagesBefore"]] == ["one"]
+    assert not any(secret in json.dumps(report) for secret in (id_, replies[1]["topicId"]))
 
 
 async def test_conversations_never_trend(chat: ChatScenario) -> None:
@@ -513,21 +572,52 @@ async def test_conversations_never_trend(chat: ChatScenario) -> None:
         assert await person.run("{ trendingTopics { people } }") == {"trendingTopics": []}
 
 
+DECIDE_REMOVE = """
+mutation ($id: ID!) { decideContentReport(contentReportId: $id, decision: REMOVE, note: "spam") { failure } }
+"""
 HIDDEN_TYPES = {"Topic", "Message", "Subject", "Conversation", "RequestedConversation", "Community"}
 
 
-async def create_hidden_conversation(organization: OrganizationScenario) -> dict[str, str]:
-    """Starts a group of Cat, Dog and Owl, without Ann. Returns ids of its objects by type."""
+async def create_hidden_group(organization: OrganizationScenario) -> dict[str, str]:
+    """Starts a group of Cat, Dog and Owl, without Ann, and uses it in every way. Returns ids of its objects by type."""
     cat, dog, ann = organization.cat, organization.dog, organization.ann
     started = await cat.do(START, input={"userIds": [dog.id, "owl"], "groupName": SECRET})
     id_ = str(started["id"])
     await cat.post(id_, f"{SECRET} before @{organization.mark}_ann")
     message = await dog.post(id_, f"{SECRET} https://{SECRET}.example/")
     await cat.run(REACT, id=message["id"], emoji="🦩")
+    reply = await cat.post(id_, f"{SECRET} reply @{organization.mark}_ann", replyTo=message["id"])
+    await dog.run(REACT, id=reply["id"], emoji="🦩")
+    removed = [await dog.post(id_, f"{SECRET} {number}", quotedMessageId=message["id"]) for number in range(2)]
+    await dog.run(EDIT, id=removed[0]["id"], text=f"{SECRET} edited")
+    await dog.run(DELETE, id=removed[1]["id"])
+    await cat.run(RENAME, id=id_, name=f"{SECRET} renamed")
     await until_outbox_is_empty(organization.stores)
     assert ann.id not in await people_of(cat, id_)
     ids = dict.fromkeys(("Topic", "Conversation", "RequestedConversation", "Community"), id_)
-    return {**ids, "Message": message["id"], "Subject": message["id"]}
+    return {**ids, "Message": message["id"], "Subject": message["id"], "Thread": reply["topicId"]}
+
+
+async def remove_direct_message(organization: OrganizationScenario) -> str:
+    """Lets Cat report a message of Dog in their conversation, and Ann remove it. Returns the conversation's id.
+
+    Ann sees the texts, and must not see the conversation.
+    """
+    cat, dog = organization.cat, organization.dog
+    id_ = await start(cat, dog)
+    message = [await dog.post(id_, f"{organization.mark} {text}") for text in ("before", "reported")][1]
+    await cat.run(REPORT, id=message["id"])
+    report_id = content_report_id(
+        organization.organization_id, ContentReportSubject.MESSAGE, message["id"], organization.cat.id
+    )
+    assert await organization.ann.run(DECIDE_REMOVE, id=report_id) == {"decideContentReport": {"failure": None}}
+    await until_outbox_is_empty(organization.stores)
+    return id_
+
+
+async def create_hidden_conversation(organization: OrganizationScenario) -> dict[str, str]:
+    """Creates conversations without Ann. Returns ids of their objects by type."""
+    return {**await create_hidden_group(organization), "Pair": await remove_direct_message(organization)}
 
 
 @pytest.fixture(scope="module")
@@ -564,9 +654,63 @@ async def test_ids_of_a_conversation_look_unknown_to_others(
 
 async def test_no_field_shows_a_conversation_to_others(canary: OrganizationScenario, hidden: dict[str, str]) -> None:
     fields = {each.text(): each for root in root_fields() for each in (root, root.without_optional_ids())}
-    for field in (each for each in fields.values() if each.root == "Query"):
-        text = json.dumps(await execute_field(canary.ann, field, canary.ids, query=canary.mark), ensure_ascii=False)
-        assert [mark for mark in (SECRET, "🦩", *hidden.values()) if mark in text] == [], f"{field}"
+    for field in (each for each in fields.values() if each.root != "Mutation"):
+        answer = await execute_field(canary.ann, field, canary.ids, query=canary.mark)
+        assert marks_in(answer, SECRET, "🦩", *hidden.values()) == [], f"{field}"
+
+
+def counts_in(value: Any, path: str = "") -> Iterator[tuple[str, int]]:
+    """Yields each whole number of an answer and the length of each list, with their paths."""
+    if isinstance(value, list):
+        yield path, len(value)
+        for each in value:
+            yield from counts_in(each, path)
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            yield from counts_in(each, f"{path}.{name}")
+    elif isinstance(value, int):
+        yield path, value
+
+
+async def test_no_count_changes_by_a_hidden_conversation(canary: OrganizationScenario) -> None:
+    """Ann, who has every role, sees the same numbers before and after, also of packs that Cat and Dog may earn."""
+    packs, actor = canary.stores.stamp_packs, Actor(canary.organization_id, canary.ann.id, is_command_line=True)
+    for kind in StampRuleKind:
+        pack = await packs.create(actor, f"{canary.mark} {kind.value}")
+        await packs.set_availability(actor, pack.id, StampPackAvailability.EARNED, StampRule(kind, 100))
+    counts = ActivityCounts(canary.stores.mongo)
+
+    async def seen() -> dict[str, Any]:
+        await until_outbox_is_empty(canary.stores)
+        people = [UserKey(canary.organization_id, each.id) for each in (canary.cat, canary.dog)]
+        earned = {f"{each} {kind}": await counts.count(each, kind, 1000) for each in people for kind in StampRuleKind}
+        queries = [each for each in root_fields() if each.root == "Query"]
+        fields = {each.text(): each for field in queries for each in (field, field.without_optional_ids())}
+        answers = {
+            text: await execute_field(canary.superuser, field, canary.ids, query=canary.mark)
+            for text, field in fields.items()
+        }
+        return earned | {text: list(counts_in(answer["data"])) for text, answer in answers.items()}
+
+    before = await seen()
+    await create_hidden_group(canary)
+    after = await seen()
+    assert [text for text, value in after.items() if value != before[text]] == []
+
+
+async def test_no_event_of_a_hidden_conversation_is_received(canary: OrganizationScenario) -> None:
+    await until_outbox_is_empty(canary.stores)
+    async with AsyncExitStack() as stack:
+        opened: dict[str, RunningSubscription] = {}
+        for field in (each.without_optional_ids() for each in root_fields() if each.name in EVENT_TYPES):
+            subscription = canary.ann.subscribed(field.text(), **field.variables(canary.ids))
+            opened[field.name] = await stack.enter_async_context(subscription)
+        ids = await create_hidden_group(canary)
+        await canary.emit_on_every_stream()
+        for name, events in opened.items():
+            event = await events.next_event()
+            assert marks_in(event, SECRET, "🦩", *ids.values()) == [], name
+            assert marks_in(event, canary.ids[EVENT_TYPES[name]]) != [], name
 
 
 OF_COMMUNITIES = {

@@ -55,6 +55,26 @@ def lines(response: httpx2.Response) -> list[dict[str, Any]]:
     return [orjson.loads(line) for line in response.content.splitlines()]
 
 
+def test_export_names_no_conversation(web: WebProcess, mongodb_uri: str) -> None:
+    """The first entry was stored by a release that named a message about which the ADMINs decided."""
+    at, decided = datetime.now(UTC), {"decision": "REMOVE", "subject": "MESSAGE"}
+    acts = [
+        ("CONTENT_REPORT_DECIDED", {**decided, "id": "secret-1"}),
+        ("CONTENT_REPORT_DECIDED", decided),
+        ("CONTENT_REPORT_DECIDED", {"decision": "REMOVE", "subject": "POST", "id": "post-1"}),
+        ("MESSAGE_DELETED", {"community": "secret", "message": "secret-1"}),
+    ]
+    with pymongo.MongoClient[dict[str, Any]](mongodb_uri) as client:
+        client[web.database]["audit"].insert_many(
+            {**entry(n, at), "_id": f"quiet{n}", "org": "quiet", "action": action, "details": details}
+            for n, (action, details) in enumerate(acts)
+        )
+    response = get(web, web.token("ada", "quiet", roles=("ADMIN",)))
+    assert len(lines(response)) == len(acts)
+    assert "secret" not in response.text
+    assert "post-1" in response.text
+
+
 def test_export_has_each_entry_once_newest_first(web: WebProcess) -> None:
     exported = lines(get(web, web.token("ada", roles=("ADMIN",))))
     assert sorted(each["id"] for each in exported) == [f"e{n:05}" for n in range(ENTRIES)]

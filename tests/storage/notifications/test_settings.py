@@ -44,8 +44,7 @@ def notification(kind: NotificationKind, topic: str | None = "tides") -> Notific
 
 def test_every_kind_has_a_category() -> None:
     assert CATEGORIES.keys() == set(NotificationKind)
-    # Direct messages have no notifications.
-    assert set(CATEGORIES.values()) == set(NotificationCategory) - {NotificationCategory.DIRECT_MESSAGE}
+    assert set(CATEGORIES.values()) == set(NotificationCategory)
 
 
 async def test_person_without_settings_has_the_defaults(shared_stores: Stores, owner: UserKey) -> None:

@@ -1,9 +1,9 @@
 /**
- * Reports in a real Chromium, by keyboard alone: filed about two messages, a person and a post, decided by a moderator
+ * Reports in a real Chromium, by keyboard alone: filed about three messages, a person and a post, decided by a moderator
  * and an administrator, each in another way. Prints a report as one line of JSON.
  *
  * Standard input: {url, chromium, tokens: {ann, ben, max, olga}, screenshots}. Ann is an administrator, Olga founds the
- * community, and Ben reports Max, his messages and his post.
+ * community, and Ben reports Max, his messages and his post, and a direct message of Olga.
  */
 import { navigate, readInput } from "../browser.mjs";
 import { actOnMessage, choose, press, tabTo, type } from "../keyboard.mjs";
@@ -25,6 +25,7 @@ try {
   const ann = await open(tokens.ann, "/adminReports", { locale: "ja-JP" });
   report.warned = await warnPerson(ann);
   report.dismissed = await dismissPost(ben, ann);
+  report.context = await dismissDirectMessage(ann);
   report.notified = await openNotifications(ben);
   console.log(JSON.stringify({ ...report, ...findings }));
 } finally {
@@ -135,6 +136,26 @@ async function dismissPost(ben, ann) {
   return await row.innerText();
 }
 
+/** Ben reports a direct message of Olga, and Ann dismisses the report. Returns the texts of the messages before it. */
+async function dismissDirectMessage(ann) {
+  const started = await run(tokens.ben, 'mutation { startConversation(input: {userIds: ["olga"]}) { id } }');
+  const send = `mutation ($text: String!) {
+    postMessage(input: {topicId: "${started.startConversation.id}", text: $text}) { id }
+  }`;
+  const ids = [];
+  for (const text of ["Where are you?", "Answer me", "You will regret it"])
+    ids.push((await run(tokens.olga, send, { text })).postMessage.id);
+  await run(tokens.olga, `mutation { deleteMessage(id: "${ids[0]}") { id } }`);
+  const report = `reportContent(subject: MESSAGE, subjectId: "${ids[2]}", category: HARASSMENT)`;
+  await run(tokens.ben, `mutation { ${report} }`);
+  await press(ann, ann.getByRole("button", { name: "未対応", exact: true }), "Enter", { back: true });
+  const before = ann.getByRole("list", { name: "会話でこの前に送られたメッセージ" }).getByRole("listitem");
+  await before.first().waitFor();
+  const texts = await before.allInnerTexts();
+  await decideInJapanese(ann, /却下/, "A quarrel", "dismiss-direct-ja");
+  return texts;
+}
+
 /** Ann decides the only open report. Returns the text of the report. */
 async function decideInJapanese(page, decision, note, name) {
   const row = page.locator("[data-report]");
@@ -154,7 +175,7 @@ async function decideInJapanese(page, decision, note, name) {
 async function openNotifications(ben) {
   await navigate(ben, "/notifications");
   const decisions = ben.getByText("Moderators decided about your report");
-  await decisions.nth(3).waitFor();
+  await decisions.nth(4).waitFor();
   const max = await open(tokens.max, "/notifications");
   await max.getByText("Please stop.").waitFor();
   await checkVariants(max, "warning");

@@ -26,7 +26,11 @@ const TYPES_WITHOUT_ID = [
   "CommunityChanged",
   "ConversationChanged",
   "NotificationArrived",
+  "NotificationRemoved",
 ];
+
+/** Mutations that hide notifications, or show them again. */
+const MUTES = ["muteUser", "unmuteUser", "muteTopic", "unmuteTopic", "muteCommunity", "unmuteCommunity"];
 
 /** Creates the cache of one signed-in user. */
 export function createCache() {
@@ -53,7 +57,9 @@ export function createCache() {
         unfollowThread: (_result, _args, cache) => invalidate(cache, "followedThreads"),
         createStampPack: (_result, _args, cache) => invalidate(cache, "stampPacks"),
         removeStampPack: (_result, _args, cache) => invalidate(cache, "stampPacks"),
+        ...Object.fromEntries(MUTES.map((name) => [name, countNotificationsAgain])),
         blockUser: (_result, _args, cache) => {
+          countNotificationsAgain(_result, _args, cache);
           invalidate(cache, "blockedUsers");
           invalidate(cache, "conversations");
         },
@@ -86,6 +92,10 @@ export function createCache() {
 function invalidate(cache: Cache, field: string): void {
   for (const query of cache.inspectFields("Query"))
     if (query.fieldName === field) cache.invalidate("Query", field, query.arguments);
+}
+
+function countNotificationsAgain(_result: unknown, _args: unknown, cache: Cache): void {
+  invalidate(cache, "unreadNotificationCount");
 }
 
 /** Returns whether a loaded page holds the conversation. */

@@ -135,7 +135,8 @@ function NavigationBar({ openPalette, requestSignOut }: NavigationBarProps) {
     bell: useUnreadNotifications(),
     chat: useUnreadConversations(),
   };
-  const unread = Object.values(unreadCounts).reduce((sum, count) => sum + count, 0);
+  // A conversation with unread messages counts at both places, and once in the title.
+  const unread = Math.max(...Object.values(unreadCounts));
   const screens = visibleScreens([...SCREENS, ...OPERATOR_SCREENS], roles);
   const screen = screens.find(({ routeNames }) => routeNames.includes(route.name));
   useDocumentTitle(t(screen?.textKey ?? (route.name === "search" ? "search" : "myData")), unread);

@@ -186,7 +186,7 @@ function subscribe(listener: () => void): () => void {
 
 let cachedRoute = { fragment: "", route: parseRoute("") };
 
-function currentRoute(): Route {
+export function currentRoute(): Route {
   if (location.hash !== cachedRoute.fragment)
     cachedRoute = { fragment: location.hash, route: parseRoute(location.hash) };
   return cachedRoute.route;

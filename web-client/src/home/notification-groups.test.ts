@@ -25,6 +25,7 @@ function notification(
     reportOutcome: null,
     community: null,
     stampPack: null,
+    conversation: null,
     ...more,
   };
 }
@@ -53,6 +54,19 @@ test("reactions are grouped by message and post, in the place of the newest", ()
     notification("REPOST", "fay", post("m1x")),
   ];
   expect(keyed(notifications)).toEqual([["bob", "dan"], ["cat"], ["dan"], ["eve"], ["eve", "fay"]]);
+});
+
+test("direct messages are grouped by conversation, until the older notification is removed", () => {
+  const conversation = (id: string): Partial<Notification> => ({
+    conversation: { id, name: "", isGroup: false, topic: { id, unreadCount: 1 } },
+  });
+  const notifications = [
+    notification("DIRECT_MESSAGE", "bob", conversation("c1")),
+    notification("DIRECT_MESSAGE", "bob", conversation("c2")),
+    notification("CONVERSATION_REQUEST", "cat", conversation("c3")),
+    notification("DIRECT_MESSAGE", "dan", conversation("c1")),
+  ];
+  expect(keyed(notifications)).toEqual([["bob", "dan"], ["bob"], ["cat"]]);
 });
 
 test("people and emojis of a group are listed once, the newest first", () => {

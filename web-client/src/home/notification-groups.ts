@@ -15,7 +15,7 @@ export type Actor = NonNullable<Notification["actor"]>;
 
 /**
  * Groups notifications, which are in descending order: reactions and reposts by the message or post, replies in a
- * thread by the thread, and new followers by the day. A group takes the place of its newest notification.
+ * thread by the thread, direct messages by the conversation, and new followers by the day. A group takes the place of its newest notification.
  */
 export function groupNotifications(notifications: readonly Notification[]): NotificationGroup[] {
   const groups = new Map<string, Notification[]>();
@@ -30,10 +30,11 @@ export function groupNotifications(notifications: readonly Notification[]): Noti
   );
 }
 
-function groupKey({ id, kind, message, post, timestamp, actor }: Notification): string {
+function groupKey({ id, kind, message, post, timestamp, actor, conversation }: Notification): string {
   if (kind === "REACTION" && (message ?? post)) return `${kind} ${message?.id ?? post?.id}`;
   if (kind === "REPOST" && post) return `${kind} ${post.id}`;
   if (kind === "THREAD_REPLY" && message) return `${kind} ${message.topicId}`;
+  if (conversation) return `${kind} ${conversation.id}`;
   if (kind === "FOLLOW" && actor) return `${kind} ${dateOf(timestamp).toDateString()}`;
   return id;
 }

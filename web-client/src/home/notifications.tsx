@@ -7,6 +7,7 @@ import { hrefOf, type Route } from "../app/router";
 import type { TextKey } from "../i18n/texts";
 import { dateOf, relativeTime } from "../i18n/times";
 import { ReactionPicture } from "../stamps/reaction-picture";
+import { withoutItem } from "../timeline/window";
 import { Avatar } from "../ui/avatar";
 import { Icon } from "../ui/icons";
 import { type Translate, useTranslation } from "../ui/preferences";
@@ -31,7 +32,7 @@ import {
   ReactionsReceived,
   type ReceivedReaction,
 } from "./operations";
-import { newestNotification, unreadCount } from "./unread";
+import { newestNotification, removedNotification, unreadCount } from "./unread";
 import { useFeed } from "./use-feed";
 
 function NotificationTabs() {
@@ -57,6 +58,14 @@ export function NotificationsPage() {
   useEffect(() => {
     if (newNotification) feed.put(newNotification);
   }, [newNotification, feed]);
+  useEffect(
+    () =>
+      removedNotification.watch(() => {
+        const id = removedNotification.get();
+        if (id) feed.apply((window) => withoutItem(window, id));
+      }),
+    [feed],
+  );
   useEffect(() => {
     // An event may be in the list before the first page, which has the mark that must be known before it moves.
     if (!newestTimestamp || !isMarkKnown) return;
@@ -135,11 +144,14 @@ const MAX_EMOJIS = 5;
 function NotificationText({ group }: { group: NotificationGroup }) {
   const { t } = useTranslation();
   const emojis = emojisOf(group);
-  const { community, stampPack } = group.newest;
+  const { community, stampPack, conversation } = group.newest;
+  // Messages may have been read since the notification arrived.
+  const count = Math.max(1, conversation?.topic.unreadCount ?? 1);
   const parts = {
     name: namesText(actorsOf(group), t),
     community: community?.name ?? t("notification.noCommunity"),
     pack: stampPack?.name,
+    conversation: conversation?.name || t("notification.noGroupName"),
     emoji: (
       <span className="text-lg leading-none">
         {emojis.slice(0, MAX_EMOJIS).map((emoji) => (
@@ -149,12 +161,13 @@ function NotificationText({ group }: { group: NotificationGroup }) {
       </span>
     ),
   };
-  return <Sentence text={t(textKey(group.newest, emojis.length > 0))} parts={parts} />;
+  return <Sentence text={t(textKey(group.newest, emojis.length > 0), { count })} parts={parts} />;
 }
 
-function textKey({ kind, actor, post, stampPack }: Notification, hasEmoji: boolean): TextKey {
+function textKey({ kind, actor, post, stampPack, conversation }: Notification, hasEmoji: boolean): TextKey {
   if (stampPack) return actor ? "notification.packGiven" : "notification.packEarned";
   if (kind === "ADDED_TO_COMMUNITY") return actor ? "notification.added" : "notification.joined";
+  if (kind === "DIRECT_MESSAGE" && conversation?.isGroup) return "notification.groupMessage";
   if (kind !== "REACTION") return `notification.${kind}`;
   if (post) return hasEmoji ? "notification.postEmojiReaction" : "notification.postReaction";
   return hasEmoji ? "notification.emojiReaction" : "notification.REACTION";
@@ -169,9 +182,12 @@ function namesText([first, second, ...others]: readonly Actor[], t: Translate): 
   return t("notification.names.more", { ...names, count: others.length });
 }
 
-function notificationRoute({ message, post, actor, publication, community }: Notification): Route {
+function notificationRoute(notification: Notification): Route {
+  const { message, post, actor, publication, community, conversation } = notification;
   if (community) return { name: "community", id: community.id, tab: "members", person: null };
   if (publication) return { name: "publishing", view: null, day: null, post: publication.scheduledPostId };
+  // A conversation opens at its first unread message, and a request with its buttons.
+  if (conversation) return { name: "topic", id: conversation.id, at: null };
   if (message) return { name: "topic", id: message.topicId, at: message.timestamp };
   if (post) return { name: "post", id: post.id };
   return actor ? { name: "person", id: actor.id } : { name: "home" };

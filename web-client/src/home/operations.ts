@@ -191,6 +191,7 @@ export const NotificationParts = graphql(`
     reportOutcome
     community { id name joined }
     stampPack { id name }
+    conversation { id name isGroup topic { id unreadCount } }
   }
 `);
 export type Notification = ResultOf<typeof NotificationParts>;
@@ -209,6 +210,7 @@ export const NotificationEvents = graphql(
       ... on Event { cursor }
       ... on StreamReady { resumed }
       ... on NotificationArrived { notification { ...NotificationParts } }
+      ... on NotificationRemoved { notificationId }
     }
   }`,
   [NotificationParts],

@@ -12,6 +12,7 @@ const ReportParts = graphql(`
     category
     text
     contentText
+    messagesBefore { author { id name } postedAt text }
     reportedAt
     state
     decision

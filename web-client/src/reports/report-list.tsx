@@ -89,6 +89,7 @@ function ReportRow({ report, onDecided }: { report: ContentReport; onDecided: ()
             {community && ` · ${community.name}`}
           </span>
         </p>
+        {report.messagesBefore !== null && <MessagesBefore messages={report.messagesBefore} />}
         {/* The content of a person without a bio is the name alone. */}
         {(subject !== "USER" || contentText.includes("\n")) && (
           <blockquote className="my-1 whitespace-pre-wrap border-l-2 border-line pl-3">
@@ -125,6 +126,25 @@ function ReportRow({ report, onDecided }: { report: ContentReport; onDecided: ()
         />
       )}
     </li>
+  );
+}
+
+/** The messages before a reported message of a conversation, which the people who decide cannot open. */
+function MessagesBefore({ messages }: { messages: NonNullable<ContentReport["messagesBefore"]> }) {
+  const { t } = useTranslation();
+  if (messages.length === 0) return null;
+  return (
+    <>
+      <p className="mt-1 text-sm text-quiet">{t("report.before")}</p>
+      <ol aria-label={t("report.before")} className="my-1 border-l-2 border-line pl-3 text-sm">
+        {messages.map(({ author, text, postedAt }) => (
+          <li key={postedAt} className="whitespace-pre-wrap">
+            <span className="font-medium">{author.name}</span>{" "}
+            {text || <span className="text-quiet">{t(text === null ? "report.gone" : "report.noText")}</span>}
+          </li>
+        ))}
+      </ol>
+    </>
   );
 }
 

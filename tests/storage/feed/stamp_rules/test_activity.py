@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from storage.chat.changes import NewMessage
 from storage.chat.stamps.rules import StampRuleKind
 from storage.feed.stamp_rules.activity import EVENTS_BY_TIME, SCANS
 from storage.ids import UserKey
@@ -69,6 +70,34 @@ async def test_activity_without_rules_reads_no_events(made: RuleScenario) -> Non
     assert await made.stores.stamp_rule_activity.sweep(0.0) == 0
     assert await made.stores.mongo[SCANS].count_documents({}) == 0
     assert EVENTS_BY_TIME in await made.stores.mongo["events"].index_information()
+
+
+async def test_activity_in_conversations_is_not_found(made: RuleScenario) -> None:
+    """A grant just after a direct message would show that somebody wrote one. People who earned a pack wait for the
+    walk.
+    """
+    await made.join("bob", "cat")
+    messages, mongo, topic = made.stores.messages, made.stores.mongo, made.scenario.topic.id
+    ann, bob = [await made.stores.users.get("acme", name) for name in ("ann", "bob")]
+    conversation = (await made.stores.conversations.start(ann, [bob], "", None)).id
+    parent = await messages.post(NewMessage(conversation, conversation, "ann", "hello", None, ()))
+    thread = (await made.stores.threads.open("acme", parent.key, "ann")).id
+    packs = [await made.pack(kind, 1) for kind in (MESSAGES, REACTIONS)]
+    await begin(made)
+    # Earned without an event.
+    await mongo["messages"].insert_one({"_id": {"t": topic, "ts": 1}, "author": "bob", "text": "hello"})
+    reaction = {"_id": {"o": "acme", "u": "bob", "ts": 1}, "owner": "", "topic": topic, "ts": 1, "emoji": "👍"}
+    await mongo["received_reactions"].insert_one({**reaction, "from": "ann"})
+    for place in (conversation, thread):
+        message = await messages.post(NewMessage(place, conversation, "bob", "hello", None, ()))
+        await messages.add_reaction("acme", message.key, "ann", "👍")
+    await until_outbox_is_empty(made.stores)
+    await made.scenario.post("hello", "cat")
+    await sweep_until_owned(made, "cat")
+    assert [await made.owners(pack, "ann", "bob", "cat") for pack in packs] == [["cat"], []]
+    await made.let_walk_be_due()
+    await made.walk()
+    assert [await made.owners(pack, "ann", "bob", "cat") for pack in packs] == [["bob", "cat"], ["bob"]]
 
 
 async def test_people_of_other_organizations_are_not_evaluated(made: RuleScenario) -> None:

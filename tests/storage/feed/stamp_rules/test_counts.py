@@ -13,6 +13,7 @@ from storage.feed.records import Post, PostParent, PostParentKind
 from storage.feed.stamp_rules.counts import BATCH, ActivityCounts
 from storage.identity.records import user_stream
 from storage.ids import UserKey
+from storage.mongo import Document
 from storage.stores import Stores
 from tests.storage.feed.feed_scenario import FeedScenario
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
@@ -136,6 +137,25 @@ async def test_counts_read_a_page_after_the_other(stores: Stores) -> None:
     counts = ActivityCounts(stores.mongo)
     assert await counts.count(ann, MESSAGES, 5000) == pages
     assert await counts.count(ann, REACTIONS, 5000) == pages // 2
+
+
+@pytest.mark.parametrize("conversation", [{"direct": {}}, {"thread": {"direct": True}}], ids=["topic", "thread"])
+async def test_counts_leave_out_conversations(stores: Stores, conversation: Document) -> None:
+    """Conversations lie before, between and after the topic of a community in the order of the index."""
+    ann, pages, own = UserKey("acme", "ann"), 2 * BATCH + 100, 7
+    topics = [{"_id": topic, "org": "acme", "community": "c", **conversation} for topic in ("a", "p", "z")]
+    await stores.mongo["topics"].insert_many([*topics, {"_id": "m", "org": "acme", "community": "c"}])
+    messages = [("a", ts) for ts in range(pages)] + [("m", ts) for ts in range(own)] + [("p", 1), ("z", 1)]
+    await stores.mongo["messages"].insert_many(
+        {"_id": {"t": topic, "ts": ts}, "author": "ann", "text": ""} for topic, ts in messages
+    )
+    await stores.mongo["received_reactions"].insert_many(
+        {"_id": {"o": "acme", "u": "ann", "ts": number}, "topic": topic, "ts": ts, "emoji": "👍", "from": "bob"}
+        for number, (topic, ts) in enumerate(messages)
+    )
+    counts = ActivityCounts(stores.mongo)
+    for kind in (MESSAGES, REACTIONS):
+        assert [await counts.count(ann, kind, limit) for limit in (1, own, 5000)] == [1, own, own]
 
 
 async def test_days_of_membership_are_whole_days(stores: Stores) -> None:

@@ -134,7 +134,14 @@ export const en = {
   "message.tooOld":
     "This was written more than a day ago. Check whether it was sent, then try again or discard it.",
   "message.waiting": "Waiting for the connection",
+  "notification.CONVERSATION_REQUEST": "{name} asks you for a conversation",
+  "notification.DIRECT_MESSAGE": { one: "{name} wrote to you", other: "{count} new messages from {name}" },
   "notification.FOLLOW": "{name} followed you",
+  "notification.groupMessage": {
+    one: "{name} wrote in {conversation}",
+    other: "{count} new messages in {conversation}, the last one from {name}",
+  },
+  "notification.noGroupName": "a group",
   "notification.added": "{name} made you a member of {community}",
   "notification.joined": "You are now a member of {community}",
   "notification.noCommunity": "a community",
@@ -160,7 +167,7 @@ export const en = {
   "notification.WARNING": "A moderator warned you",
   notifications: "Notifications",
   "notifications.none": "Nothing new",
-  "notifications.noneHint": "Mentions, reactions and new followers appear here.",
+  "notifications.noneHint": "Mentions, direct messages, reactions and new followers appear here.",
   "palette.label": "Go to a topic, a person, a screen …",
   people: { one: "{count} person", other: "{count} people" },
   "person.clear": "Remove {name}",

@@ -134,6 +134,10 @@ export const ja: Record<keyof typeof en, Text> = {
   "message.tooOld":
     "1 日以上前に書かれたメッセージです。送信済みかどうかを確認して、再試行するか破棄してください。",
   "message.waiting": "接続待ち",
+  "notification.CONVERSATION_REQUEST": "{name}から会話のリクエストが届きました",
+  "notification.DIRECT_MESSAGE": "{name}から新しいメッセージ {count} 件",
+  "notification.groupMessage": "{conversation} に新しいメッセージ {count} 件（最後は{name}）",
+  "notification.noGroupName": "グループ",
   "notification.FOLLOW": "{name}にフォローされました",
   "notification.added": "{name}により {community} のメンバーになりました",
   "notification.joined": "{community} のメンバーになりました",
@@ -157,7 +161,8 @@ export const ja: Record<keyof typeof en, Text> = {
   "notification.WARNING": "モデレーターから警告がありました",
   notifications: "通知",
   "notifications.none": "新しい通知はありません",
-  "notifications.noneHint": "メンション、リアクション、新しいフォロワーがここに表示されます。",
+  "notifications.noneHint":
+    "メンション、ダイレクトメッセージ、リアクション、新しいフォロワーがここに表示されます。",
   "palette.label": "トピック、人、画面へ移動 …",
   people: "{count} 人",
   "person.clear": "{name} さんを外す",

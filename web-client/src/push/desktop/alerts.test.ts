@@ -55,16 +55,21 @@ test("a mention and the direct message itself have the same place, key and tag",
 test("two reactions to the same message have two keys", () => {
   const message = { id: "m", topicId: "c", timestamp: "5.000000", text: "Hi", stamp: null, ...UNCHANGED };
   const keyOf = (timestamp: string) =>
-    notificationAlert(notification({ kind: "REACTION", message, timestamp }), t).key;
+    notificationAlert(notification({ kind: "REACTION", message, timestamp }), t)?.key;
   expect(keyOf("9.000000")).toBe("#/topic/c/5.000000?9.000000");
   expect(keyOf("9.000001")).not.toBe(keyOf("9.000000"));
 });
 
 test("an alert leads to the post, the person or the notifications", () => {
-  const placeOf = (parts: Partial<Notification>) => notificationAlert(notification(parts), t).place;
+  const placeOf = (parts: Partial<Notification>) => notificationAlert(notification(parts), t)?.place;
   expect(placeOf({ kind: "REPLY", post: { id: "p", text: "", editedAt: null } })).toBe("#/post/p");
   expect(placeOf({ kind: "FOLLOW" })).toBe("#/person/ben");
   expect(placeOf({ kind: "PUBLICATION_FAILED", actor: null })).toBe("#/notifications");
+});
+
+test("notifications of conversations have no alert: the messages have one, and requests have none", () => {
+  for (const kind of ["DIRECT_MESSAGE", "CONVERSATION_REQUEST"] as const)
+    expect(notificationAlert(notification({ kind }), t)).toBeNull();
 });
 
 test("a conversation alerts only about a new message of another person that is unread", () => {

@@ -28,7 +28,10 @@ const EXCERPT_CHARS = 160;
 const NEW_WITHIN_MS = 60_000;
 const NEW_MESSAGES: readonly Notification["kind"][] = ["MENTION", "THREAD_REPLY"];
 
-const CATEGORIES: Record<Notification["kind"], NotificationCategory> = {
+type ListedKind = "CONVERSATION_REQUEST" | "DIRECT_MESSAGE";
+type AlertedNotification = Notification & { kind: Exclude<Notification["kind"], ListedKind> };
+
+const CATEGORIES: Record<AlertedNotification["kind"], NotificationCategory> = {
   MENTION: "MENTION",
   REPLY: "REPLY",
   THREAD_REPLY: "REPLY",
@@ -44,8 +47,9 @@ const CATEGORIES: Record<Notification["kind"], NotificationCategory> = {
   STAMP_PACK_RECEIVED: "STAMP_PACK",
 };
 
-/** Returns the alert for a notification. */
-export function notificationAlert(notification: Notification, t: Translate): Alert {
+/** Returns the alert for a notification; null if only the list shows it. Messages of conversations have alerts of their own. */
+export function notificationAlert(notification: Notification, t: Translate): Alert | null {
+  if (!hasAlert(notification)) return null;
   const { kind, actor, message, post, timestamp } = notification;
   const isNewMessage = message !== null && NEW_MESSAGES.includes(kind);
   const tag = tagOf(notification);
@@ -66,7 +70,11 @@ export function notificationAlert(notification: Notification, t: Translate): Ale
   };
 }
 
-function titleKey({ kind, post, actor }: Notification) {
+function hasAlert(notification: Notification): notification is AlertedNotification {
+  return notification.kind !== "CONVERSATION_REQUEST" && notification.kind !== "DIRECT_MESSAGE";
+}
+
+function titleKey({ kind, post, actor }: AlertedNotification) {
   if (kind === "REACTION" && post) return "notification.postReaction";
   if (kind === "ADDED_TO_COMMUNITY") return actor ? "notification.added" : "notification.joined";
   return `notification.${kind}` as const;

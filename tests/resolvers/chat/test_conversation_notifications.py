@@ -1,0 +1,294 @@
+"""Notifications of direct messages and of requests: one for each conversation, as long as it is unread or waits."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from storage.chat.conversations.rules import NOTIFICATION_ROW
+from storage.identity.audit import Actor
+from storage.identity.records import user_stream
+from storage.streams.outbox import add_rows
+from tests.jobs.test_erasures import run_until_erased
+from tests.resolvers.chat.test_conversations import ACCEPT, ADD, DECLINE, LEAVE, request, start
+from tests.resolvers.feed.test_notifications import MARK_READ
+from tests.resolvers.people import DELETE, EDIT, Answer, ChatScenario, Person, SignIn, until_outbox_is_empty
+
+pytestmark = pytest.mark.anyio
+
+LIST = """
+{ unreadNotificationCount
+  notifications(latest: "now") {
+    items {
+      id timestamp kind actor { id } message { id text } conversation { id state topic { unreadCount } }
+    }
+  } }
+"""
+EVENTS = """
+subscription {
+  notificationEvents {
+    type: __typename
+    ... on NotificationArrived { notification { id kind message { text } } }
+    ... on NotificationRemoved { notificationId }
+  }
+}
+"""
+MARK_TOPIC_READ = "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic, timestamp: $at) { id } }"
+MUTE_TOPIC = "mutation ($id: ID!) { muteTopic(topicId: $id) { id } }"
+MUTE_USER = "mutation ($id: ID!) { muteUser(userId: $id) { id } }"
+UNMUTE_USER = "mutation ($id: ID!) { unmuteUser(userId: $id) { id } }"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The list of a person's notifications, and the number of unread ones."""
+
+    items: list[Answer]
+    unread: int
+
+    @property
+    def brief(self) -> list[tuple[str, str, str | None]]:
+        """The kind, actor and text of each notification, newest first."""
+        return [(each["kind"], each["actor"]["id"], (each["message"] or {}).get("text")) for each in self.items]
+
+
+async def listed(person: Person) -> Listed:
+    """Returns the notifications of a person when everything was relayed."""
+    await until_outbox_is_empty(person.stores)
+    answer = await person.run(LIST)
+    return Listed(answer["notifications"]["items"], answer["unreadNotificationCount"])
+
+
+async def read(person: Person, message: Answer) -> None:
+    """Marks a conversation as read up to the message."""
+    await person.run(MARK_TOPIC_READ, topic=message["topicId"], at=message["timestamp"])
+
+
+async def repeat_row(person: Person, conversation: str, count: int = 1) -> None:
+    """Adds outbox rows, as if events of the conversation were relayed late or repeatedly."""
+    assert person.user is not None
+    stream = user_stream(*person.user.key)
+    for _ in range(count):
+        await add_rows(person.stores.mongo, stream, NOTIFICATION_ROW, [conversation])
+    person.stores.outbox.nudge(stream.name)
+    await until_outbox_is_empty(person.stores)
+
+
+async def stored_events(person: Person) -> list[dict[str, Any]]:
+    """Returns the stored events of a person's notifications."""
+    assert person.user is not None
+    query = {"_id.s": user_stream(*person.user.key).name}
+    return await person.stores.mongo["events"].find(query).to_list(None)
+
+
+async def test_concurrent_messages_make_one_notification(chat: ChatScenario, sign_in: SignIn) -> None:
+    dan = await sign_in("dan")
+    await dan.join(chat.community)
+    group = await start(chat.ann, chat.bob, dan)
+    await asyncio.gather(*(person.post(group, f"{n}") for n in range(6) for person in (chat.ann, chat.bob)))
+    of_dan = await listed(dan)
+    (item,) = of_dan.items
+    assert (item["kind"], of_dan.unread) == ("DIRECT_MESSAGE", 1)
+    assert item["conversation"] == {"id": group, "state": "JOINED", "topic": {"unreadCount": 12}}
+
+
+async def test_next_message_moves_a_notification_that_was_seen(chat: ChatScenario) -> None:
+    id_, other = await start(chat.ann, chat.bob), await start(chat.ann, chat.bob, chat.eve)
+    await chat.ann.post(id_, "one")
+    before = await listed(chat.bob)
+    await chat.ann.post(other, "elsewhere")
+    await chat.ann.post(id_, "unseen")
+    unseen = await listed(chat.bob)
+    assert unseen.brief == [("DIRECT_MESSAGE", "ann", "elsewhere"), ("DIRECT_MESSAGE", "ann", "one")]
+    assert [each["conversation"]["topic"]["unreadCount"] for each in unseen.items] == [1, 2]
+    await chat.bob.run(MARK_READ, at="9999999999.999999")
+    assert (await listed(chat.bob)).unread == 0
+    await chat.ann.post(id_, "two")
+    after = await listed(chat.bob)
+    assert after.brief == [("DIRECT_MESSAGE", "ann", "two"), ("DIRECT_MESSAGE", "ann", "elsewhere")]
+    assert after.unread == 1
+    assert after.items[0]["timestamp"] > before.items[0]["timestamp"]
+    assert (await listed(chat.ann)).items == []
+
+
+async def test_reading_the_conversation_removes_the_notification(chat: ChatScenario) -> None:
+    id_ = await start(chat.ann, chat.bob)
+    one = await chat.ann.post(id_, "one")
+    (first,) = (await listed(chat.bob)).items
+    async with chat.bob.subscribed(EVENTS) as events:
+        two = await chat.ann.post(id_, "two")
+        await read(chat.bob, one)
+        (item,) = (await listed(chat.bob)).items
+        assert (item["message"]["text"], item["conversation"]["topic"]["unreadCount"]) == ("two", 1)
+        await read(chat.bob, two)
+        assert await listed(chat.bob) == Listed([], 0)
+        assert await events.next_event() == {"type": "NotificationRemoved", "notificationId": first["id"]}
+        arrived = await events.next_event()
+        assert (arrived["notification"]["id"], arrived["type"]) == (item["id"], "NotificationArrived")
+        assert await events.next_event() == {"type": "NotificationRemoved", "notificationId": item["id"]}
+
+
+async def test_reading_while_messages_arrive_leaves_nothing(chat: ChatScenario) -> None:
+    """The read marks and the relays of the messages overlap."""
+    id_ = await start(chat.ann, chat.bob)
+
+    async def post_and_read() -> None:
+        await read(chat.bob, await chat.ann.post(id_))
+
+    for _ in range(3):
+        await asyncio.gather(*(post_and_read() for _ in range(8)))
+        assert await listed(chat.bob) == Listed([], 0)
+
+
+async def test_late_and_repeated_rows_change_nothing(chat: ChatScenario) -> None:
+    id_, read_one = await start(chat.ann, chat.bob), await start(chat.ann, chat.bob, chat.eve)
+    await chat.ann.post(id_, "one")
+    await read(chat.bob, await chat.ann.post(read_one, "read"))
+    before, events = await listed(chat.bob), await stored_events(chat.bob)
+    for person in (chat.ann, chat.bob, chat.eve):
+        for conversation in (id_, read_one, "unknown", chat.topic):
+            await repeat_row(person, conversation, count=3)
+    assert (await listed(chat.bob), await stored_events(chat.bob)) == (before, events)
+    assert (await listed(chat.ann)).items == []
+
+
+async def test_mention_has_its_own_notification_only(chat: ChatScenario) -> None:
+    id_ = await start(chat.ann, chat.bob)
+    await chat.ann.post(id_, "you @bob")
+    assert (await listed(chat.bob)).brief == [("MENTION", "ann", "you @bob")]
+    await chat.ann.post(id_, "more")
+    assert (await listed(chat.bob)).brief == [("DIRECT_MESSAGE", "ann", "more"), ("MENTION", "ann", "you @bob")]
+
+
+async def test_deleted_and_edited_messages_do_not_arrive_again(chat: ChatScenario) -> None:
+    id_ = await start(chat.ann, chat.bob)
+    one = await chat.ann.post(id_, "one")
+    await listed(chat.bob)
+    await chat.bob.run(MARK_READ, at="9999999999.999999")
+    two = await chat.ann.post(id_, "two")
+    before, events = await listed(chat.bob), len(await stored_events(chat.bob))
+    await chat.ann.run(EDIT, id=two["id"], text="changed")
+    assert (await listed(chat.bob)).brief == [("DIRECT_MESSAGE", "ann", "changed")]
+    await chat.ann.run(DELETE, id=two["id"])
+    after = await listed(chat.bob)
+    assert after.brief == [("DIRECT_MESSAGE", "ann", "one")]
+    assert [each["id"] for each in after.items] == [each["id"] for each in before.items]
+    assert len(await stored_events(chat.bob)) == events
+    await chat.ann.run(DELETE, id=one["id"])
+    await chat.ann.run(DELETE, id=(await chat.ann.post(id_, "three"))["id"])
+    assert await listed(chat.bob) == Listed([], 0)
+
+
+@pytest.mark.parametrize("is_muted", [False, True])
+async def test_hidden_people_of_a_group_cause_no_notification(chat: ChatScenario, is_muted: bool) -> None:
+    await chat.eve.join(chat.community)
+    group = await start(chat.ann, chat.bob, chat.eve)
+    await chat.bob.run(MUTE_USER, id="ann") if is_muted else await chat.bob.block(chat.ann)
+    await chat.ann.post(group, "hidden")
+    assert await listed(chat.bob) == Listed([], 0)
+    await asyncio.gather(chat.eve.post(group, "seen"), *(chat.ann.post(group, "hidden") for _ in range(4)))
+    assert (await listed(chat.bob)).brief == [("DIRECT_MESSAGE", "eve", "seen")]
+    assert len((await listed(chat.eve)).items) == 1
+
+
+async def test_muted_person_and_conversation_are_hidden(chat: ChatScenario) -> None:
+    await chat.eve.join(chat.community)
+    pair, muted = await start(chat.ann, chat.bob), await start(chat.eve, chat.bob)
+    await chat.bob.run(MUTE_USER, id="ann")
+    await chat.bob.run(MUTE_TOPIC, id=muted)
+    await chat.ann.post(pair, "hidden")
+    await chat.eve.post(muted)
+    assert await listed(chat.bob) == Listed([], 0)
+    await chat.bob.run(UNMUTE_USER, id="ann")
+    assert (await listed(chat.bob)).brief == [("DIRECT_MESSAGE", "ann", "hidden")]
+
+
+async def test_blocked_and_left_conversations_notify_nobody(chat: ChatScenario) -> None:
+    pair, group = await start(chat.ann, chat.bob), await start(chat.ann, chat.bob, chat.eve)
+    for id_ in (pair, group):
+        await chat.ann.post(id_)
+    assert len((await listed(chat.bob)).items) == 2
+    await chat.bob.run(LEAVE, id=group)
+    assert [each["conversation"]["id"] for each in (await listed(chat.bob)).items] == [pair]
+    await chat.bob.block(chat.ann)
+    await chat.ann.post(group)
+    assert await listed(chat.bob) == Listed([], 0)
+    await chat.bob.unblock(chat.ann)
+    assert await listed(chat.bob) == Listed([], 0)
+
+
+async def test_request_has_one_notification_until_accepted(chat: ChatScenario) -> None:
+    group = await start(chat.eve, chat.bob, chat.ann)
+    assert await listed(chat.ann) == Listed([], 0)
+    await chat.bob.follow(chat.eve)
+    first = await chat.eve.post(group, "Hello @ann")
+    before = await listed(chat.ann)
+    assert before.brief == [("CONVERSATION_REQUEST", "eve", "Hello @ann")]
+    assert (before.unread, before.items[0]["conversation"]["state"]) == (1, "REQUESTED")
+    await chat.bob.run(ACCEPT, id=group)
+    last = await chat.bob.post(group, "more")
+    await repeat_row(chat.ann, group, count=2)
+    after = await listed(chat.ann)
+    assert ([each["id"] for each in after.items], after.brief) == ([before.items[0]["id"]], before.brief)
+    await chat.ann.run(ACCEPT, id=group)
+    assert (await listed(chat.ann)).brief == [("DIRECT_MESSAGE", "bob", "more")]
+    await read(chat.ann, first)
+    await read(chat.ann, last)
+    assert await listed(chat.ann) == Listed([], 0)
+
+
+async def test_read_and_accepted_request_leaves_no_notification(chat: ChatScenario) -> None:
+    id_ = await request(chat)
+    (message,) = (await chat.ann.page(id_))["items"]
+    await read(chat.ann, message)
+    assert (await listed(chat.ann)).brief == [("CONVERSATION_REQUEST", "eve", message["text"])]
+    await chat.ann.run(ACCEPT, id=id_)
+    assert await listed(chat.ann) == Listed([], 0)
+
+
+async def test_declined_request_never_notifies_again(chat: ChatScenario) -> None:
+    id_, group = await request(chat), await start(chat.eve, chat.ann, chat.bob)
+    await chat.bob.run(ACCEPT, id=group) if (await listed(chat.bob)).items else None
+    await chat.eve.post(group)
+    assert len((await listed(chat.ann)).items) == 2
+    for each in (id_, group):
+        await chat.ann.run(DECLINE, id=each)
+    assert await listed(chat.ann) == Listed([], 0)
+    await chat.bob.run(ACCEPT, id=group)
+    await chat.eve.post(group)
+    await chat.eve.run(ADD, id=group, users=["ann"])
+    await start(chat.eve, chat.ann)
+    assert await listed(chat.ann) == Listed([], 0)
+
+
+async def test_blocked_request_leaves_no_notification(chat: ChatScenario) -> None:
+    id_ = await request(chat)
+    (message,) = (await chat.ann.page(id_))["items"]
+    await chat.eve.run(DELETE, id=message["id"])
+    await repeat_row(chat.ann, id_)
+    assert (await listed(chat.ann)).brief == [("CONVERSATION_REQUEST", "eve", "")]
+    await chat.ann.block(chat.eve)
+    assert await listed(chat.ann) == Listed([], 0)
+    await chat.ann.unblock(chat.eve)
+    assert await listed(chat.ann) == Listed([], 0)
+
+
+async def test_erased_people_have_and_cause_no_notifications(chat: ChatScenario) -> None:
+    """The request of an erased person stays in the list of requests, without its text, and so does its notification."""
+    id_, requested = await start(chat.bob, chat.ann), await request(chat)
+    await chat.bob.post(id_)
+    await chat.ann.post(id_)
+    for person in (chat.ann, chat.bob):
+        assert "DIRECT_MESSAGE" in [kind for kind, *_ in (await listed(person)).brief]
+    for person in (chat.bob, chat.eve):
+        assert person.user is not None
+        await person.stores.erasures.request(Actor(*person.user.key), person.id, f"@{person.user.handle}")
+        await run_until_erased(person.stores, person.user.key)
+    for each in (id_, requested):
+        await repeat_row(chat.ann, each)
+        await repeat_row(chat.bob, each)
+    assert [(kind, text) for kind, _, text in (await listed(chat.ann)).brief] == [("CONVERSATION_REQUEST", "")]
+    assert await chat.ann.stores.mongo["notifications"].count_documents({"_id.u": "bob"}) == 0
+    await chat.ann.run(DECLINE, id=requested)
+    assert await listed(chat.ann) == Listed([], 0)
