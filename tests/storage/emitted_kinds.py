@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from storage.event_kinds import OUTBOX_RELAYS
+from storage.streams.outbox import EventRelay
+
 STORAGE = Path(__file__).parents[2] / "storage"
 EXCLUDED_MODULES = {"streams/outbox.py", "streams/changes.py"}
 """Modules that define the functions below. Their own calls only forward the kind of their caller."""
@@ -46,8 +49,10 @@ def modules() -> list[ParsedModule]:
 
 
 def event_kinds() -> set[str]:
-    """Returns the kinds of events that changes emit. EventRelay emits further kinds from outbox rows."""
-    return {kind for module in modules() for kind in _kinds(module, {"emit"})}
+    """Returns the kinds of events that changes emit, and those that relays emit from outbox rows."""
+    relays = {kind: relay for kind, relay in OUTBOX_RELAYS.items() if issubclass(relay, EventRelay)}
+    relayed = {relay.event_kind or kind for kind, relay in relays.items()}
+    return relayed | {kind for module in modules() for kind in _kinds(module, {"emit"})}
 
 
 def row_kinds() -> set[str]:

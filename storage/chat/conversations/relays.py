@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from storage.chat.changes import MESSAGES
 from storage.chat.conversations.documents import DirectFields
-from storage.chat.conversations.rules import BLOCKS, CHANGED, NOTIFICATION_ROW, conversations_stream, people_of
+from storage.chat.conversations.rules import BLOCKS, CHANGED, conversations_stream, people_of
 from storage.chat.documents import MessageDocument, TopicDocument
 from storage.chat.relays import TopicActivityRelay
 from storage.identity.mutes import MUTES, MUTES_IN_FORCE, MuteSubject
@@ -57,7 +57,7 @@ class ConversationActivityRelay(TopicActivityRelay):
         for user_id in topic["direct"]["joined"]:
             batch.add_outbox_row(conversations_stream(topic["org"], user_id), ACTIVE, topic_id)
             if user_id not in self._notified[topic_id]:
-                batch.add_outbox_row(user_stream(topic["org"], user_id), NOTIFICATION_ROW, topic_id)
+                batch.add_outbox_row(user_stream(topic["org"], user_id), "ConversationNotification", topic_id)
 
 
 class ConversationActiveRelay(EventRelay):
@@ -71,7 +71,7 @@ class ConversationChangedRelay(EventRelay):
 
     def relay(self, row: OutboxDocument, batch: Batch) -> float:
         """Emits the event, and adds an outbox row for the person's notifications."""
-        batch.add_outbox_row(user_stream(*stream_owner(batch.stream)), NOTIFICATION_ROW, row["ref"])
+        batch.add_outbox_row(user_stream(*stream_owner(batch.stream)), "ConversationNotification", row["ref"])
         return super().relay(row, batch)
 
 

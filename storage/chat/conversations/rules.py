@@ -13,8 +13,6 @@ from storage.streams.log import Stream
 
 BLOCKS = "blocks"
 CHANGED = "ConversationChanged"
-NOTIFICATION_ROW = "ConversationNotification"
-"""Kind of the outbox rows that let a person's notification of a conversation follow its state."""
 
 
 def conversations_stream(organization_id: str, user_id: str) -> Stream:

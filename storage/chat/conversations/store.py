@@ -14,7 +14,6 @@ from storage.chat.conversations.changes import (
 )
 from storage.chat.conversations.contacts import CONTACTS_PER_DAY, Contacts, find_contacts
 from storage.chat.conversations.records import Conversation, ConversationState, pair_id
-from storage.chat.conversations.rules import NOTIFICATION_ROW
 from storage.chat.documents import TopicDocument
 from storage.chat.threads.rules import wait_for_thread_commits
 from storage.chat.topics import TOPIC_FIELDS, topic_record
@@ -146,7 +145,7 @@ class ConversationStore:
     async def update_notification(self, reader: User, id_: str) -> None:
         """Lets the person's notification of the conversation follow a read mark that was moved."""
         stream = user_stream(reader.organization_id, reader.id)
-        await add_rows(self._mongo, stream, NOTIFICATION_ROW, [id_])
+        await add_rows(self._mongo, stream, "ConversationNotification", [id_])
         self._outbox.nudge(stream.name)
 
     async def _commit(self, id_: str, change: ConversationChange[None]) -> None:

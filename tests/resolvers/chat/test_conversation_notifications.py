@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from storage.chat.conversations.rules import NOTIFICATION_ROW
 from storage.identity.audit import Actor
 from storage.identity.records import user_stream
 from storage.streams.outbox import add_rows
@@ -70,7 +69,7 @@ async def repeat_row(person: Person, conversation: str, count: int = 1) -> None:
     assert person.user is not None
     stream = user_stream(*person.user.key)
     for _ in range(count):
-        await add_rows(person.stores.mongo, stream, NOTIFICATION_ROW, [conversation])
+        await add_rows(person.stores.mongo, stream, "ConversationNotification", [conversation])
     person.stores.outbox.nudge(stream.name)
     await until_outbox_is_empty(person.stores)
 
