@@ -42,9 +42,11 @@ DEMO_USERS: tuple[DemoUser, ...] = (
     DemoUser("yuki", "yuki", "鈴木 雪", "acme", ("MEMBER",)),
     DemoUser("emma", "emma", "Emma Wright", "acme", ("MEMBER",)),
     DemoUser("sora", "sora", "山本 空", "acme", ("MEMBER",)),
+    DemoUser("nagi", "nagi", "中村 凪", "acme", ("MEMBER",)),
     DemoUser("priya", "priya", "Priya Nair", "globex", ("ADMIN",)),
     DemoUser("liam", "liam", "Liam Walsh", "globex", ("OPERATOR",)),
     DemoUser("noor", "noor", "Noor Haddad", "globex", ("MEMBER",)),
+    DemoUser("oscar", "oscar", "Oscar Lindqvist", "globex", ("MEMBER",)),
 )
 
 COMMUNITIES: tuple[DemoCommunity, ...] = (
@@ -105,6 +107,9 @@ COMMUNITIES: tuple[DemoCommunity, ...] = (
 
 BLOCKER, BLOCKED = "emma", "sora"
 """Handles of the user who blocks another user, and of the blocked user."""
+
+STRANGERS = ("nagi", "oscar")
+"""Handles of users who have joined no community, and whom nobody follows. Their direct messages wait as requests."""
 
 
 def user(handle: str) -> DemoUser:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from server.demo.cast import BLOCKED, BLOCKER, DEMO_USERS, DemoUser, user
+from server.demo.cast import BLOCKED, BLOCKER, DEMO_USERS, STRANGERS, DemoUser, user
 
 _POSTS: tuple[tuple[str, str], ...] = (
     ("hana", "のろし山の朝焼け。来月の #山歩会 は低い山にします。 @ken 地図をお願い！"),
@@ -28,9 +28,13 @@ def posts() -> Iterator[tuple[str, DemoUser, str]]:
 
 
 def follows() -> Iterator[tuple[DemoUser, DemoUser]]:
-    """Yields (follower, followed user) for all pairs of users of one organization, except for the pair with a block."""
-    for follower in DEMO_USERS:
-        for followed in DEMO_USERS:
+    """Yields (follower, followed user) for all pairs of users of one organization, except for the pair with a block.
+
+    Strangers neither follow nor are followed.
+    """
+    acquainted = [each for each in DEMO_USERS if each.handle not in STRANGERS]
+    for follower in acquainted:
+        for followed in acquainted:
             are_colleagues = follower.organization_id == followed.organization_id and follower != followed
             if are_colleagues and {follower.handle, followed.handle} != {BLOCKER, BLOCKED}:
                 yield follower, followed

@@ -1,4 +1,4 @@
-"""Fills a product with the direct messages, the thread and the answers of the demo, through the public API."""
+"""Fills a product with the direct messages, the threads and the answers of the demo, through the public API."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,8 @@ from server.demo.private_talk import (
     TALKS,
     THREAD_REPLIES,
     DemoPicture,
+    DemoReply,
+    DirectLine,
     DirectTalk,
 )
 
@@ -27,7 +29,10 @@ TALK = """
 query Talk($id: ID!) { messages(topicId: $id, latest: "now", limit: 20) { items { id attachments { id } } } }
 """
 LAST_MESSAGE = 'query LastMessage($id: ID!) { messages(topicId: $id, latest: "now", limit: 1) { items { id } } }'
-POST_MESSAGE = "mutation PostDirectly($input: PostMessageInput!) { postMessage(input: $input) { id } }"
+POST_MESSAGE = """
+mutation PostDirectly($input: PostMessageInput!) { postMessage(input: $input) { id topicId timestamp } }
+"""
+MARK_READ = "mutation MarkOwnRead($id: ID!, $at: Timestamp!) { markRead(topicId: $id, timestamp: $at) { id } }"
 CREATE_UPLOAD = "mutation CreateUpload($input: CreateUploadInput!) { createUpload(input: $input) { id url } }"
 UPLOAD_STATE = "query UploadState($id: ID!) { upload(id: $id) { state } }"
 ANSWER_POST = "mutation AnswerPost($input: CreatePostInput!) { createPost(input: $input) { id } }"
@@ -63,12 +68,8 @@ async def answer_post(api: DemoApi, post_id: str) -> None:
 
 async def open_thread(api: DemoApi, topic_id: str) -> None:
     """Replies to the last message of a topic."""
-    first, _ = THREAD_REPLIES[0]
-    page = await api.run(user(first), LAST_MESSAGE, id=topic_id)
-    parent_id = page["messages"]["items"][0]["id"]
-    for number, (handle, text) in enumerate(THREAD_REPLIES):
-        fields = {"topicId": topic_id, "replyTo": parent_id, "text": text, "idempotencyKey": f"demo-thread-{number}"}
-        await api.run(user(handle), POST_MESSAGE, input=fields)
+    page = await api.run(user(THREAD_REPLIES[0].author), LAST_MESSAGE, id=topic_id)
+    await _reply(api, topic_id, page["messages"]["items"][0]["id"], THREAD_REPLIES, "demo-thread")
 
 
 async def start_talks(api: DemoApi) -> None:
@@ -81,21 +82,41 @@ async def start_talks(api: DemoApi) -> None:
 
 
 async def _post_lines(api: DemoApi, talk: DirectTalk, topic_id: str) -> None:
-    """Posts the lines. The line with pictures is left out if it exists, because each fill has its own uploads."""
+    """Posts the lines and their thread.
+
+    The line with pictures is left out if it exists, because each fill has its own uploads.
+    """
     page = await api.run(user(talk.people[0]), TALK, id=topic_id)
     has_pictures = any(message["attachments"] for message in page["messages"]["items"])
+    ids: dict[int | None, str | None] = {None: None}
     for number, line in enumerate(talk.lines):
+        attachments = () if has_pictures else await _attachments(api, user(line.author), line.pictures)
+        if line.pictures and not attachments:
+            continue
         fields: dict[str, Any] = {"topicId": topic_id, "text": line.text, "idempotencyKey": f"{talk.key}-{number}"}
-        if line.pictures:
-            attachments = [] if has_pictures else await _attachments(api, user(line.author), line.pictures)
-            if not attachments:
-                continue
-            fields["attachments"] = attachments
-        await api.run(user(line.author), POST_MESSAGE, input=fields)
+        fields |= {"attachments": attachments, "quotedMessageId": ids[line.quoted]}
+        ids[number] = await _post(api, line, fields)
+    if talk.thread is not None:
+        await _reply(api, topic_id, ids[talk.thread.parent], talk.thread.replies, f"{talk.key}-thread")
+
+
+async def _reply(api: DemoApi, topic_id: str, parent_id: str | None, replies: Sequence[DemoReply], key: str) -> None:
+    """Replies to a message."""
+    for number, reply in enumerate(replies):
+        fields = {"text": reply.text, "idempotencyKey": f"{key}-{number}"}
+        await _post(api, reply, {"topicId": topic_id, "replyTo": parent_id, **fields})
+
+
+async def _post(api: DemoApi, line: DirectLine | DemoReply, fields: Mapping[str, Any]) -> str:
+    """Posts a message, up to which its author has read then. Returns its id."""
+    posted = (await api.run(user(line.author), POST_MESSAGE, input=fields))["postMessage"]
+    await api.run(user(line.author), MARK_READ, id=posted["topicId"], at=posted["timestamp"])
+    id_: str = posted["id"]
+    return id_
 
 
 async def _attachments(api: DemoApi, owner: DemoUser, pictures: Sequence[DemoPicture]) -> Sequence[Mapping[str, str]]:
-    """Uploads pictures, and returns them as attachments; none if no worker decodes them in time."""
+    """Uploads pictures, if there are any, and returns them as attachments; none if no worker decodes them in time."""
     ids = [await _upload(api, owner, each) for each in pictures]
     try:
         async with asyncio.timeout(MAX_WAIT_S):

@@ -1,4 +1,4 @@
-"""Direct messages of the demo, a thread, and what people answer to posts."""
+"""Direct messages of the demo, threads, and what people answer to posts."""
 
 from dataclasses import dataclass
 
@@ -16,11 +16,28 @@ class DemoPicture:
 
 @dataclass(frozen=True, slots=True)
 class DirectLine:
-    """A direct message: its author's handle, text and pictures."""
+    """A direct message: its author's handle, text, pictures, and the index of the earlier line that it quotes."""
 
     author: str
     text: str
     pictures: tuple[DemoPicture, ...] = ()
+    quoted: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DemoReply:
+    """A message of a thread: its author's handle and its text."""
+
+    author: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DirectThread:
+    """The replies to the line with the index `parent`."""
+
+    parent: int
+    replies: tuple[DemoReply, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +48,7 @@ class DirectTalk:
     people: tuple[str, ...]
     name: str
     lines: tuple[DirectLine, ...]
+    thread: DirectThread | None = None
 
 
 PICTURES = (
@@ -39,6 +57,18 @@ PICTURES = (
 )
 
 TALKS: tuple[DirectTalk, ...] = (
+    DirectTalk(
+        "demo-talk-nagi",
+        ("nagi", "hana"),
+        "",
+        (DirectLine("nagi", "はじめまして。収穫祭の張り紙を見ました。火の番をお手伝いできますか？"),),
+    ),
+    DirectTalk(
+        "demo-talk-oscar",
+        ("oscar", "priya"),
+        "",
+        (DirectLine("oscar", "Hello Priya! I start on Monday. May I come to the demo hour, just to watch?"),),
+    ),
     DirectTalk(
         "demo-talk-sora",
         ("sora", "hana"),
@@ -53,6 +83,7 @@ TALKS: tuple[DirectTalk, ...] = (
             DirectLine("ken", "写真をありがとう。来週の道順を送ります。"),
             DirectLine("hana", "助かります！ **8時** に駅でいいですか？"),
             DirectLine("ken", "はい。お昼は `11:30` に山頂の予定です。"),
+            DirectLine("hana", "では、そのころにお湯を沸かしておきますね。", quoted=2),
         ),
     ),
     DirectTalk(
@@ -66,16 +97,48 @@ TALKS: tuple[DirectTalk, ...] = (
             DirectLine("hana", "下見に行ってきました。火はここで焚きます。", PICTURES),
             DirectLine("ken", "いい眺め！"),
             DirectLine("emma", "Beautiful. Can we see it from the old town hall?"),
+            DirectLine("yuki", "この火で焼いてもおいしそうです 🍎", quoted=2),
+        ),
+        DirectThread(
+            5,
+            (
+                DemoReply("ken", "見えますよ。二階の窓がいちばんです。"),
+                DemoReply("hana", "その時間だけ、部屋の明かりを消してもらいましょう。"),
+                DemoReply("emma", "Then I'll watch from up there with the children."),
+                DemoReply("yuki", "あとで温かいお茶を届けますね 🍵"),
+            ),
+        ),
+    ),
+    DirectTalk(
+        "demo-talk-lake",
+        ("priya", "liam", "noor"),
+        "Two days at the lake",
+        (
+            DirectLine("priya", "The house at the lake is ours from *Thursday* to *Friday*."),
+            DirectLine("noor", "Lovely! Are there boats?"),
+            DirectLine("priya", "**Four**, and one of them leaks."),
+            DirectLine("liam", "I'll bring a bucket.", quoted=2),
+            DirectLine("noor", "Our train leaves at `08:40` from platform 3. Shall I get the tickets?"),
+        ),
+        DirectThread(
+            4,
+            (
+                DemoReply("liam", "Yes, please! My bike needs one as well."),
+                DemoReply("priya", "One for me. Thank you!"),
+                DemoReply("noor", "Done. We sit together, and the bike has the window."),
+                DemoReply("liam", "It will be so pleased 🚲"),
+            ),
         ),
     ),
 )
 
-THREAD_REPLIES: tuple[tuple[str, str], ...] = (
-    ("ken", "地図を見ました。沢の道のほうが楽です。"),
-    ("emma", "Then I can come too!"),
-    ("yuki", "帰りにお茶を飲みませんか？"),
+THREAD_REPLIES: tuple[DemoReply, ...] = (
+    DemoReply("ken", "地図を見ました。次は沢の道のほうが楽です。"),
+    DemoReply("hana", "では、沢の道にしましょう。"),
+    DemoReply("emma", "Then I can come too!"),
+    DemoReply("yuki", "帰りにお茶を飲みませんか？"),
 )
-"""Author and text of each reply to the last message of the first topic."""
+"""The replies to the last message of the first topic. Hana follows the thread, and has not read the last two."""
 
 REPLIES_TO_POST: tuple[tuple[str, str], ...] = (
     ("ken", "地図はまかせて！コースは二つ考えています。"),

@@ -169,6 +169,7 @@ def _variables(hosts: list[LaboratoryHost], telephony_url: str) -> dict[str, str
         "NOROSHI_VIEWER_COST_PER_MINUTE": "1000000000",
         "NOROSHI_SERVICE_COST_PER_MINUTE": "1000000000",
         "NOROSHI_ORGANIZATION_COST_PER_MINUTE": "1000000000",
+        "NOROSHI_CONTACTS_PER_DAY": "1000000000",
         "NOROSHI_LOG_FORMAT": "json",
         **NO_WRITE_LIMITS,
     }

@@ -18,14 +18,16 @@ from schema.root import schema
 from server.auth.tokens import mint
 from server.demo import DEMO_USERS, DemoError, DemoUser, fill, filling, private_filling
 from server.demo.call_lists import call_lists
-from server.demo.cast import BLOCKED, BLOCKER, COMMUNITIES, DemoCommunity, DemoTopic, all_topics, user
+from server.demo.cast import BLOCKED, BLOCKER, COMMUNITIES, STRANGERS, DemoCommunity, DemoTopic, all_topics, user
 from server.demo.conversations import ASIDES, WORDS, DemoConversation, conversation, scenes
+from server.demo.posts import follows
 from server.demo.posts import posts as demo_posts
-from server.demo.private_talk import TALKS
+from server.demo.private_talk import TALKS, THREAD_REPLIES
 from server.demo.schedule import planner, scheduled_posts
 from server.graphql import Operations
 from storage.chat.stamps.catalogue import find_stamp
-from tests.product import NO_WRITE_LIMITS
+from tests.product import NO_WRITE_LIMITS, eventually
+from tests.server.demo_talks import TALKS_QUERY, expected_talk, shown_talk, shown_threads
 from tests.serving import WebProcess, web_process
 
 CONVERSATIONS = [(community, topic, conversation(community, topic)) for community, topic in all_topics()]
@@ -34,7 +36,7 @@ CONVERSATIONS = [(community, topic, conversation(community, topic)) for communit
 class TestCast:
     def test_users_have_unique_ids_and_handles(self) -> None:
         assert (
-            len({each.id for each in DEMO_USERS}) == len({each.handle for each in DEMO_USERS}) == len(DEMO_USERS) == 8
+            len({each.id for each in DEMO_USERS}) == len({each.handle for each in DEMO_USERS}) == len(DEMO_USERS) == 10
         )
         assert {each.organization_id for each in DEMO_USERS} == {"acme", "globex"}
         assert {role for each in DEMO_USERS for role in each.roles} <= {"MEMBER", "OPERATOR", "SERVICE", "ADMIN"}
@@ -43,6 +45,10 @@ class TestCast:
         for community in COMMUNITIES:
             assert len({user(handle).organization_id for handle in community.members}) == 1
             assert len(set(community.members)) == len(community.members) >= 3
+
+    def test_strangers_share_nothing_with_others(self) -> None:
+        assert not any(set(STRANGERS) & set(community.members) for community in COMMUNITIES)
+        assert not any(each.handle in STRANGERS for pair in follows() for each in pair)
 
     def test_keys_are_unique(self) -> None:
         assert len({community.key for community in COMMUNITIES}) == 5
@@ -100,6 +106,7 @@ def test_operations_are_valid_and_within_limits(count: int) -> None:
         private_filling.TALK,
         private_filling.LAST_MESSAGE,
         private_filling.REPOST,
+        private_filling.MARK_READ,
     ]
     documents += [private_filling.POST_MESSAGE, private_filling.CREATE_UPLOAD, private_filling.UPLOAD_STATE]
     documents += [private_filling.ANSWER_POST, private_filling.REACT_TO_POST]
@@ -145,9 +152,6 @@ CALLS = """
 """
 
 
-TALKS_QUERY = """
-{ conversations(latest: "now") { items { topic { messages(oldest: "0.000000") { items { text } } } } } }
-"""
 ANSWERS_QUERY = '{ localFeed(latest: "now") { items { text replyCount quoteCount repostCount } } }'
 
 
@@ -185,7 +189,9 @@ class TestFill:
         assert sorted(feed_posts) == sorted(expected_posts)
         assert content_by_user["priya"]["viewer"]["followingCount"] == 2
         self.check_calls(web)
-        self.check_private_talk(web)
+        talks_by_user = {handle: self.check_talks(web, handle) for handle in ("hana", "priya")}
+        self.check_followed_thread(web)
+        self.check_answers(web)
 
         steps.clear()
         asyncio.run(fill(web.url, self.token_for(web), lambda done, total: steps.append((done, total))))
@@ -200,6 +206,7 @@ class TestFill:
             "A scheduled post is missing or duplicated."
         )
         assert {handle: content(web, self.token_for(web), handle) for handle in content_by_user} == content_by_user
+        assert {handle: self.check_talks(web, handle) for handle in talks_by_user} == talks_by_user
 
     def test_fill_without_telephony_ignores_limits_of_writes(
         self,
@@ -216,11 +223,33 @@ class TestFill:
             assert content(web, self.token_for(web), "ken", CALLS)["callJobs"]["items"] == []
             assert content(web, self.token_for(web), "emma")["blockedUsers"] == [{"handle": "sora"}]
 
-    def check_private_talk(self, web: WebProcess) -> None:
-        """Asserts that Hana has the direct messages without pictures, a thread with replies, and an answered post."""
-        talks = content(web, self.token_for(web), "hana", TALKS_QUERY)["conversations"]["items"]
-        texts = {talk["topic"]["messages"]["items"][-1]["text"] for talk in talks}
-        assert texts == {talk.lines[-1].text for talk in TALKS}
+    def check_talks(self, web: WebProcess, handle: str) -> dict[str, Any]:
+        """Asserts that a person has all conversations, without pictures, and one request. Returns them."""
+        own_talks = [talk for talk in TALKS if handle in talk.people]
+        replies = sum(len(talk.thread.replies) for talk in own_talks if talk.thread)
+
+        def read_talks() -> dict[str, Any] | None:
+            shown = content(web, self.token_for(web), handle, TALKS_QUERY)
+            # Reply counts follow within a second.
+            return shown if sum(each["replyCount"] for each in shown_threads(shown)) == replies else None
+
+        shown = eventually(read_talks, interval_s=0.5)
+        assert shown, "The reply counts did not arrive."
+        joined = [talk for talk in own_talks if talk.people[0] not in STRANGERS]
+        assert [*map(shown_talk, shown["talks"]["items"])] == [*map(expected_talk, reversed(joined))]
+        (request,) = [talk for talk in own_talks if talk.people[0] in STRANGERS]
+        assert [*map(shown_talk, shown["requests"]["items"])] == [expected_talk(request)]
+        assert [(each["followed"], each["unreadCount"]) for each in shown_threads(shown)] == [(True, 2)]
+        return shown
+
+    def check_followed_thread(self, web: WebProcess) -> None:
+        """Asserts that Hana follows the thread of the topic, with replies that she has not read."""
+        followed = content(web, self.token_for(web), "hana", TALKS_QUERY)["followedThreads"]["items"]
+        (thread,) = [each["thread"] for each in followed if each["parentTopic"]["title"] == "今週の山"]
+        assert thread == {"unreadCount": 2, "lastMessage": {"text": THREAD_REPLIES[-1].text}}
+
+    def check_answers(self, web: WebProcess) -> None:
+        """Asserts that the first post has been answered."""
         posts = content(web, self.token_for(web), "hana", ANSWERS_QUERY)["localFeed"]["items"]
         (post,) = [each for each in posts if each["text"] == next(demo_posts())[2]]
         assert (post["replyCount"], post["quoteCount"], post["repostCount"]) == (3, 1, 1)

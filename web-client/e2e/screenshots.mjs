@@ -1,6 +1,6 @@
 /**
  * Takes WebP screenshots of every screen in both themes: at 1280 and 360 pixels, and of the main screens also at 2560.
- * Prints {files} as one line of JSON.
+ * Takes conversations of two people and requests in both languages, too. Prints {files} as one line of JSON.
  *
  * Standard input: {url, chromium, tokens: {hana, sora, ...}, screenshots}. The product must contain the demo data. If
  * the environment variable SCREENSHOTS_PNG names a folder, the screenshots are also written there as PNG files. SCREENS
@@ -26,6 +26,14 @@ const OTHER_COMMUNITIES = [
   ["Harbour radio", "Who is on the air, and how far one hears us."],
   ["畑しごと", "季節の畑と、分けあう苗。"],
 ];
+/** In each language: a person at a computer who has a request, and one with a telephone in the same conversation. */
+const PAIRS = [
+  { locale: "en", atComputer: "priya", withTelephone: "noor" },
+  { locale: "ja", atComputer: "hana", withTelephone: "yuki" },
+];
+const PARENTS =
+  '{ conversations(latest: "now") { items { id topic { messages(latest: "now") { items { id thread { id } } } } } } }';
+const REQUESTS = '{ conversations(state: REQUESTED, latest: "now") { items { id } } }';
 const TALKS = '{ conversations(latest: "now") { items { id name } } }';
 const POSTS = '{ localFeed(latest: "now", limit: 50) { items { id replyCount } } }';
 const LAST_MESSAGE =
@@ -40,6 +48,7 @@ const chosen = process.env.SCREENS?.split(",");
 
 try {
   await takeSignIn();
+  for (const pair of PAIRS) await takePair(pair);
   const page = await open(tokens.hana, "/home");
   const screens = { ...mainScreens(await topicOfHana()), ...conversationScreens(), ...otherScreens() };
   for (const [name, open] of Object.entries(screens)) await takeScreenshots(page, name, open);
@@ -231,6 +240,46 @@ async function takeSignIn() {
   await page.locator("footer").getByText("The server is ready").waitFor();
   await takeScreenshots(page, "sign-in", async () => {});
   await context.close();
+}
+
+/** Takes a conversation with an open thread in the windows of two people, and then a request to one of them. */
+async function takePair({ locale, atComputer, withTelephone }) {
+  const people = [tokens[atComputer], tokens[withTelephone]];
+  const windows = await openWindows(locale, people);
+  const { conversations } = await run(people[0], PARENTS);
+  const parents = conversations.items.flatMap(({ id, topic }) =>
+    topic.messages.items.filter(({ thread }) => thread).map((message) => `/topic/${id}/latest/${message.id}`),
+  );
+  await takeWindows(`conversation-${locale}`, windows, async (page) => {
+    await navigate(page, parents[0]);
+    await page.getByTestId("thread").locator("[data-message]").nth(3).waitFor();
+    await page.getByTestId("thread").locator("[data-online]").first().waitFor({ timeout: 60_000 });
+  });
+  const requested = await run(people[0], REQUESTS);
+  await takeWindows(`request-${locale}`, await openWindows(locale, [people[0], people[0]]), async (page) => {
+    await page.locator("summary").filter({ visible: true }).click();
+    await navigate(page, `/topic/${requested.conversations.items[0].id}`);
+    await page.getByTestId("request").waitFor();
+  });
+}
+
+/** Opens a window of each size, each with a person. */
+function openWindows(locale, people) {
+  const options = { locale, colorScheme: "light", reducedMotion: "reduce" };
+  return Promise.all(people.map((each, n) => open(each, "/chat", { ...options, viewport: SIZES[n] })));
+}
+
+/** Takes the screenshots of a screen in open windows, and closes them. */
+async function takeWindows(name, windows, open) {
+  if (!chosen || chosen.includes(name)) {
+    await Promise.all(windows.map(open));
+    for (const page of windows) {
+      await waitForAnimations(page);
+      await page.waitForTimeout(400);
+      await writeScreenshot(page, `${name}-${page.viewportSize().width}`);
+    }
+  }
+  for (const page of windows) await page.context().close();
 }
 
 async function takeScreenshots(page, name, open) {

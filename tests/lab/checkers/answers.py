@@ -6,8 +6,13 @@ from tests.lab.history import History
 EXPECTED_CODES = {"UNAVAILABLE", "RATE_LIMITED", "NOT_CONNECTED", "NO_ANSWER"}
 """Codes that faults may cause. Workloads send no wrong request, so any other code is a defect of the product."""
 
-EXPECTED_CODES_OF_OPERATIONS = {("cancel", "CONFLICT"), ("intrude", "NOT_FOUND"), ("ask", "FORBIDDEN")}
-"""Further codes of operations: a post may already be published when it is cancelled, and strangers are refused."""
+EXPECTED_CODES_OF_OPERATIONS = {
+    ("cancel", "CONFLICT"),
+    ("intrude", "NOT_FOUND"),
+    ("ask", "FORBIDDEN"),
+    ("defy", "FORBIDDEN"),
+}
+"""Further codes: a post may be published when it is cancelled, and strangers and blocked people are refused."""
 
 
 def errors_are_expected(history: History) -> CheckerResult:

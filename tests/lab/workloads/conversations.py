@@ -1,20 +1,22 @@
-"""Conversations: requests, messages, threads and searches of their people, and strangers who try to read along."""
+"""Conversations: requests, messages, quotes, threads and searches of their people, and others who try to read along."""
 
 import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.lab.session import Laboratory, WorkloadSession
+from tests.lab.workloads.conversation_changes import ACCEPT, START, ConversationChanges
 from tests.lab.workloads.topic_messages import POST, new_message, posted_message, read_all, read_page
 from tests.lab.workloads.topic_subscribers import TopicSubscriber
 
 AREA = "conversations"
 PEOPLE, STRANGERS = 8, 2
 SEARCHED_AT_END = 100
+QUOTES_AT_END = 20
+QUOTE_SHARE, ASK_SHARE = 0.2, 0.1
 VIEWER = "query { viewer { id } }"
-START = "mutation ($input: StartConversationInput!) { startConversation(input: $input) { id } }"
-ACCEPT = "mutation ($id: ID!) { acceptConversation(conversationId: $id) { state } }"
 THREAD = "query ($id: ID!) { message(id: $id) { thread { id replyCount } } }"
+QUOTE = "query ($id: ID!) { message(id: $id) { quote { message { id } } } }"
 SEARCH = 'query ($text: String!) { searchMessages(query: $text, latest: "now") { items { message { text } } } }'
 INTRUSIONS = {
     "conversation": "query ($topic: ID!) { conversation(id: $topic) { id } }",
@@ -44,10 +46,13 @@ class WrittenConversation:
     messages: list[tuple[str, str]] = field(default_factory=list)
     """Id and text of acknowledged messages. A text is one word that no other message has."""
 
+    quotes: dict[str, str] = field(default_factory=dict)
+    """Id of the quoted message of each acknowledged message that has a quote."""
+
 
 @dataclass
 class ConversationsWorkload:
-    """A group, a conversation of two of its people, and strangers to both."""
+    """A group, a conversation of two of its people, strangers to both, and people who change conversations."""
 
     laboratory: Laboratory
     conversations: list[WrittenConversation] = field(default_factory=list)
@@ -55,6 +60,7 @@ class ConversationsWorkload:
     """Id of the conversation that each stranger has started, and that nobody accepts."""
 
     subscribers: list[TopicSubscriber] = field(default_factory=list)
+    changes: ConversationChanges = field(init=False)
 
     async def prepare(self) -> None:
         """Starts the conversations, which all people accept, and posts the messages to which people reply."""
@@ -69,9 +75,14 @@ class ConversationsWorkload:
             self.conversations.append(conversation)
         for stranger in strangers:
             self.requests[stranger] = await self._start([stranger, people[0]], accepts=False)
+        group = self.conversations[0]
+        self.changes = ConversationChanges(
+            self.laboratory, AREA, group.id, group.people[0], group.threads, self._attempt_intrusion
+        )
+        await self.changes.prepare()
 
     async def run(self) -> None:
-        """Lets all people and strangers act until the run ends."""
+        """Lets everybody act until the run ends."""
         self.subscribers = [
             TopicSubscriber(self._session(each.people[-1], "subscriber"), each.id) for each in self.conversations
         ]
@@ -79,6 +90,7 @@ class ConversationsWorkload:
             *(subscriber.run() for subscriber in self.subscribers),
             *(self._talk(self._session(name), each) for each in self.conversations for name in each.people),
             *(self._intrude(self._session(name)) for name in self.requests),
+            self.changes.run(),
         )
 
     async def finish(self) -> None:
@@ -94,6 +106,9 @@ class ConversationsWorkload:
                 await self._read_thread(final, conversation, parent)
             for _, text in conversation.messages[-SEARCHED_AT_END:]:
                 await final.run_until_ok("search", {"text": text}, SEARCH, _texts, text=text)
+            for message, quoted in list(conversation.quotes.items())[-QUOTES_AT_END:]:
+                await final.run_until_ok("quote", {"message": message, "quoted": quoted}, QUOTE, _quoted, id=message)
+        await self.changes.finish()
 
     def _session(self, name: str, *more: str) -> WorkloadSession:
         return self.laboratory.session("-".join((name, *more)), AREA, user=name)
@@ -124,10 +139,15 @@ class ConversationsWorkload:
             await self.laboratory.pause(session.rng.uniform(0.05, 1.0))
 
     async def _post(self, session: WorkloadSession, conversation: WrittenConversation, text: str) -> None:
-        arguments = {"topic": conversation.id, "text": text}
-        input_ = new_message(conversation.id, text)
+        """Posts a message, which may quote another one."""
+        arguments, quoted = {"topic": conversation.id, "text": text}, None
+        if conversation.messages and session.rng.random() < QUOTE_SHARE:
+            quoted, _ = session.rng.choice(conversation.messages)
+        input_ = new_message(conversation.id, text, **({"quotedMessageId": quoted} if quoted else {}))
         if message := await self._repeat_post(session, arguments, input_):
             conversation.messages.append((message["id"], text))
+            if quoted:
+                conversation.quotes[message["id"]] = quoted
 
     async def _reply(self, session: WorkloadSession, conversation: WrittenConversation, text: str) -> None:
         """Replies to a parent: by the id of the parent, or by that of its thread if it is known."""
@@ -171,24 +191,29 @@ class ConversationsWorkload:
             await read_all(session, shown["id"], recorded_topic=replies_of(parent))
 
     async def _intrude(self, session: WorkloadSession) -> None:
-        """Tries ids of conversations, threads and messages, searches for their words, and asks without an answer."""
+        """Intrudes, and writes to a person who does not answer."""
         number = 0
         while not self.laboratory.ended.is_set():
             number += 1
-            conversation = session.rng.choice(self.conversations)
-            topic = session.rng.choice([conversation.id, *conversation.threads.values()])
-            message, text = session.rng.choice([(conversation.parents[0], "first8"), *conversation.messages])
-            attempt = session.rng.choice([*INTRUSIONS, "search", "ask"])
-            if attempt == "ask":
+            if session.rng.random() < ASK_SHARE:
                 input_ = new_message(self.requests[session.process], f"{session.process}ask{number}")
                 await session.run("ask", {"stranger": session.process}, POST, posted_message, input=input_)
-            elif attempt == "search":
-                await session.run("intrude", {"attempt": attempt}, SEARCH, _texts, text=text)
             else:
-                query, ids = INTRUSIONS[attempt], {"topic": topic, "message": message}
-                variables: dict[str, Any] = {name: id_ for name, id_ in ids.items() if f"${name}" in query}
-                await session.run("intrude", {"attempt": attempt}, query, **variables)
+                await self._attempt_intrusion(session)
             await self.laboratory.pause(session.rng.uniform(0.2, 1.0))
+
+    async def _attempt_intrusion(self, session: WorkloadSession) -> None:
+        """Tries an id of a conversation, a thread or a message, or searches for a word of a message."""
+        conversation = session.rng.choice(self.conversations)
+        topic = session.rng.choice([conversation.id, *conversation.threads.values()])
+        message, text = session.rng.choice([(conversation.parents[0], "first8"), *conversation.messages])
+        attempt = session.rng.choice([*INTRUSIONS, "search"])
+        if attempt == "search":
+            await session.run("intrude", {"attempt": attempt}, SEARCH, _texts, text=text)
+            return
+        query, ids = INTRUSIONS[attempt], {"topic": topic, "message": message}
+        variables: dict[str, Any] = {name: id_ for name, id_ in ids.items() if f"${name}" in query}
+        await session.run("intrude", {"attempt": attempt}, query, **variables)
 
 
 def replies_of(parent: str) -> str:
@@ -203,3 +228,8 @@ def _texts(page: dict[str, Any]) -> list[str]:
 def _thread(message: dict[str, Any]) -> dict[str, Any]:
     thread = message["thread"] or {"id": None, "replyCount": 0}
     return {"id": thread["id"], "replies": thread["replyCount"]}
+
+
+def _quoted(message: dict[str, Any]) -> str | None:
+    quoted = message["quote"] and message["quote"]["message"]
+    return quoted["id"] if quoted else None

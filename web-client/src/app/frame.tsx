@@ -174,7 +174,7 @@ function UnreadBadge({ count }: { count: number }) {
   const { t } = useTranslation();
   if (count === 0) return null;
   return (
-    <span className="absolute left-1/2 top-0.5 ml-1 rounded-full bg-accent px-1.5 text-xs font-semibold text-on-accent">
+    <span className="absolute left-1/2 top-0.5 ml-1 rounded-full bg-accent px-1.5 text-xs font-semibold whitespace-nowrap text-on-accent">
       {count > 99 ? "99+" : count}
       <span className="sr-only"> {t("unread")}</span>
     </span>
