@@ -97,7 +97,7 @@ async def _direct_messages(
         if topic_id in hidden.topics or not settings.is_conversation_wanted(topic_id, channel.way):
             continue
         message = await _newest_unread(stores, channel, topic_id, hidden.users)
-        if message is not None and message.key not in notified:
+        if message is not None and message.content_key not in notified:
             author = await stores.users.find(owner.organization_id, message.author_id)
             found.append(UnreadItem(None, author, message=message))
     return sorted(found, key=lambda item: item.message.timestamp if item.message else 0, reverse=True)

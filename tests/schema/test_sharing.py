@@ -403,7 +403,7 @@ subscription ($community: ID!) {
   communityEvents(communityId: $community) { __typename ... on TopicActivity { of: topic { %s } } }
 }
 """
-SHOWN_ELSEWHERE = {"ThreadReply.parentMessage"}
+SHOWN_ELSEWHERE = {"Thread.lastReply", "ThreadReply.parentMessage"}
 """Fields with a test of their own: a viewer has at most 20 subscriptions to one stream."""
 
 

@@ -14,7 +14,7 @@ from storage.publishing.accounts import AccountToConnect
 from storage.publishing.networks import Network
 from storage.publishing.records import AccountTarget, Target, TopicTarget
 from storage.publishing.scheduling import NewScheduledPost
-from tests.resolvers.people import Person, SignIn
+from tests.resolvers.people import Person, SignIn, until_outbox_is_empty
 from tests.screens.operations import SCREENS, document
 from tests.screens.round_trips import RoundTrips, recorded_round_trips
 
@@ -56,6 +56,9 @@ class ScreenData:
     """Ids of topics, each with the id of its community."""
 
     messages: list[str] = field(default_factory=list)
+    direct_messages: dict[bool, list[str]] = field(default_factory=lambda: {True: [], False: []})
+    """The first message of each conversation, by whether it is a request."""
+
     posts: list[str] = field(default_factory=list)
     publications: list[str] = field(default_factory=list)
 
@@ -108,7 +111,8 @@ class ScreenData:
             starter = self.stranger if are_requests else self.author(number)
             fields = {"userIds": [self.viewer.id, self.author(number + 1).id], "groupName": f"Group {number}"}
             topic = (await starter.do(_START, input=fields))["id"]
-            await starter.post(topic, f"Come to hill {number}")
+            message = await starter.post(topic, f"Come to hill {number}")
+            self.direct_messages[are_requests].append(message["id"])
 
     async def add_posts(self, count: int) -> None:
         """Creates posts of people whom the viewer follows: replies, quotes, reposts and others, some with reactions."""
@@ -171,11 +175,18 @@ class ScreenData:
         key = message_key(self.messages[number % len(self.messages)])
         community = dict(self.topics)[key.topic_id]
         message = {"topic": key.topic_id, "ts": key.timestamp, "community": community}
+        direct, requested = [
+            {"topic": each.topic_id, "ts": each.timestamp, "community": each.topic_id}
+            for messages in (self.direct_messages[False], self.direct_messages[True])
+            for each in [message_key(messages[number % len(messages)])]
+        ]
         post = {"post": post_key(self.organization, self.posts[number % len(self.posts)]).timestamp}
         none = {"topic": None, "ts": None, "post": None, "publication": None, "actor": self.author(number).id}
         kinds: Sequence[Mapping[str, Any]] = [
             {"kind": "MENTION", **message},
             {"kind": "REACTION", **message, "emoji": "🔥"},
+            {"kind": "DIRECT_MESSAGE", **direct},
+            {"kind": "CONVERSATION_REQUEST", **requested},
             {"kind": "FOLLOW"},
             {"kind": "REPLY", **post},
             {"kind": "REACTION", **post, "emoji": "👍"},
@@ -224,6 +235,7 @@ async def fill_screens(sign_in: SignIn, sizes: ScreenSizes, organization: str = 
     await data.add_posts(sizes.posts)
     await data.add_scheduled_posts(sizes.scheduled_posts)
     await data.add_call_jobs(sizes.call_jobs)
+    await until_outbox_is_empty(sign_in.stores)
     await data.add_notifications(sizes.notifications)
     return data
 

@@ -58,6 +58,20 @@ async def test_mention_is_pushed_once_to_each_device(offline: OfflineScenario) -
     assert of_ann.pushes == []
 
 
+async def test_reply_also_in_the_conversation_is_pushed_once(offline: OfflineScenario) -> None:
+    chat = offline.chat
+    phone = await offline.add_browser(chat.bob)
+    conversation = await start(chat.ann, chat.bob)
+    parent = await chat.bob.post(conversation, "Who rows?")
+    reply = await chat.ann.post(conversation, "You do, @bob", replyTo=parent["id"], alsoToTopic=True)
+    await until_outbox_is_empty(chat.ann.stores)
+    assert await chat.bob.texts(conversation) == ["Who rows?", "You do, @bob"]
+    await offline.push()
+    (shown,) = phone.pushes
+    assert (shown["title"], len(shown["keys"])) == ("ann mentioned you", 1)
+    assert shown["place"].endswith(f"{reply['topicId']}/{reply['timestamp']}")
+
+
 async def test_device_gets_nothing_older_than_its_registration(offline: OfflineScenario) -> None:
     await offline.chat.ann.post(offline.chat.topic, "@bob")
     await offline.find()

@@ -145,8 +145,6 @@ function NotificationText({ group }: { group: NotificationGroup }) {
   const { t } = useTranslation();
   const emojis = emojisOf(group);
   const { community, stampPack, conversation } = group.newest;
-  // Messages may have been read since the notification arrived.
-  const count = Math.max(1, conversation?.topic.unreadCount ?? 1);
   const parts = {
     name: namesText(actorsOf(group), t),
     community: community?.name ?? t("notification.noCommunity"),
@@ -161,7 +159,7 @@ function NotificationText({ group }: { group: NotificationGroup }) {
       </span>
     ),
   };
-  return <Sentence text={t(textKey(group.newest, emojis.length > 0), { count })} parts={parts} />;
+  return <Sentence text={t(textKey(group.newest, emojis.length > 0))} parts={parts} />;
 }
 
 function textKey({ kind, actor, post, stampPack, conversation }: Notification, hasEmoji: boolean): TextKey {

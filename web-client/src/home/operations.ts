@@ -191,7 +191,7 @@ export const NotificationParts = graphql(`
     reportOutcome
     community { id name joined }
     stampPack { id name }
-    conversation { id name isGroup topic { id unreadCount } }
+    conversation { id name isGroup }
   }
 `);
 export type Notification = ResultOf<typeof NotificationParts>;
