@@ -19,7 +19,6 @@ import { Icon, type IconName } from "../../ui/icons";
 import { useTranslation } from "../../ui/preferences";
 import type { QuotedMessage, Stamp } from "../operations";
 import { ComposedQuote } from "../quotes/composed-quote";
-import { findLinkedMessage, messageAddress } from "../quotes/linked-message";
 import { useOutbox } from "./outbox";
 import { durationText, useSecondsUntil } from "./slow-mode";
 import { StampGrid } from "./stamp-grid";
@@ -150,7 +149,9 @@ function MessageForm({
 
   /** Makes the message whose address alone was pasted the quoted one. Until it is found, the address is text. */
   async function quotePasted(pasted: string) {
-    const address = quoted ? null : messageAddress(pasted, location.href);
+    if (quoted || !pasted.startsWith(location.origin)) return;
+    const { findLinkedMessage, messageAddress } = await import("../quotes/linked-message");
+    const address = messageAddress(pasted, location.href);
     const message = address && (await findLinkedMessage(api, address));
     if (message && field.current && removeText(field.current, pasted)) onQuote?.(message);
   }
