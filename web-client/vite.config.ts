@@ -51,6 +51,8 @@ export default defineConfig({
     },
   },
   build: {
+    // Browsers without it load the modules a little later.
+    modulePreload: { polyfill: false },
     // Monaco, prettier and the GraphQL worker are large. Only GraphiQL loads them.
     chunkSizeWarningLimit: 4000,
     rolldownOptions: {

@@ -3,7 +3,6 @@ export const mutes = {
   "mutes.end": "Unmute",
   "mutes.hint":
     "You see no posts of muted people in feeds, and get no notifications from muted people, topics and communities.",
-  "mutes.hiddenThread": "Replies to a message that you cannot see",
   "mutes.forGood": "Until I unmute",
   "mutes.howLong": "Mute for how long?",
   "mutes.mute": "Mute {name}",

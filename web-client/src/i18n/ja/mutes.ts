@@ -6,7 +6,6 @@ export const mutes: Record<keyof typeof en, Text> = {
   "mutes.end": "ミュート解除",
   "mutes.hint":
     "ミュートした人の投稿はフィードに表示されません。ミュートした人、トピック、スレッド、コミュニティからの通知は届きません。",
-  "mutes.hiddenThread": "表示できないメッセージへの返信",
   "mutes.forGood": "解除するまで",
   "mutes.howLong": "ミュートする期間",
   "mutes.mute": "{name} をミュート",
