@@ -28,6 +28,10 @@ def new_post(text: str, begin: float, timestamp: int, outcome: Outcome = "ok") -
     return operation("post", begin, {"id": text, "timestamp": timestamp}, outcome=outcome, topic="t", text=text)
 
 
+def defy(text: str, begin: float, timestamp: int) -> RecordedOperation:
+    return operation("defy", begin, {"id": text, "timestamp": timestamp}, topic="pair", text=text)
+
+
 def page(
     begin: float,
     items: list[tuple[int, str]],
@@ -37,10 +41,11 @@ def page(
     oldest: int | None = 0,
     latest: int | str | None = None,
     limit: int = 50,
+    topic: str = "t",
 ) -> RecordedOperation:
     result = {"items": [list(item) for item in items], "older": older, "newer": newer}
     bounds: dict[str, Any] = {"oldest": oldest, "latest": latest, "limit": limit, "inclusive": True}
-    return operation("page", begin, result, process, topic="t", **bounds)
+    return operation("page", begin, result, process, topic=topic, **bounds)
 
 
 def subscription(
@@ -54,6 +59,8 @@ def subscription(
 A, B, C = (10, "a"), (20, "b"), (30, "c")
 POSTS = [new_post("a", 1, 10), new_post("b", 2, 20), new_post("c", 3, 30)]
 READ_AT_END = page(9, [A, B, C], process="final")
+REPLY = operation("post", 1, {"id": "r", "timestamp": 5}, topic="replies", text="r", also_to="t2")
+READ_REPLY = page(9, [(5, "r")], process="final", topic="replies")
 GOOD_HISTORY: History = [
     *POSTS,
     page(1.1, []),
@@ -74,6 +81,13 @@ GOOD_HISTORY: History = [
     operation("markRead", 5, 20, topic="t", timestamp=10),
     operation("readUpTo", 6, 20, topic="t"),
     READ_AT_END,
+    REPLY,
+    READ_REPLY,
+    page(9, [(7, "r")], process="final", topic="t2"),
+    defy("d", 1, 10),
+    defy("e", 2, 20),
+    page(3, [(20, "e")], older=True, oldest=None, latest="now", limit=1, topic="pair"),
+    page(9, [(10, "d"), (20, "e")], process="final", topic="pair"),
     operation("post", 4, {"code": "UNAVAILABLE", "message": ""}, outcome="unknown", topic="t", text="never"),
 ]
 CASES: dict[str, tuple[Checker, History]] = {
@@ -97,6 +111,12 @@ CASES: dict[str, tuple[Checker, History]] = {
         messages_are_stored_once,
         [*POSTS[:2], new_post("c", 3, 0, outcome="fail"), READ_AT_END],
     ),
+    "reply is not in the topic": (messages_are_stored_once, [REPLY, READ_REPLY]),
+    "reply is in the topic twice": (
+        messages_are_stored_once,
+        [REPLY, READ_REPLY, page(9, [(7, "r"), (8, "r")], process="final", topic="t2")],
+    ),
+    "message of a blocked person is lost": (messages_are_stored_once, [defy("d", 1, 10)]),
     "message of nobody is stored": (messages_are_stored_once, [*POSTS[:2], READ_AT_END]),
     "event is left out": (events_are_contiguous, [subscription(0, None, 4, [(5, 10), (7, 30)], resumed=False)]),
     "event is repeated": (events_are_contiguous, [subscription(0, None, 4, [(5, 10), (5, 10)], resumed=False)]),

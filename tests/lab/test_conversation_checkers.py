@@ -45,7 +45,8 @@ def block(begin: float, change: str = "block", outcome: Outcome = "ok") -> Recor
 
 
 def defy(begin: float, outcome: Outcome = "fail") -> RecordedOperation:
-    return operation("defy", begin, {"code": "FORBIDDEN"}, outcome=outcome, topic="pair")
+    result = {"id": "d", "timestamp": int(begin)} if outcome == "ok" else {"code": "FORBIDDEN"}
+    return operation("defy", begin, result, outcome=outcome, topic="pair", text=f"defiant{begin}")
 
 
 def page_of_pair(begin: float, *timestamps: int) -> RecordedOperation:

@@ -9,6 +9,8 @@ from tests.lab.checkers import CheckerResult
 from tests.lab.history import FINAL, History, RecordedOperation, select
 
 NO_UPPER_BOUND = 2**62
+POSTS = "post", "defy"
+"""Operations that post a message. Somebody who defies a block is refused as long as it exists."""
 
 
 @dataclass
@@ -32,7 +34,7 @@ class TopicHistory:
 def topics(history: History) -> dict[str, TopicHistory]:
     """Returns the topics of the history by id."""
     topics_by_id: dict[str, TopicHistory] = defaultdict(TopicHistory)
-    for operation in select(history, "post"):
+    for operation in select(history, *POSTS):
         topic = topics_by_id[operation["arguments"]["topic"]]
         topic.acknowledged_at.setdefault(operation["result"]["timestamp"], operation["end"])
         topic.known.add(operation["result"]["timestamp"])
@@ -126,7 +128,10 @@ def flags_of_pages_are_true(history: History) -> CheckerResult:
 
 
 def messages_are_stored_once(history: History) -> CheckerResult:
-    """An acknowledged text is stored once, a refused one never, and nobody ever sees it with another timestamp."""
+    """An acknowledged text is stored once, a refused one never, and nobody ever sees it with another timestamp.
+
+    A reply that was also sent to the topic is stored once in each.
+    """
     seen: dict[tuple[str, str], set[int]] = defaultdict(set)
     stored: set[tuple[str, str]] = set()
     for page in select(history, "page"):
@@ -135,11 +140,14 @@ def messages_are_stored_once(history: History) -> CheckerResult:
             if page["process"] == FINAL:
                 stored.add((page["arguments"]["topic"], text))
     outcomes: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for operation in select(history, "post", outcome=None):
-        key = operation["arguments"]["topic"], operation["arguments"]["text"]
+    for operation in select(history, *POSTS, outcome=None):
+        arguments = operation["arguments"]
+        key = arguments["topic"], arguments["text"]
         outcomes[key].add(operation["outcome"])
         if operation["outcome"] == "ok":
             seen[key].add(operation["result"]["timestamp"])
+        if "also_to" in arguments:
+            outcomes[arguments["also_to"], arguments["text"]].add(operation["outcome"])
     violations = [f"{text} was seen at {sorted(ts)}" for (_, text), ts in seen.items() if len(ts) > 1]
     violations += [
         f"{key[1]} was acknowledged and is lost" for key in outcomes if "ok" in outcomes[key] and key not in stored

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.lab.session import Laboratory, WorkloadSession
-from tests.lab.workloads.topic_messages import POST, new_message, posted_message, read_page
+from tests.lab.workloads.topic_messages import POST, new_message, posted_message, read_all, read_page
 
 LEAVER, WATCHER, BLOCKER, BLOCKED = "leaver", "watcher", "blocker", "blocked"
 ATTEMPTS_AFTER_LEAVING = 3
@@ -54,7 +54,8 @@ class ConversationChanges:
         await asyncio.gather(self._come_and_go(), self._block_and_unblock(), self._defy(), self._follow())
 
     async def finish(self) -> None:
-        """Reads which threads the follower follows."""
+        """Reads the conversation of two, and which threads the follower follows."""
+        await read_all(self._session(BLOCKED).as_final(), self.pair)
         await self._session(WATCHER).as_final().run_until_ok("followedThreads", {}, FOLLOWED, _parents)
 
     def _session(self, name: str, *more: str) -> WorkloadSession:
@@ -102,8 +103,9 @@ class ConversationChanges:
         session, number = self._session(BLOCKED), 0
         while not self.laboratory.ended.is_set():
             number += 1
-            input_ = new_message(self.pair, f"defiant{number}")
-            await session.run("defy", {"topic": self.pair}, POST, posted_message, input=input_)
+            text = f"defiant{number}"
+            arguments, input_ = {"topic": self.pair, "text": text}, new_message(self.pair, text)
+            await session.run("defy", arguments, POST, posted_message, input=input_)
             await self.laboratory.pause(session.rng.uniform(0.02, 0.2))
 
     async def _follow(self) -> None:

@@ -13,7 +13,7 @@ AREA = "conversations"
 PEOPLE, STRANGERS = 8, 2
 SEARCHED_AT_END = 100
 QUOTES_AT_END = 20
-QUOTE_SHARE, ASK_SHARE = 0.2, 0.1
+QUOTE_SHARE, ALSO_SHARE, ASK_SHARE = 0.2, 0.3, 0.1
 VIEWER = "query { viewer { id } }"
 THREAD = "query ($id: ID!) { message(id: $id) { thread { id replyCount } } }"
 QUOTE = "query ($id: ID!) { message(id: $id) { quote { message { id } } } }"
@@ -94,12 +94,10 @@ class ConversationsWorkload:
         )
 
     async def finish(self) -> None:
-        """Posts a last message to each conversation, waits for the subscribers, and reads and finds everything."""
+        """Posts the last messages of each conversation, waits for the subscribers, and reads and finds everything."""
         for conversation in self.conversations:
-            session, text = self._session(conversation.people[0]), f"last{len(conversation.people)}"
-            await self._post_until_ok(session, conversation.id, text)
-            readers = [each for each in self.subscribers if each.topic == conversation.id]
-            await asyncio.gather(*(each.read_until(text) for each in readers))
+            session = self._session(conversation.people[0])
+            await self._post_last_messages(session, conversation)
             final = session.as_final()
             await read_all(final, conversation.id)
             for parent in conversation.parents:
@@ -112,6 +110,18 @@ class ConversationsWorkload:
 
     def _session(self, name: str, *more: str) -> WorkloadSession:
         return self.laboratory.session("-".join((name, *more)), AREA, user=name)
+
+    async def _post_last_messages(self, session: WorkloadSession, conversation: WrittenConversation) -> None:
+        """Posts the last replies, which follow in the conversation, and its last message, when they have arrived."""
+        readers = [each for each in self.subscribers if each.topic == conversation.id]
+        for number, parent in enumerate(conversation.parents):
+            text = f"lastreply{number}in{len(conversation.people)}"
+            arguments, input_ = _also_to_conversation(conversation, parent, text)
+            await session.run_until_ok("post", arguments, POST, posted_message, input=input_)
+            await asyncio.gather(*(each.read_until(text) for each in readers))
+        text = f"last{len(conversation.people)}"
+        await self._post_until_ok(session, conversation.id, text)
+        await asyncio.gather(*(each.read_until(text) for each in readers))
 
     async def _start(self, people: list[str], group_name: str = "", accepts: bool = True) -> str:
         """Starts a conversation. The other people accept it, unless it stays a request. Returns its id."""
@@ -150,18 +160,20 @@ class ConversationsWorkload:
                 conversation.quotes[message["id"]] = quoted
 
     async def _reply(self, session: WorkloadSession, conversation: WrittenConversation, text: str) -> None:
-        """Replies to a parent: by the id of the parent, or by that of its thread if it is known."""
+        """Replies to a parent, by the id of the parent or of its thread if it is known. Some replies follow there."""
         parent = session.rng.choice(conversation.parents)
         thread, arguments = conversation.threads.get(parent), {"topic": replies_of(parent), "text": text}
-        input_ = new_message(conversation.id, text, replyTo=parent)
+        input_: dict[str, Any] = new_message(conversation.id, text, replyTo=parent)
+        if session.rng.random() < ALSO_SHARE:
+            arguments, input_ = _also_to_conversation(conversation, parent, text)
         if thread is not None and session.rng.random() < 0.5:
-            input_ = new_message(thread, text)
+            input_ |= {"topicId": thread, "replyTo": None}
         if message := await self._repeat_post(session, arguments, input_):
             conversation.threads.setdefault(parent, message["topic"])
             conversation.messages.append((message["id"], text))
 
     async def _repeat_post(
-        self, session: WorkloadSession, arguments: dict[str, str], input_: dict[str, str]
+        self, session: WorkloadSession, arguments: dict[str, str], input_: dict[str, Any]
     ) -> dict[str, Any] | None:
         for _ in range(session.rng.choice((1, 3, 10))):
             outcome, result = await session.run("post", arguments, POST, posted_message, input=input_)
@@ -219,6 +231,14 @@ class ConversationsWorkload:
 def replies_of(parent: str) -> str:
     """Returns the name of a message's thread in the history. The first reply is posted before the thread has an id."""
     return f"replies of {parent}"
+
+
+def _also_to_conversation(
+    conversation: WrittenConversation, parent: str, text: str
+) -> tuple[dict[str, str], dict[str, Any]]:
+    """Returns the recorded arguments and the input of a reply that is also sent to the conversation."""
+    arguments = {"topic": replies_of(parent), "text": text, "also_to": conversation.id}
+    return arguments, {**new_message(conversation.id, text, replyTo=parent), "alsoToTopic": True}
 
 
 def _texts(page: dict[str, Any]) -> list[str]:
