@@ -8,7 +8,7 @@ from strawberry import ID
 import resolvers.content_reports
 from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
-from schema.chat import Community
+from schema.chat.communities import Community
 from schema.identity import User
 from storage.feed.content_reports.records import (
     ContentReportCategory,
