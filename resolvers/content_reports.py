@@ -266,8 +266,13 @@ class PrecedingMessage:
 
 
 async def messages_before(root: Parent[ContentReport], info: Info) -> list[PrecedingMessage] | None:
-    """Returns the messages before a reported message of a conversation, the oldest first; None for other subjects."""
+    """Returns the messages before a reported message of a conversation, the oldest first.
+
+    None for other subjects, and once the report is decided: nobody needs them any more.
+    """
     if root.subject is not ContentReportSubject.MESSAGE or root.community_id is not None:
+        return None
+    if root.state is ContentReportState.DECIDED:
         return None
     key, stores = message_key(root.subject_id), info.context.stores
     topic = await stores.topics.find(root.organization_id, key.topic_id)

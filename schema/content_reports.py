@@ -8,7 +8,7 @@ from strawberry import ID
 import resolvers.content_reports
 from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
-from schema.chat import Community
+from schema.chat.communities import Community
 from schema.identity import User
 from storage.feed.content_reports.records import (
     ContentReportCategory,
@@ -73,7 +73,7 @@ class ContentReport:
     messages_before: list[PrecedingMessage] | None = field(
         resolvers.content_reports.messages_before,
         "For a message of a conversation, at most 5 messages that were posted just before it in the same conversation "
-        "or thread, the oldest first. Null for all other subjects.",
+        "or thread, the oldest first. Null for all other subjects, and once the report is decided.",
         queries_per_object=True,
     )
     reported_at: datetime = strawberry.field(description="When the report was filed.")

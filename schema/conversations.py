@@ -8,7 +8,7 @@ from strawberry import ID
 import resolvers.chat.conversations
 from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
-from schema.chat import Topic
+from schema.chat.communities import Topic
 from schema.identity import User
 from schema.timeline import PageMixin, Timeline
 from storage.chat.conversations.records import ConversationState

@@ -11,7 +11,8 @@ import resolvers.chat.typing_people
 from resolvers import events as records
 from schema.binding import field, shared_field
 from schema.calls import CallJob, CallLimits, CallTask
-from schema.chat import Community, Message, Topic
+from schema.chat.communities import Community, Topic
+from schema.chat.messages import Message
 from schema.content_reports import ContentReport
 from schema.conversations import Conversation
 from schema.feed.notifications import Notification

@@ -10,7 +10,8 @@ import resolvers.chat.joining
 import resolvers.chat.moderation
 from resolvers.limits.writes import WriteLimit
 from schema.binding import NO_KEY, field, mutation
-from schema.chat import Community, Message, Topic
+from schema.chat.communities import Community, Topic
+from schema.chat.messages import Message
 from schema.identity import User
 from storage.chat.roles import CommunityRole
 

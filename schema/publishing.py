@@ -11,7 +11,7 @@ import resolvers.publishing.posts
 import resolvers.publishing.publications
 from resolvers.limits.writes import WriteLimit
 from schema.binding import NO_KEY, field, mutation
-from schema.chat import Topic
+from schema.chat.communities import Topic
 from schema.files import Attachment
 from schema.identity import User
 from schema.timeline import PageMixin, Timeline

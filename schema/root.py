@@ -30,7 +30,7 @@ from schema.administration.service_keys import ServiceKeyMutation, ServiceKeyQue
 from schema.administration.users import AdministrationMutation, AdministrationQuery
 from schema.binding import ANY_KEY, NO_KEY, field, mutation, subscription
 from schema.calls import CallJob, CallLimits, CallQuery, CallTask
-from schema.chat_root import ChatMutation, ChatQuery
+from schema.chat.root import ChatMutation, ChatQuery
 from schema.content_reports import ContentReportMutation, ContentReportQuery
 from schema.conversations import ConversationMutation, ConversationQuery
 from schema.events import (

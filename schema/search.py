@@ -7,7 +7,8 @@ import resolvers.search.people
 import resolvers.search.posts
 import resolvers.search.topics
 from schema.binding import field
-from schema.chat import Message, Topic
+from schema.chat.communities import Topic
+from schema.chat.messages import Message
 from schema.feed.posts import Post
 from schema.identity import User
 from schema.timeline import PageMixin, Timeline

@@ -57,8 +57,11 @@ TESTED_ELSEWHERE = {
     "storage/mail/expired_events.py": "tests/jobs/test_retention.py",
     "schema/conversations.py": "tests/resolvers/chat/test_conversations.py",
     "schema/administration/service_keys.py": "tests/resolvers/administration/test_service_keys.py",
-    "schema/chat.py": "tests/schema/test_shapes.py",
-    "schema/chat_root.py": "tests/schema/test_root.py",
+    **{
+        f"schema/chat/{module}.py": "tests/schema/test_shapes.py"
+        for module in ("communities", "messages", "stamps", "threads")
+    },
+    "schema/chat/root.py": "tests/schema/test_root.py",
     "schema/moderation.py": "tests/schema/test_shapes.py",
     "schema/identity.py": "tests/schema/test_shapes.py",
     "schema/feed/posts.py": "tests/schema/test_shapes.py",

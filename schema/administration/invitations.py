@@ -8,7 +8,7 @@ from strawberry import ID
 import resolvers.administration.invitations
 from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
-from schema.chat import Community
+from schema.chat.communities import Community
 from schema.identity import User
 from storage.identity.accounts.invitations import InvitationState
 from storage.identity.roles import Role

@@ -12,7 +12,9 @@ import resolvers.mutes
 from resolvers.feed.notification_settings import DigestObstacle
 from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
-from schema.chat import Community, Message, StampPack, Topic
+from schema.chat.communities import Community, Topic
+from schema.chat.messages import Message
+from schema.chat.stamps import StampPack
 from schema.conversations import Conversation
 from schema.feed.posts import Post
 from schema.identity import User

@@ -1,6 +1,7 @@
 """Messages of topics: pages, lookups by key, and changes. The sequencer commits every change."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from pymongo.asynchronous.collection import AsyncCollection
@@ -27,7 +28,7 @@ from storage.mongo import Document, Mongo, older_than
 from storage.mongo.batch_loader import BatchLoader
 from storage.streams.log import Event, Stream
 from storage.streams.sequencer import Sequencer
-from storage.timeline import MAX_TIMESTAMP, TimelinePage, TimelineRange, Timestamp, read_page
+from storage.timeline import MAX_TIMESTAMP, TimelinePage, TimelineRange, Timestamp, instant, read_page
 
 NOBODY: frozenset[str] = frozenset()
 
@@ -207,12 +208,15 @@ class MessageStore:
         return {message.key: message for message in messages}
 
     async def _with_replies(self, messages: list[Message]) -> list[Message]:
-        """Gives cross-posts the content of their replies. Reads nothing if there are none."""
+        """Gives cross-posts the content of their replies. Reads nothing if there are none.
+
+        A cross-post whose reply does not exist is shown as a tombstone, so that it never fails a page.
+        """
         keys = [message.thread_reply.key for message in messages if message.thread_reply is not None]
         if not keys:
             return messages
         replies = {reply.key: reply for reply in await self._read(keys)}
-        return [each.showing(replies[each.content_key]) if each.thread_reply else each for each in messages]
+        return [_shown(each, replies.get(each.content_key)) if each.thread_reply else each for each in messages]
 
     async def _read(self, keys: Sequence[MessageKey]) -> list[Message]:
         query = {"_id": {"$in": [key.document_id for key in keys]}}
@@ -222,6 +226,13 @@ class MessageStore:
 
 def _stream(topic_id: str) -> Stream:
     return Stream("topic", topic_id)
+
+
+def _shown(cross_post: Message, reply: Message | None) -> Message:
+    """Returns a cross-post with the content of its reply. Without a reply, it was deleted at an unknown time."""
+    if reply is not None:
+        return cross_post.showing(reply)
+    return replace(cross_post.without_content(), deleted_at=instant(cross_post.timestamp))
 
 
 def _newest_before(key: MessageKey, blocked: frozenset[str]) -> list[Document]:

@@ -48,9 +48,12 @@ class CrossPostRelay(OutboxRelay):
             self._cross_posts[cross_post["source"]] = MessageKey(cross_post["_id"]["t"], cross_post["_id"]["ts"])
 
     def relay(self, row: OutboxDocument, batch: Batch) -> float:
-        """Plans the change of one cross-post. All rows of one reply together cause one change."""
-        reply = self._replies[document_key(MESSAGES, row["ref"])]
-        source = cross_post_source(MessageKey(reply["_id"]["t"], reply["_id"]["ts"]))
+        """Plans the change of one cross-post. All rows of one reply together cause one change.
+
+        A reply that does not exist is one that was deleted, so that no row fails its batch for ever.
+        """
+        reply = self._replies.get(document_key(MESSAGES, row["ref"]))
+        source = cross_post_source(MessageKey(row["ref"]["t"], row["ref"]["ts"]))
         if source not in self._cross_posts:
             self._create(batch, reply, source)
         elif (key := self._cross_posts[source]) is not None:
@@ -58,9 +61,9 @@ class CrossPostRelay(OutboxRelay):
         self._cross_posts[source] = None
         return 0.0
 
-    def _create(self, batch: Batch, reply: MessageDocument, source: str) -> None:
+    def _create(self, batch: Batch, reply: MessageDocument | None, source: str) -> None:
         """Puts the cross-post at the topic's next timestamp, unless the reply was deleted meanwhile."""
-        if "deleted_at" in reply:
+        if reply is None or "deleted_at" in reply:
             return
         id_, timestamp = reply["_id"], batch.take_timestamp()
         cross_post: MessageDocument = {
@@ -78,10 +81,10 @@ class CrossPostRelay(OutboxRelay):
         count_post_in_topic(batch, reply["author"])
 
 
-def _update(batch: Batch, key: MessageKey, reply: MessageDocument) -> None:
+def _update(batch: Batch, key: MessageKey, reply: MessageDocument | None) -> None:
     """Deletes the cross-post of a deleted reply, and tells the readers of others. Leaves a tombstone as it is."""
     removal = EraseMessage(key)
-    if "deleted_at" in reply:
+    if reply is None or "deleted_at" in reply:
         removal.plan(batch)
     elif "deleted_at" not in removal.copy_message(batch):
         removal.announce_new_text(batch)

@@ -85,6 +85,11 @@ subscription ($since: Cursor) {
 REPORTED = """
 { contentReports { id subjectId contentText community { id } messagesBefore { author { id } postedAt text } } }
 """
+DECIDE_AND_READ = """
+mutation ($id: ID!) {
+  decideContentReport(contentReportId: $id, decision: DISMISS, note: "fine") { contentText messagesBefore { text } }
+}
+"""
 REPORT = "mutation ($id: ID!) { reportContent(subject: MESSAGE, subjectId: $id, category: SPAM) }"
 SCHEDULE = """
 mutation ($topic: ID!) {
@@ -553,6 +558,23 @@ async def test_report_shows_five_messages_before_and_no_later_one(chat: ChatScen
     await assert_shown()
 
 
+async def test_decided_report_shows_no_message_before_it(chat: ChatScenario, sign_in: SignIn) -> None:
+    """The decision about the report of one person closes the report of another one, too."""
+    admin, other = await sign_in("admin", roles=list(Role)), await sign_in("other", roles=list(Role))
+    id_ = await start(chat.ann, chat.bob, await sign_in("dan"), groupName="Boat")
+    posted = [await chat.bob.post(id_, f"text {number}") for number in range(3)]
+    for reporter in (chat.ann, await sign_in("dan")):
+        await reporter.run(REPORT, id=posted[2]["id"])
+    first, second = (await admin.run(REPORTED))["contentReports"]
+    assert [each["text"] for each in first["messagesBefore"]] == ["text 0", "text 1"]
+    assert second["messagesBefore"] == first["messagesBefore"]
+    decided = await admin.run(DECIDE_AND_READ, id=first["id"])
+    assert decided["decideContentReport"] == {"messagesBefore": None, "contentText": "text 2"}
+    for person in (admin, other):
+        reports = (await person.run(REPORTED))["contentReports"]
+        assert [(each["contentText"], each["messagesBefore"]) for each in reports] == [("text 2", None)] * 2
+
+
 async def test_report_in_a_thread_shows_messages_of_the_thread(chat: ChatScenario, sign_in: SignIn) -> None:
     admin = await sign_in("admin", roles=list(Role))
     id_ = await start(chat.ann, chat.bob)
@@ -601,7 +623,7 @@ async def create_hidden_group(organization: OrganizationScenario) -> dict[str, s
 async def remove_direct_message(organization: OrganizationScenario) -> str:
     """Lets Cat report a message of Dog in their conversation, and Ann remove it. Returns the conversation's id.
 
-    Ann sees the texts, and must not see the conversation.
+    Ann sees the reported text, and must not see the conversation.
     """
     cat, dog = organization.cat, organization.dog
     id_ = await start(cat, dog)

@@ -15,7 +15,7 @@ from storage.feed.stamp_rules.counts import ActivityCounts
 from storage.idempotency import idempotency_key
 from storage.ids import UserKey, message_key
 from storage.mongo import Driver, Mongo
-from storage.stores import open_stores
+from storage.stores import Stores, open_stores
 from storage.streams.outbox import Outbox
 from tests.cancellation import CancelledAwait
 from tests.resolvers.people import DELETE, EDIT, REACT, Answer, ChatScenario, Person, until_outbox_is_empty
@@ -85,6 +85,19 @@ async def last(person: Person, topic: str) -> Answer:
 async def relay_nothing(_outbox: Outbox, _stream: str) -> float:
     """Leaves all rows to another process."""
     return -1.0
+
+
+async def cross_post_later(person: Person, parent: Answer) -> Answer:
+    """Replies to a message and sends the reply also to the topic, where it does not stand yet."""
+    fields = {"topicId": parent["topicId"], "replyTo": parent["id"], "text": "secret", "alsoToTopic": True}
+    return await person.do(POST, input=fields)
+
+
+async def relay_waiting_rows(stores: Stores) -> None:
+    """Relays the rows that another process has left."""
+    for row in await stores.mongo["outbox"].find({}).to_list(None):
+        stores.outbox.nudge(row["stream"])
+    await until_outbox_is_empty(stores)
 
 
 async def refused(person: Person, **fields: Any) -> str | None:
@@ -279,15 +292,37 @@ async def test_reply_deleted_before_the_relay_never_stands(chat: ChatScenario, m
     parent = await chat.ann.post(chat.topic)
     with monkeypatch.context() as patch:
         patch.setattr(Outbox, "_relay", relay_nothing)
-        fields = {"topicId": chat.topic, "replyTo": parent["id"], "alsoToTopic": True, "text": "secret"}
-        reply = await chat.bob.do(POST, input=fields)
+        reply = await cross_post_later(chat.bob, parent)
         await chat.bob.run(DELETE, id=reply["id"])
     before = await chat.ann.stores.mongo["topics"].find_one({"_id": chat.topic}, {"last": 1, "heat": 1})
-    for row in await chat.ann.stores.mongo["outbox"].find({}).to_list(None):
-        chat.ann.stores.outbox.nudge(row["stream"])
-    await until_outbox_is_empty(chat.ann.stores)
+    await relay_waiting_rows(chat.ann.stores)
     assert await chat.ann.texts(chat.topic) == ["Hello"]
     assert await chat.ann.stores.mongo["topics"].find_one({"_id": chat.topic}, {"last": 1, "heat": 1}) == before
+
+
+async def test_cross_post_of_a_missing_reply_is_deleted(chat: ChatScenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing deletes documents of messages. If it happens, neither a page nor the outbox fails."""
+    parent = await chat.ann.post(chat.topic)
+    missing, kept = await cross_post(chat.bob, parent, "missing"), await cross_post(chat.bob, parent, "kept")
+    with monkeypatch.context() as patch:
+        patch.setattr(Outbox, "_relay", relay_nothing)
+        late = await cross_post_later(chat.bob, parent)
+        await chat.bob.run(EDIT, id=missing["id"], text="edited")
+        await chat.bob.run(EDIT, id=kept["id"], text="edited")
+    for each in (missing, late):
+        await chat.ann.stores.mongo["messages"].delete_one({"_id": message_key(each["id"]).document_id})
+
+    async def assert_shown() -> None:
+        _, tombstone, shown = await page(chat.ann, chat.topic)
+        assert (tombstone["text"], tombstone["threadReply"]) == ("", None)
+        assert tombstone["deletedAt"] is not None
+        assert (shown["text"], shown["deletedAt"]) == ("edited", None)
+
+    await assert_shown()
+    await relay_waiting_rows(chat.ann.stores)
+    await assert_shown()
+    stored = await chat.ann.stores.mongo["messages"].find({"source": {"$exists": True}}).sort("_id", 1).to_list(None)
+    assert ["deleted_at" in each for each in stored] == [True, False]
 
 
 async def test_removal_from_the_topic_keeps_the_reply(chat: ChatScenario) -> None:

@@ -10,19 +10,10 @@ import resolvers.chat.thread_follows
 import resolvers.chat.topics
 from resolvers.limits.writes import WriteLimit
 from schema.binding import NO_KEY, field, mutation
-from schema.chat import (
-    Community,
-    FollowedThreadTimeline,
-    Message,
-    MessageTimeline,
-    ReactionTimeline,
-    Stamp,
-    StampPack,
-    StampPackOwnership,
-    Topic,
-    TopicTimeline,
-    TrendingTopic,
-)
+from schema.chat.communities import Community, Topic, TopicTimeline, TrendingTopic
+from schema.chat.messages import Message, MessageTimeline, ReactionTimeline
+from schema.chat.stamps import Stamp, StampPack, StampPackOwnership
+from schema.chat.threads import FollowedThreadTimeline
 
 
 @strawberry.type

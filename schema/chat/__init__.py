@@ -1,0 +1,1 @@
+"""Types and root fields of communities, topics, messages, threads and stamps."""
