@@ -354,20 +354,6 @@ class TopicTimeline(PageMixin, Timeline):
     items: list[Topic] = strawberry.field(description="Items of the page, in the requested order.")
 
 
-@strawberry.type(description="A thread that the viewer follows.")
-class FollowedThread:
-    thread: Topic = strawberry.field(description="The thread. Its messages are the replies.")
-    parent_topic: Topic = strawberry.field(description="Topic or conversation of the message to which people reply.")
-    parent_message: Message | None = strawberry.field(
-        description="The message to which people reply; null if the viewer has blocked its author."
-    )
-
-
-@strawberry.type(description="A page of followed threads, ordered by last activity.")
-class FollowedThreadTimeline(PageMixin, Timeline):
-    items: list[FollowedThread] = strawberry.field(description="Items of the page, in the requested order.")
-
-
 @strawberry.type(description="A topic where at least two people posted recently.")
 class TrendingTopic:
     topic: Topic = strawberry.field(description="The topic.")

@@ -12,7 +12,6 @@ from resolvers.limits.writes import WriteLimit
 from schema.binding import NO_KEY, field, mutation
 from schema.chat import (
     Community,
-    FollowedThreadTimeline,
     Message,
     MessageTimeline,
     ReactionTimeline,
@@ -23,6 +22,27 @@ from schema.chat import (
     TopicTimeline,
     TrendingTopic,
 )
+from schema.timeline import PageMixin, Timeline
+
+
+@strawberry.type(description="A thread that the viewer follows.")
+class FollowedThread:
+    thread: Topic = strawberry.field(description="The thread. Its messages are the replies.")
+    parent_topic: Topic = field(
+        resolvers.chat.thread_follows.parent_topic,
+        "Topic or conversation of the message to which people reply.",
+        batch_resolver=resolvers.chat.thread_follows.parent_topics,
+    )
+    parent_message: Message | None = field(
+        resolvers.chat.thread_follows.parent_message,
+        "The message to which people reply; null if the viewer has blocked its author.",
+        batch_resolver=resolvers.chat.thread_follows.parent_messages,
+    )
+
+
+@strawberry.type(description="A page of followed threads, ordered by last activity.")
+class FollowedThreadTimeline(PageMixin, Timeline):
+    items: list[FollowedThread] = strawberry.field(description="Items of the page, in the requested order.")
 
 
 @strawberry.type
