@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from strawberry import UNSET
+from strawberry import UNSET, Parent
 
 from resolvers.access import require_member
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, page_range
@@ -23,25 +23,35 @@ async def followed_threads(
     range_ = page_range(oldest, latest, limit, inclusive)
     places = await stores.communities.joined_by(viewer.organization_id, viewer.id)
     page = await stores.threads.followed(viewer.organization_id, viewer.id, places, range_)
-    threads = await _with_parents(info, page.items)
-    return page.map(lambda topic: threads[topic.id])
+    return page.map(FollowedThread)
 
 
-async def _with_parents(info: Info, topics: Sequence[Topic]) -> dict[str, FollowedThread]:
-    """Returns followed threads by id, each with its parent message and the topic of that message.
+async def parent_topic(root: Parent[FollowedThread], info: Info) -> Topic:
+    """Returns the topic of the parent message."""
+    return (await parent_topics([root], info))[0]
 
-    The parent message is None if the viewer has blocked its author.
-    """
-    stores = info.context.stores
-    parents = {topic.id: topic.thread_parent for topic in topics if topic.thread_parent is not None}
-    viewer_blocks, parent_topics, messages = await asyncio.gather(
-        info.context.viewer_blocks(),
-        stores.topics.find_many({key.topic_id for key in parents.values()}),
-        stores.messages.find_many(list(parents.values())),
+
+async def parent_topics(threads: Sequence[FollowedThread], info: Info) -> list[Topic]:
+    """Returns the topic of each thread's parent message."""
+    require_member(info)
+    topics = await info.context.stores.topics.find_many({each.parent.topic_id for each in threads})
+    return [topics[each.parent.topic_id] for each in threads]
+
+
+async def parent_message(root: Parent[FollowedThread], info: Info) -> Message | None:
+    """Returns the parent message, or None if the viewer has blocked its author."""
+    return (await parent_messages([root], info))[0]
+
+
+async def parent_messages(threads: Sequence[FollowedThread], info: Info) -> list[Message | None]:
+    """Returns the parent message of each thread. None if the viewer has blocked its author."""
+    require_member(info)
+    keys = [each.parent for each in threads]
+    viewer_blocks, found = await asyncio.gather(
+        info.context.viewer_blocks(), info.context.stores.messages.find_many(keys)
     )
-    visible = {key: message for key, message in messages.items() if message.author_id not in viewer_blocks.blocked}
-    threads = [(topic, parents[topic.id]) for topic in topics]
-    return {topic.id: FollowedThread(topic, parent_topics[key.topic_id], visible.get(key)) for topic, key in threads}
+    visible = {key: message for key, message in found.items() if message.author_id not in viewer_blocks.blocked}
+    return [visible.get(key) for key in keys]
 
 
 async def follow_thread(info: Info, message_id: MessageId) -> Message:

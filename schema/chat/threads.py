@@ -7,6 +7,7 @@ from strawberry import ID
 
 import resolvers.chat.cross_posts
 import resolvers.chat.quotes
+import resolvers.chat.thread_follows
 import resolvers.chat.threads
 from schema.binding import field, shared_field
 from schema.identity import User
@@ -88,11 +89,15 @@ class ThreadReply:
 @strawberry.type(description="A thread that the viewer follows.")
 class FollowedThread:
     thread: LazyTopic = strawberry.field(description="The thread. Its messages are the replies.")
-    parent_topic: LazyTopic = strawberry.field(
-        description="Topic or conversation of the message to which people reply."
+    parent_topic: LazyTopic = field(
+        resolvers.chat.thread_follows.parent_topic,
+        "Topic or conversation of the message to which people reply.",
+        batch_resolver=resolvers.chat.thread_follows.parent_topics,
     )
-    parent_message: LazyMessage | None = strawberry.field(
-        description="The message to which people reply; null if the viewer has blocked its author."
+    parent_message: LazyMessage | None = field(
+        resolvers.chat.thread_follows.parent_message,
+        "The message to which people reply; null if the viewer has blocked its author.",
+        batch_resolver=resolvers.chat.thread_follows.parent_messages,
     )
 
 

@@ -375,3 +375,6 @@ class TopicActivityDocument(TypedDict):
 
     at: datetime
     """When the activity was announced, by the database's clock."""
+
+    last: NotRequired[int]
+    """Timestamp of the conversation's last message at that time; absent for a topic."""

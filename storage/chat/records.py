@@ -235,14 +235,15 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class FollowedThread:
-    """A thread that a viewer follows: its topic, the topic of its parent message, and that message.
-
-    The message is None if the viewer has blocked its author.
-    """
+    """A thread that a viewer follows."""
 
     thread: Topic
-    parent_topic: Topic
-    parent_message: Message | None
+
+    @property
+    def parent(self) -> MessageKey:
+        """The key of the parent message."""
+        assert self.thread.thread_parent is not None
+        return self.thread.thread_parent
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import before_after, lookup, screens, search, timeline, timeline_data, timeline_sizes
+from benchmarks import before_after, joined_reads, lookup, screens, search, timeline, timeline_data, timeline_sizes
 from benchmarks.peers import comparison
 from benchmarks.peers.node_packages import NodePackagesMissing, install_node_packages
 from benchmarks.peers.same_answers import DifferentAnswer, check_same_answers, check_same_body
@@ -115,6 +115,12 @@ def test_screens_prints_its_table(run_on_servers: RunBenchmark, checkout: Path, 
     set_sizes(screens, SIZES=ScreenSizes(1, 1, 1, 1, 10, 1, 1, 5))
     output = run_on_servers(screens, f"--before {checkout} --rounds 1 --requests 1")
     assert all(output.count(f"│ {name} ") == 2 for name in SCREENS), output
+
+
+def test_joined_reads_prints_its_table(run_on_servers: RunBenchmark, set_sizes: Callable[..., None]) -> None:
+    set_sizes(joined_reads, SIZES=ScreenSizes(1, 1, 1, 1, 10, 1, 1, 5))
+    output = run_on_servers(joined_reads, "--rounds 1 --queries 1")
+    assert output.count("two finds") == output.count("one aggregate") == 2
 
 
 def test_search_prints_its_table(run_on_servers: RunBenchmark, set_sizes: Callable[..., None]) -> None:

@@ -18,7 +18,7 @@ from storage.calls.job_changes import JobAction
 from storage.calls.records import CallJob
 from storage.chat.communities import NewCommunity
 from storage.chat.conversations.records import ConversationPerson
-from storage.chat.records import Community, CommunityVisibility, Quote, Thread, ThreadReply, Topic
+from storage.chat.records import Community, CommunityVisibility, FollowedThread, Quote, Thread, ThreadReply, Topic
 from storage.chat.roles import Moderator
 from storage.chat.stamps.ownerships import StampPackOwnership
 from storage.chat.stamps.rules import StampPackAvailability, StampRule, StampRuleKind
@@ -122,6 +122,10 @@ async def example_objects(viewers: DifferingViewers) -> dict[str, list[Any]]:
         "Thread": [
             Thread(thread_id(viewers.first_message.key), 2, viewers.second_message.timestamp, repliers)
             for repliers in (("cat", "dan"), ())
+        ],
+        "FollowedThread": [
+            FollowedThread(replace(viewers.scenario.topic, thread_parent=each.key))
+            for each in (viewers.first_message, viewers.second_message)
         ],
         "Quote": [
             Quote(viewers.first_message.key, viewers.scenario.community.id),

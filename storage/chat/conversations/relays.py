@@ -5,8 +5,15 @@ from typing import NamedTuple
 
 from storage.chat.changes import MESSAGES
 from storage.chat.conversations.documents import DirectFields
-from storage.chat.conversations.rules import BLOCKS, CHANGED, conversations_stream, people_of
-from storage.chat.documents import MessageDocument, TopicDocument
+from storage.chat.conversations.rules import (
+    BLOCKS,
+    CHANGED,
+    NOTIFICATION,
+    conversations_stream,
+    notification_content,
+    people_of,
+)
+from storage.chat.documents import MessageDocument, TopicActivityDocument, TopicDocument
 from storage.chat.relays import TopicActivityRelay
 from storage.identity.mutes import MUTES, MUTES_IN_FORCE, MuteSubject
 from storage.identity.records import stream_owner, user_document_id, user_stream
@@ -33,13 +40,13 @@ DIRECT_MESSAGE = NotificationKind.DIRECT_MESSAGE.value
 class ConversationActivityRelay(TopicActivityRelay):
     """Notifies the people who have joined of new and changed last messages, at most once a second each.
 
-    Their notifications of the conversation follow, except those that are unread and stay as they are.
+    Their notifications of the conversation follow, except those that stay as they are.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._topics: dict[str, TopicDocument] = {}
-        self._notified: dict[str, set[str]] = {}
+        self._unaffected: dict[str, set[str]] = {}
         """The people of each conversation whose notifications stay as they are."""
 
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
@@ -48,16 +55,19 @@ class ConversationActivityRelay(TopicActivityRelay):
         query, fields = {"_id": {"$in": [row["ref"] for row in rows]}}, {"org": 1, "last": 1, "direct.joined": 1}
         for topic in await mongo.find("topics", query, fields, session=session):
             self._topics[topic["_id"]] = topic
-            self._notified[topic["_id"]] = await _notified_people(mongo, session, topic)
+            activity: TopicActivityDocument | None = batch.get("activity", topic["_id"])
+            announced = None if activity is None else activity.get("last")
+            self._unaffected[topic["_id"]] = await _unaffected_people(mongo, session, topic, announced)
 
     def announce(self, batch: Batch, topic_id: str) -> None:
-        """Adds outbox rows for each person who has joined."""
+        """Adds outbox rows for each person who has joined, and records up to which message."""
         if (topic := self._topics.get(topic_id)) is None:
             return
+        batch.put("activity", {"_id": topic_id, "at": batch.at, "last": topic["last"]})
         for user_id in topic["direct"]["joined"]:
             batch.add_outbox_row(conversations_stream(topic["org"], user_id), ACTIVE, topic_id)
-            if user_id not in self._notified[topic_id]:
-                batch.add_outbox_row(user_stream(topic["org"], user_id), "ConversationNotification", topic_id)
+            if user_id not in self._unaffected[topic_id]:
+                batch.add_outbox_row(user_stream(topic["org"], user_id), NOTIFICATION, topic_id)
 
 
 class ConversationActiveRelay(EventRelay):
@@ -71,7 +81,7 @@ class ConversationChangedRelay(EventRelay):
 
     def relay(self, row: OutboxDocument, batch: Batch) -> float:
         """Emits the event, and adds an outbox row for the person's notifications."""
-        batch.add_outbox_row(user_stream(*stream_owner(batch.stream)), "ConversationNotification", row["ref"])
+        batch.add_outbox_row(user_stream(*stream_owner(batch.stream)), NOTIFICATION, row["ref"])
         return super().relay(row, batch)
 
 
@@ -124,40 +134,43 @@ class ConversationNotificationRelay(OutboxRelay):
         if newest is not None:
             message = MessageKey(topic_id, newest.timestamp)
             ref = notification_ref(newest.kind, newest.author_id, message=message)
-            put_notification(batch, ref, _about(topic_id), batch.take_timestamp(), TopicPlace(topic_id))
+            put_notification(batch, ref, notification_content(topic_id), batch.take_timestamp(), TopicPlace(topic_id))
         return 0.0
 
 
-async def _notified_people(mongo: Mongo, session: Session, topic: TopicDocument) -> set[str]:
-    """Returns the people who have an unread notification of the conversation, which a further message does not change.
+async def _unaffected_people(mongo: Mongo, session: Session, topic: TopicDocument, announced: int | None) -> set[str]:
+    """Returns the people whose notifications of the conversation the new messages do not change.
 
-    If the last message was deleted, returns nobody. The author of the last message may have read the others. A message
-    that was read may be about to lose its notification.
+    These are people with an unread notification, except the author of the last message. People without a notification
+    are unaffected if they have read everything, or are the only author of the messages after `announced`: all earlier
+    messages had rows of their own. If the last message was deleted, returns nobody.
     """
-    org, people, id_ = topic["org"], topic["direct"]["joined"], topic["_id"]
-    of_people = {"_id.o": org, "_id.u": {"$in": people}, "about": _about(id_), "kind": DIRECT_MESSAGE}
+    org, people, id_, last = topic["org"], topic["direct"]["joined"], topic["_id"], topic["last"]
+    after = last - 1 if announced is None else min(announced, last - 1)
+    new = {"_id": {"$gt": {"t": id_, "ts": after}, "$lte": {"t": id_, "ts": last}}}
+    of_people = {"_id.o": org, "_id.u": {"$in": people}, "about": notification_content(id_), "kind": DIRECT_MESSAGE}
     finds = [
-        Find(MESSAGES, {"_id": {"t": id_, "ts": topic["last"]}}, {"author": 1, "deleted_at": 1}),
+        Find(MESSAGES, new, {"author": 1, "deleted_at": 1}),
         Find(NOTIFICATIONS, of_people, {"ts": 1}),
         Find("notification_marks", {"_id": {"$in": [{"o": org, "u": each} for each in people]}}),
         Find("read_marks", {"_id": {"$in": [{"t": id_, "u": each} for each in people]}}),
     ]
     messages, notifications, list_marks, topic_marks = await find_jointly(mongo, ("topics", id_), finds, session)
-    if not messages or messages[0].get("deleted_at") is not None:
+    newest = [each for each in messages if each["_id"]["ts"] == last and each.get("deleted_at") is None]
+    if not newest:
         return set()
+    author, authors = newest[0]["author"], {each["author"] for each in messages}
     in_list = {mark["_id"]["u"]: mark["ts"] for mark in list_marks}
     in_topic = {mark["_id"]["u"]: mark["ts"] for mark in topic_marks}
+    stored = {each["_id"]["u"] for each in notifications}
     unread = {
         each["_id"]["u"]
         for each in notifications
         if each["_id"]["ts"] > in_list.get(each["_id"]["u"], 0) and each["ts"] > in_topic.get(each["_id"]["u"], 0)
     }
-    return unread - {messages[0]["author"]}
-
-
-def _about(topic_id: str) -> str:
-    """Returns the content by which the notification of a conversation is found."""
-    return f"CONVERSATION/{topic_id}"
+    readers = {each for each, mark in in_topic.items() if mark >= last}
+    only_author = {author} if announced is not None and authors == {author} else set()
+    return (unread - {author}) | ((readers | only_author) - stored)
 
 
 def _is_current(stored: NotificationDocument, newest: _NotifiedMessage) -> bool:
@@ -169,7 +182,7 @@ def _is_current(stored: NotificationDocument, newest: _NotifiedMessage) -> bool:
 
 def _finds(owner: UserKey, topic_ids: Sequence[str]) -> list[Find]:
     """Returns the finds of the owner if erased, and of the owner's conversations, read marks and notifications."""
-    abouts = [_about(each) for each in topic_ids]
+    abouts = [notification_content(each) for each in topic_ids]
     return [
         Find("users", {"_id": user_document_id(*owner), "erasing_at": {"$exists": True}}, {"_id": 1}),
         Find("topics", {"_id": {"$in": list(topic_ids)}, "direct": {"$exists": True}}, {"direct": 1}),
@@ -183,8 +196,9 @@ async def _message_to_notify(
 ) -> _NotifiedMessage | None:
     """Returns the newest message of another person that is unread, or that belongs to a request; None without one.
 
-    A mention has a notification of its own. People whom the owner hides in a group cause none. A request waits for the
-    owner also when its message was read or deleted.
+    Mentions, and replies of threads that the owner follows, have a notification of their own, so that a cross-post of
+    such a reply causes none. People whom the owner hides in a group cause none. A request waits for the owner also when
+    its message was read or deleted.
     """
     direct, user_id = topic["direct"], owner.user_id
     conditions: Document = {}
@@ -201,9 +215,18 @@ async def _message_to_notify(
         "author": {"$nin": [user_id, *hidden]},
         **conditions,
     }
-    fields, order = {"author": 1}, [("_id", -1)]
+    newest = await _newest(mongo, session, query)
+    if newest is not None and "reply" in newest and kind is NotificationKind.DIRECT_MESSAGE:
+        followed = {"thread.topic": topic["_id"], "thread.followers": user_id}
+        threads = await mongo.find("topics", followed, {"_id": 1}, session=session)
+        newest = await _newest(mongo, session, query | {"reply.t": {"$nin": [each["_id"] for each in threads]}})
+    return None if newest is None else _NotifiedMessage(kind, newest["_id"]["ts"], newest["author"])
+
+
+async def _newest(mongo: Mongo, session: Session, query: Document) -> MessageDocument | None:
+    fields, order = {"author": 1, "reply.t": 1}, [("_id", -1)]
     found: list[MessageDocument] = await mongo.find(MESSAGES, query, fields, order, 1, session=session, hint="_id_")
-    return _NotifiedMessage(kind, found[0]["_id"]["ts"], found[0]["author"]) if found else None
+    return found[0] if found else None
 
 
 async def _hidden_people(mongo: Mongo, session: Session, owner: UserKey, direct: DirectFields) -> Collection[str]:

@@ -13,11 +13,18 @@ from storage.streams.log import Stream
 
 BLOCKS = "blocks"
 CHANGED = "ConversationChanged"
+NOTIFICATION = "ConversationNotification"
+"""Kind of the outbox rows by which a person's notification of a conversation follows its state."""
 
 
 def conversations_stream(organization_id: str, user_id: str) -> Stream:
     """Returns the stream of a person's conversations."""
     return Stream("conversations", user_stream(organization_id, user_id).id)
+
+
+def notification_content(conversation_id: str) -> str:
+    """Returns the content by which the notification of a conversation is found."""
+    return f"CONVERSATION/{conversation_id}"
 
 
 def direct_fields(batch: Batch) -> DirectFields | None:

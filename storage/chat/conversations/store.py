@@ -14,6 +14,7 @@ from storage.chat.conversations.changes import (
 )
 from storage.chat.conversations.contacts import CONTACTS_PER_DAY, Contacts, find_contacts
 from storage.chat.conversations.records import Conversation, ConversationState, pair_id
+from storage.chat.conversations.rules import NOTIFICATION, notification_content
 from storage.chat.documents import TopicDocument
 from storage.chat.threads.rules import wait_for_thread_commits
 from storage.chat.topics import TOPIC_FIELDS, topic_record
@@ -23,6 +24,7 @@ from storage.identity.records import User, user_stream
 from storage.ids import new_id
 from storage.mongo import Document, Mongo
 from storage.mongo.batch_loader import BatchLoader
+from storage.notifications import NOTIFICATIONS
 from storage.streams.log import Stream
 from storage.streams.outbox import Outbox, add_rows
 from storage.streams.sequencer import Sequencer
@@ -143,10 +145,21 @@ class ConversationStore:
         return await self.get(actor, id_)
 
     async def update_notification(self, reader: User, id_: str) -> None:
-        """Lets the person's notification of the conversation follow a read mark that was moved."""
+        """Lets the person's notification of the conversation follow a read mark that was moved.
+
+        Does nothing if there is no notification, and none that is about to be stored for the mark of before.
+        """
         stream = user_stream(reader.organization_id, reader.id)
-        await add_rows(self._mongo, stream, "ConversationNotification", [id_])
-        self._outbox.nudge(stream.name)
+        row = {"stream": stream.name, "kind": NOTIFICATION, "ref": id_}
+        stored = {"_id.o": reader.organization_id, "_id.u": reader.id, "about": notification_content(id_)}
+        # Rows are read first. A relay that has read the mark of before removes its row in the commit that stores the
+        # notification. So either the row or the notification is found.
+        if await self._exists("outbox", row) or await self._exists(NOTIFICATIONS, stored):
+            await add_rows(self._mongo, stream, NOTIFICATION, [id_])
+            self._outbox.nudge(stream.name)
+
+    async def _exists(self, collection: str, query: Document) -> bool:
+        return bool(await self._mongo.find(collection, query, {"_id": 1}, limit=1))
 
     async def _commit(self, id_: str, change: ConversationChange[None]) -> None:
         # The change itself checks the rights. This earlier check keeps people outside from causing commits, and finds

@@ -1,16 +1,24 @@
 """Notifications of direct messages and of requests: one for each conversation, as long as it is unread or waits."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
+from storage.chat.conversations.relays import ConversationNotificationRelay
+from storage.chat.memberships import community_stream
+from storage.event_kinds import OUTBOX_RELAYS
 from storage.identity.audit import Actor
 from storage.identity.records import user_stream
-from storage.streams.outbox import add_rows
+from storage.mongo import Mongo, Session
+from storage.streams.changes import Batch
+from storage.streams.documents import OutboxDocument
+from storage.streams.outbox import Outbox, add_rows
 from tests.jobs.test_erasures import run_until_erased
 from tests.resolvers.chat.test_conversations import ACCEPT, ADD, DECLINE, LEAVE, request, start
+from tests.resolvers.chat.test_cross_posts import cross_post, relay_nothing
 from tests.resolvers.feed.test_notifications import MARK_READ
 from tests.resolvers.people import DELETE, EDIT, Answer, ChatScenario, Person, SignIn, until_outbox_is_empty
 
@@ -34,6 +42,7 @@ subscription {
 }
 """
 MARK_TOPIC_READ = "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic, timestamp: $at) { id } }"
+UNREAD = "query ($id: ID!) { topic(id: $id) { unreadCount } }"
 MUTE_TOPIC = "mutation ($id: ID!) { muteTopic(topicId: $id) { id } }"
 MUTE_USER = "mutation ($id: ID!) { muteUser(userId: $id) { id } }"
 UNMUTE_USER = "mutation ($id: ID!) { unmuteUser(userId: $id) { id } }"
@@ -72,6 +81,38 @@ async def repeat_row(person: Person, conversation: str, count: int = 1) -> None:
         await add_rows(person.stores.mongo, stream, "ConversationNotification", [conversation])
     person.stores.outbox.nudge(stream.name)
     await until_outbox_is_empty(person.stores)
+
+
+async def head(person: Person) -> Any:
+    """Returns the head of a person's stream, which every commit changes, when everything was relayed."""
+    assert person.user is not None
+    await until_outbox_is_empty(person.stores)
+    return await person.stores.mongo["streams"].find_one({"_id": user_stream(*person.user.key).name})
+
+
+class HeldRelay(ConversationNotificationRelay):
+    """A relay of one person's notifications that waits between its reads and its commit."""
+
+    held_stream: ClassVar[str]
+    has_read: ClassVar[asyncio.Event]
+    may_commit: ClassVar[asyncio.Event]
+
+    async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
+        """Reads, and waits until the commit is allowed."""
+        await super().load(mongo, session, rows, batch)
+        if batch.stream.name == self.held_stream:
+            self.has_read.set()
+            await self.may_commit.wait()
+
+
+@pytest.fixture
+def held_relay(chat: ChatScenario, monkeypatch: pytest.MonkeyPatch) -> type[HeldRelay]:
+    """A relay that holds Bob's notifications until `may_commit` is set."""
+    assert chat.bob.user is not None
+    HeldRelay.held_stream = user_stream(*chat.bob.user.key).name
+    HeldRelay.has_read, HeldRelay.may_commit = asyncio.Event(), asyncio.Event()
+    monkeypatch.setitem(OUTBOX_RELAYS, "ConversationNotification", HeldRelay)
+    return HeldRelay
 
 
 async def stored_events(person: Person) -> list[dict[str, Any]]:
@@ -138,6 +179,94 @@ async def test_reading_while_messages_arrive_leaves_nothing(chat: ChatScenario) 
     for _ in range(3):
         await asyncio.gather(*(post_and_read() for _ in range(8)))
         assert await listed(chat.bob) == Listed([], 0)
+
+
+async def test_reading_during_a_relay_removes_the_notification(chat: ChatScenario, held_relay: type[HeldRelay]) -> None:
+    """The relay has read the mark of before, and commits the notification after the mark has moved."""
+    id_ = await start(chat.ann, chat.bob)
+    message = await chat.ann.post(id_)
+    await held_relay.has_read.wait()
+    await read(chat.bob, message)
+    held_relay.may_commit.set()
+    assert await listed(chat.bob) == Listed([], 0)
+
+
+async def test_concurrent_people_are_notified_of_unread_messages(chat: ChatScenario, sign_in: SignIn) -> None:
+    people = [chat.ann, chat.bob, await sign_in("dan")]
+    await people[2].join(chat.community)
+    group = await start(*people)
+
+    async def write_or_read(person: Person, number: int) -> None:
+        if number % 3:
+            await person.post(group, f"{number}")
+        elif messages := (await person.page(group))["items"]:
+            await read(person, messages[-1])
+
+    for first in range(3):
+        await asyncio.gather(*(write_or_read(each, first + n) for n in range(5) for each in people[: 2 + first % 2]))
+        for person in people:
+            unread = (await person.run(UNREAD, id=group))["topic"]["unreadCount"]
+            assert [kind for kind, *_ in (await listed(person)).brief] == ["DIRECT_MESSAGE"] * (unread > 0)
+
+
+@pytest.mark.usefixtures("throttled_activity")
+async def test_message_before_an_own_one_notifies_the_author(chat: ChatScenario) -> None:
+    """Both messages are announced together, and the last one is the author's."""
+    id_ = await start(chat.ann, chat.bob)
+    await chat.ann.post(id_, "first")
+    await listed(chat.ann)
+    await chat.bob.post(id_, "from Bob")
+    await chat.ann.post(id_, "last")
+    assert (await listed(chat.ann)).brief == [("DIRECT_MESSAGE", "bob", "from Bob")]
+
+
+async def test_own_message_causes_no_commit_for_the_author(chat: ChatScenario) -> None:
+    id_ = await start(chat.ann, chat.bob)
+    await chat.ann.post(id_)
+    before = await head(chat.ann)
+    await read(chat.ann, await chat.ann.post(id_))
+    assert await head(chat.ann) == before
+
+
+async def test_message_that_was_read_at_once_causes_no_commit(
+    chat: ChatScenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id_ = await start(chat.ann, chat.bob)
+    await read(chat.bob, await chat.ann.post(id_))
+    before = await head(chat.bob)
+    with monkeypatch.context() as patch:
+        patch.setattr(Outbox, "_relay", relay_nothing)
+        await read(chat.bob, await chat.ann.post(id_))
+    chat.bob.stores.outbox.nudge(community_stream(id_).name)
+    assert await head(chat.bob) == before
+
+
+async def test_deletion_announced_with_an_own_message_is_noticed(
+    chat: ChatScenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id_ = await start(chat.ann, chat.bob)
+    message = await chat.ann.post(id_)
+    assert len((await listed(chat.bob)).items) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(Outbox, "_relay", relay_nothing)
+        await chat.ann.run(DELETE, id=message["id"])
+        await chat.bob.post(id_)
+    chat.bob.stores.outbox.nudge(community_stream(id_).name)
+    assert await listed(chat.bob) == Listed([], 0)
+
+
+async def test_cross_post_notifies_those_who_do_not_follow(chat: ChatScenario, sign_in: SignIn) -> None:
+    dan = await sign_in("dan")
+    await dan.join(chat.community)
+    group = await start(chat.ann, chat.bob, dan)
+    parent = await chat.ann.post(group, "parent")
+    await asyncio.gather(*(read(each, parent) for each in (chat.bob, dan)))
+    await cross_post(chat.bob, parent, "reply")
+    assert (await listed(dan)).brief == [("DIRECT_MESSAGE", "bob", "reply")]
+    assert [kind for kind, *_ in (await listed(chat.ann)).brief] == ["THREAD_REPLY"]
+    await chat.bob.post(group, "before")
+    await cross_post(chat.bob, parent, "another")
+    assert ("DIRECT_MESSAGE", "bob", "before") in (await listed(chat.ann)).brief
 
 
 async def test_late_and_repeated_rows_change_nothing(chat: ChatScenario) -> None:

@@ -449,7 +449,7 @@ async def test_mention_in_a_conversation_notifies_once(chat: ChatScenario) -> No
     assert (await chat.ann.do(NOTIFICATIONS))["items"] == [mention]
     await cross_post(chat.bob, parent, "nothing more")
     kinds = Counter(each["kind"] for each in (await chat.ann.do(NOTIFICATIONS))["items"])
-    assert kinds == {"MENTION": 1, "THREAD_REPLY": 1, "DIRECT_MESSAGE": 1}
+    assert kinds == {"MENTION": 1, "THREAD_REPLY": 1}
 
 
 async def test_page_without_cross_posts_costs_no_further_read(
