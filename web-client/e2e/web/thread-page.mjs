@@ -1,11 +1,12 @@
 /**
  * One part of what a person sees of a thread in a real Chromium: what stays when somebody else replies first, the page
- * on a narrow screen, the mute, or the line "New". Prints a report as one line of JSON.
+ * on a narrow screen, the mute, the line "New", or a thread whose script can't be loaded. Prints a report as one line of
+ * JSON.
  *
  * Standard input: {url, chromium, part, tokens: {ann, ben}, screenshots}. Ann writes by the API, and Ben reads.
  */
 import { navigate, readInput } from "../browser.mjs";
-import { actOnMessage, press, type } from "../keyboard.mjs";
+import { actOnMessage, press, tabTo, type } from "../keyboard.mjs";
 import { openScreenChecker } from "../screen-checker.mjs";
 
 /** More than a screen shows. */
@@ -17,6 +18,7 @@ const PARTS = {
   mute: muteThread,
   unread: findUnread,
   topic: sendToTopic,
+  script: openWithoutScript,
 };
 
 const { tokens, part, ...options } = readInput();
@@ -192,6 +194,59 @@ async function openPage(topic) {
   await thread(ben).getByRole("button", { name: "Close thread" }).waitFor();
   const panel = await measurePage(ben);
   return { ...report, panel, parentId: parent.id };
+}
+
+/**
+ * Ben opens a thread on a narrow screen while the server can't be reached for its script. Returns what has the focus
+ * while it is loaded, after each of two tries, when it is there, and after Escape.
+ */
+async function openWithoutScript(topic) {
+  const { id } = await post(topic, "Who rows?");
+  await post(topic, "Nobody", id);
+  const ben = await open(tokens.ben, `/topic/${topic}`, { viewport: { width: 360, height: 740 } });
+  const script = await holdScript(ben);
+  await press(ben, ben.getByRole("button", { name: "1 reply" }));
+  await script.wait();
+  await thread(ben).getByRole("status").waitFor();
+  const report = { loading: await focused(ben) };
+  await script.fail();
+  const retry = thread(ben).getByRole("alert").getByRole("button", { name: "Try again" });
+  await retry.waitFor();
+  await checkVariants(ben, "thread-without-script");
+  await ben.setViewportSize({ width: 360, height: 740 });
+  await press(ben, retry);
+  await script.wait();
+  report.retrying = await focused(ben);
+  await script.fail();
+  await retry.waitFor();
+  await script.release();
+  await press(ben, retry);
+  await message(thread(ben), "Nobody").waitFor();
+  await tabTo(ben, field(ben));
+  await ben.keyboard.press("Escape");
+  await thread(ben).waitFor({ state: "detached" });
+  return { ...report, closed: await focused(ben), parentId: id };
+}
+
+/** Holds the requests of the script of threads, until they fail or the script is released. */
+async function holdScript(page) {
+  const pattern = "**/thread-contents-*.js";
+  const held = [];
+  let onRequest = () => {};
+  await page.route(pattern, (route) => {
+    held.push(route);
+    onRequest();
+  });
+  return {
+    wait: () => held.length > 0 || new Promise((resolve) => (onRequest = resolve)),
+    fail: () => Promise.all(held.splice(0).map((route) => route.abort("internetdisconnected"))),
+    release: () => page.unroute(pattern),
+  };
+}
+
+/** Returns the message that has the focus, or the text of another element that has it. */
+function focused(page) {
+  return page.evaluate(() => document.activeElement.dataset.message ?? document.activeElement.textContent);
 }
 
 /** Returns the parts of the page that the thread covers, and where the focus is. */
