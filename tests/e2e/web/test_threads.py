@@ -74,6 +74,7 @@ def test_muted_thread_is_listed_by_its_first_message(product: DeployedProduct, t
     report = run_part(product, tmp_path, "mute")
 
     assert (report["name"], report["place"]) == ("Ann: Who rows on Sunday?", "Thread · Rowers · Boats")
+    assert report["left"][:2] == ["Replies to a message that you cannot see", "Thread"]
     assert report["myMutes"] == []
 
 

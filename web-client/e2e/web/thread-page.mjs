@@ -264,7 +264,7 @@ async function measurePage(page) {
   });
 }
 
-/** Ben mutes a thread, and ends the mute in the list. Returns what he reads. */
+/** Ben mutes a thread, leaves its community, and ends the mute in the list. Returns what he reads. */
 async function muteThread(topic) {
   const { id } = await post(topic, "Who rows on Sunday?");
   await post(topic, "Nobody", id);
@@ -283,11 +283,23 @@ async function muteThread(topic) {
   await thread(ben)
     .getByRole("button", { name: /^Unmute Thread/ })
     .waitFor();
+  await leaveCommunity(topic);
   await navigate(ben, "/myData");
-  await press(ben, row.getByRole("button", { name: "Unmute Ann: Who rows on Sunday?" }));
+  await ben.reload();
+  const unmute = row.getByRole("button", { name: "Unmute Replies to a message that you cannot see" });
+  await unmute.waitFor();
+  const left = await row.innerText();
+  await press(ben, unmute);
   await row.waitFor({ state: "detached" });
   const { myMutes } = await run(tokens.ben, "{ myMutes { id } }");
-  return { name, place, myMutes };
+  return { name, place, left: left.split("\n").filter(Boolean), myMutes };
+}
+
+/** Ben leaves the community of a topic. */
+async function leaveCommunity(topicId) {
+  const { topic } = await run(tokens.ben, `{ topic(id: "${topicId}") { community { id } } }`);
+  const leave = "mutation ($id: ID!) { leaveCommunity(communityId: $id) { id } }";
+  await run(tokens.ben, leave, { id: topic.community.id });
 }
 
 /** Ben opens a thread of which he has read a part, and looks away while it goes on. */
