@@ -51,7 +51,7 @@ export default defineConfig({
     },
   },
   build: {
-    // Browsers without it load the modules a little later.
+    // All browsers that docs/web-client.md names know it. Others load the modules a little later.
     modulePreload: { polyfill: false },
     // Monaco, prettier and the GraphQL worker are large. Only GraphiQL loads them.
     chunkSizeWarningLimit: 4000,

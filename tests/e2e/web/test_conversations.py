@@ -21,7 +21,10 @@ def test_people_write_to_each_other(product: DeployedProduct, tmp_path: Path) ->
     assert report["asked"] == "Ben has not accepted yet. Until then you can send one message."
     assert report["requested"].startswith("Ann wants to write to you")
     assert [text.split("\n")[0] for text in report["answered"]] == ["Ben"]
-    hint = "The administrators of your organization decide. The person does not learn who reported."
+    hint = (
+        "The administrators of your organization decide. They see the message and up to five messages before it. "
+        "The person does not learn who reported."
+    )
     assert report["reports"] == [{"hint": hint, "deletions": 0}] * 2
     assert [text.split("\n")[1] for text in report["group"]] == ["Ann", "Ben", "Cat"]
     assert "not joined" in report["group"][2]

@@ -17,6 +17,7 @@ def test_reports_are_decided_and_people_are_notified(product: DeployedProduct, t
     report = run_browser_script("web/reports.mjs", product.url, tmp_path, tokens=tokens)
 
     assert "The moderators of the community decide." in report["hint"]
+    assert "messages before it" not in report["hint"]
     assert "buy shoes" in report["queue"]
     assert "Spam" in report["queue"]
     assert "嫌がらせ" in report["warned"]

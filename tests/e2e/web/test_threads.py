@@ -74,6 +74,7 @@ def test_muted_thread_is_listed_by_its_first_message(product: DeployedProduct, t
     report = run_part(product, tmp_path, "mute")
 
     assert (report["name"], report["place"]) == ("Ann: Who rows on Sunday?", "Thread · Rowers · Boats")
+    assert report["left"][:2] == ["Replies to a message that you cannot see", "Thread"]
     assert report["myMutes"] == []
 
 
@@ -96,3 +97,12 @@ def test_reply_is_also_sent_to_the_topic(product: DeployedProduct, tmp_path: Pat
     assert report["origin"] == "Replied in a thread: Who steers?"
     assert report["messages"] == ["Who steers?", "I steer"]
     assert (report["note"], report["isParent"]) == (1, True)
+
+
+@pytest.mark.browser
+@pytest.mark.timeout(SCRIPT_TIMEOUT_S + 60)
+def test_thread_without_its_script_can_be_retried(product: DeployedProduct, tmp_path: Path) -> None:
+    report = run_part(product, tmp_path, "script")
+
+    assert (report["loading"], report["retrying"]) == ("Thread", "Thread"), "The thread does not have the focus."
+    assert report["closed"] == report["parentId"]

@@ -1,12 +1,14 @@
 /**
  * One part of what a person sees of a thread in a real Chromium: what stays when somebody else replies first, the page
- * on a narrow screen, the mute, or the line "New". Prints a report as one line of JSON.
+ * on a narrow screen, the mute, the line "New", or a thread whose script can't be loaded. Prints a report as one line of
+ * JSON.
  *
  * Standard input: {url, chromium, part, tokens: {ann, ben}, screenshots}. Ann writes by the API, and Ben reads.
  */
 import { navigate, readInput } from "../browser.mjs";
-import { actOnMessage, press, type } from "../keyboard.mjs";
+import { actOnMessage, press, tabTo, type } from "../keyboard.mjs";
 import { openScreenChecker } from "../screen-checker.mjs";
+import { createTopic, field, message, post, texts, thread } from "../thread-topic.mjs";
 
 /** More than a screen shows. */
 const MANY = 30;
@@ -17,59 +19,46 @@ const PARTS = {
   mute: muteThread,
   unread: findUnread,
   topic: sendToTopic,
+  script: openWithoutScript,
 };
 
 const { tokens, part, ...options } = readInput();
 const { findings, run, open, checkVariants, close } = await openScreenChecker(options);
 
 try {
-  const topic = await createTopic();
+  const topic = await createTopic(run, tokens.ann, tokens.ben);
   const report = await PARTS[part](topic);
   console.log(JSON.stringify({ ...report, ...findings }));
 } finally {
   await close();
 }
 
-/** Creates a topic of Ann that Ben has joined. Returns its id. */
-async function createTopic() {
-  const { created } = await run(
-    tokens.ann,
-    'mutation { created: createCommunity(input: { name: "Rowers" }) { id } }',
+/** Posts a message of Ann, or her reply to a message. Returns it. */
+function postAsAnn(topicId, text, replyTo = null) {
+  return post(run, tokens.ann, { topicId, text, replyTo });
+}
+
+/** Ben opens the thread of a new message of Ann that has no replies. Returns his page and the message's id. */
+async function startThread(topic, text) {
+  const { id } = await postAsAnn(topic, text);
+  const ben = await open(tokens.ben, `/topic/${topic}`);
+  await actOnMessage(ben, text, "button", "Reply in thread");
+  return { ben, id };
+}
+
+/** Keeps all messages of a page from the server until the returned function is called. */
+async function holdMessages(page) {
+  await page.route("**/graphql", (route) =>
+    route.request().postData()?.includes("mutation PostMessage") ? route.abort() : route.fallback(),
   );
-  await run(tokens.ben, "mutation ($id: ID!) { joinCommunity(communityId: $id) { id } }", { id: created.id });
-  const { topic } = await run(
-    tokens.ann,
-    'mutation ($id: ID!) { topic: createTopic(input: { communityId: $id, title: "Boats" }) { id } }',
-    { id: created.id },
-  );
-  return topic.id;
-}
-
-async function post(topicId, text, replyTo = null) {
-  const query =
-    "mutation ($input: PostMessageInput!) { posted: postMessage(input: $input) { id topicId timestamp } }";
-  return (await run(tokens.ann, query, { input: { topicId, text, replyTo } })).posted;
-}
-
-function thread(page) {
-  return page.getByTestId("thread");
-}
-
-function message(place, text) {
-  return place.locator("[data-message]").filter({ hasText: text });
-}
-
-function field(page) {
-  return thread(page).getByRole("textbox", { name: "Reply" });
+  return () => page.unroute("**/graphql");
 }
 
 /** Ben writes while Ann starts the thread. Returns his text then, which he has continued without a click, and later. */
 async function keepDraft(topic) {
-  const { id } = await post(topic, "Who rows?");
-  const ben = await open(tokens.ben, `/topic/${topic}`);
-  await actOnMessage(ben, "Who rows?", "button", "Reply in thread");
+  const { ben, id } = await startThread(topic, "Who rows?");
   await type(ben, field(ben), "I row");
-  await post(topic, "Nobody", id);
+  await postAsAnn(topic, "Nobody", id);
   await message(thread(ben), "Nobody").waitFor();
   await ben.keyboard.type(" on Sunday");
   const continued = await field(ben).inputValue();
@@ -80,27 +69,19 @@ async function keepDraft(topic) {
 
 /** Ben's first reply waits for the server while Ann starts the thread. Returns the replies that he sees at the end. */
 async function keepWaitingReply(topic) {
-  const { id } = await post(topic, "Who steers?");
-  const ben = await open(tokens.ben, `/topic/${topic}`);
-  await actOnMessage(ben, "Who steers?", "button", "Reply in thread");
-  await ben.route("**/graphql", (route) =>
-    route.request().postData()?.includes("mutation PostMessage") ? route.abort() : route.fallback(),
-  );
+  const { ben, id } = await startThread(topic, "Who steers?");
+  const sendMessages = await holdMessages(ben);
   await type(ben, field(ben), "I steer");
   await ben.keyboard.press("Enter");
   const pending = thread(ben).locator('[data-pending="waiting"]').filter({ hasText: "I steer" });
   await pending.waitFor();
-  await post(topic, "Nobody steers", id);
+  await postAsAnn(topic, "Nobody steers", id);
   await message(thread(ben), "Nobody steers").waitFor();
   const waiting = await pending.count();
-  await ben.unroute("**/graphql");
+  await sendMessages();
   await message(thread(ben), "I steer").waitFor();
   await thread(ben).locator("[data-pending]").waitFor({ state: "detached" });
-  const replies = await thread(ben)
-    .getByTestId("timeline")
-    .locator("[data-message] p.whitespace-pre-wrap")
-    .allInnerTexts();
-  return { waiting, replies };
+  return { waiting, replies: await texts(thread(ben).getByTestId("timeline")) };
 }
 
 /**
@@ -108,12 +89,8 @@ async function keepWaitingReply(topic) {
  * topic, where the reply follows an edit and a deletion. Returns what he reads.
  */
 async function sendToTopic(topic) {
-  const { id } = await post(topic, "Who steers?");
-  const ben = await open(tokens.ben, `/topic/${topic}`);
-  await actOnMessage(ben, "Who steers?", "button", "Reply in thread");
-  await ben.route("**/graphql", (route) =>
-    route.request().postData()?.includes("mutation PostMessage") ? route.abort() : route.fallback(),
-  );
+  const { ben, id } = await startThread(topic, "Who steers?");
+  const sendMessages = await holdMessages(ben);
   await type(ben, field(ben), "I steer");
   const choice = thread(ben).getByRole("checkbox", { name: "Also send to the topic" });
   await choice.focus();
@@ -124,7 +101,7 @@ async function sendToTopic(topic) {
   await thread(ben).locator('[data-pending="waiting"]').waitFor();
   const report = { isReset: !(await choice.isChecked()) };
   await ben.reload();
-  await ben.unroute("**/graphql");
+  await sendMessages();
   const timeline = ben.getByTestId("timeline").first();
   const origin = timeline.getByTestId("thread-origin");
   await origin.waitFor();
@@ -135,7 +112,7 @@ async function sendToTopic(topic) {
   await thread(ben).waitFor({ state: "detached" });
   await checkVariants(ben, "cross-post");
   report.origin = await origin.innerText();
-  report.messages = await timeline.locator("[data-message] p.whitespace-pre-wrap").allInnerTexts();
+  report.messages = await texts(timeline);
   await press(ben, origin);
   await reply.waitFor();
   const [replyId, parent] = [
@@ -156,7 +133,7 @@ async function sendToTopic(topic) {
 async function postMany(topicId, word, replyTo = null) {
   const posted = [];
   for (let number = 0; number < MANY; number++)
-    posted.push(await post(topicId, `${word} ${number}`, replyTo));
+    posted.push(await postAsAnn(topicId, `${word} ${number}`, replyTo));
   return posted;
 }
 
@@ -164,7 +141,7 @@ async function postMany(topicId, word, replyTo = null) {
 async function openPage(topic) {
   const messages = await postMany(topic, "wave");
   const parent = messages[10];
-  await post(topic, "Splash", parent.id);
+  await postAsAnn(topic, "Splash", parent.id);
   const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
   const ben = await open(tokens.ben, `/topic/${topic}/${messages[12].timestamp}`, phone);
   const timeline = ben.getByTestId("timeline").first();
@@ -194,6 +171,59 @@ async function openPage(topic) {
   return { ...report, panel, parentId: parent.id };
 }
 
+/**
+ * Ben opens a thread on a narrow screen while the server can't be reached for its script. Returns what has the focus
+ * while it is loaded, after each of two tries, when it is there, and after Escape.
+ */
+async function openWithoutScript(topic) {
+  const { id } = await postAsAnn(topic, "Who rows?");
+  await postAsAnn(topic, "Nobody", id);
+  const ben = await open(tokens.ben, `/topic/${topic}`, { viewport: { width: 360, height: 740 } });
+  const script = await holdScript(ben);
+  await press(ben, ben.getByRole("button", { name: "1 reply" }));
+  await script.wait();
+  await thread(ben).getByRole("status").waitFor();
+  const report = { loading: await focused(ben) };
+  await script.fail();
+  const retry = thread(ben).getByRole("alert").getByRole("button", { name: "Try again" });
+  await retry.waitFor();
+  await checkVariants(ben, "thread-without-script");
+  await ben.setViewportSize({ width: 360, height: 740 });
+  await press(ben, retry);
+  await script.wait();
+  report.retrying = await focused(ben);
+  await script.fail();
+  await retry.waitFor();
+  await script.release();
+  await press(ben, retry);
+  await message(thread(ben), "Nobody").waitFor();
+  await tabTo(ben, field(ben));
+  await ben.keyboard.press("Escape");
+  await thread(ben).waitFor({ state: "detached" });
+  return { ...report, closed: await focused(ben), parentId: id };
+}
+
+/** Holds the requests of the script of threads, until they fail or the script is released. */
+async function holdScript(page) {
+  const pattern = "**/thread-contents-*.js";
+  const held = [];
+  let onRequest = () => {};
+  await page.route(pattern, (route) => {
+    held.push(route);
+    onRequest();
+  });
+  return {
+    wait: () => held.length > 0 || new Promise((resolve) => (onRequest = resolve)),
+    fail: () => Promise.all(held.splice(0).map((route) => route.abort("internetdisconnected"))),
+    release: () => page.unroute(pattern),
+  };
+}
+
+/** Returns the message that has the focus, or the text of another element that has it. */
+function focused(page) {
+  return page.evaluate(() => document.activeElement.dataset.message ?? document.activeElement.textContent);
+}
+
 /** Returns the parts of the page that the thread covers, and where the focus is. */
 async function measurePage(page) {
   return await thread(page).evaluate((element) => {
@@ -209,10 +239,10 @@ async function measurePage(page) {
   });
 }
 
-/** Ben mutes a thread, and ends the mute in the list. Returns what he reads. */
+/** Ben mutes a thread, leaves its community, and ends the mute in the list. Returns what he reads. */
 async function muteThread(topic) {
-  const { id } = await post(topic, "Who rows on Sunday?");
-  await post(topic, "Nobody", id);
+  const { id } = await postAsAnn(topic, "Who rows on Sunday?");
+  await postAsAnn(topic, "Nobody", id);
   const ben = await open(tokens.ben, `/topic/${topic}`);
   await press(ben, ben.getByRole("button", { name: "1 reply" }));
   await press(ben, thread(ben).getByRole("button", { name: "Mute Thread “Who rows on Sunday?”" }));
@@ -228,16 +258,28 @@ async function muteThread(topic) {
   await thread(ben)
     .getByRole("button", { name: /^Unmute Thread/ })
     .waitFor();
+  await leaveCommunity(topic);
   await navigate(ben, "/myData");
-  await press(ben, row.getByRole("button", { name: "Unmute Ann: Who rows on Sunday?" }));
+  await ben.reload();
+  const unmute = row.getByRole("button", { name: "Unmute Replies to a message that you cannot see" });
+  await unmute.waitFor();
+  const left = await row.innerText();
+  await press(ben, unmute);
   await row.waitFor({ state: "detached" });
   const { myMutes } = await run(tokens.ben, "{ myMutes { id } }");
-  return { name, place, myMutes };
+  return { name, place, left: left.split("\n").filter(Boolean), myMutes };
+}
+
+/** Ben leaves the community of a topic. */
+async function leaveCommunity(topicId) {
+  const { topic } = await run(tokens.ben, `{ topic(id: "${topicId}") { community { id } } }`);
+  const leave = "mutation ($id: ID!) { leaveCommunity(communityId: $id) { id } }";
+  await run(tokens.ben, leave, { id: topic.community.id });
 }
 
 /** Ben opens a thread of which he has read a part, and looks away while it goes on. */
 async function findUnread(topic) {
-  const { id } = await post(topic, "Who rows?");
+  const { id } = await postAsAnn(topic, "Who rows?");
   const replies = await postMany(topic, "stroke", id);
   const [{ topicId }] = replies;
   const mark = "mutation ($id: ID!, $at: Timestamp!) { markRead(topicId: $id, timestamp: $at) { id } }";

@@ -7,12 +7,14 @@
 import { navigate, readInput } from "../browser.mjs";
 import { actOnMessage, press, tabTo, type } from "../keyboard.mjs";
 import { openScreenChecker } from "../screen-checker.mjs";
+import { createTopic, field, message, post, texts, thread } from "../thread-topic.mjs";
 
 const { tokens, ...options } = readInput();
 const { findings, run, open, checkVariants, close } = await openScreenChecker(options);
 
 try {
-  const topic = await createTopic();
+  const topic = await createTopic(run, tokens.ann, tokens.ben);
+  await post(run, tokens.ann, { topicId: topic, text: "Who rows on Sunday?" });
   const ann = await open(tokens.ann, `/topic/${topic}`);
   const ben = await open(tokens.ben, `/topic/${topic}`);
   const report = { empty: await startThread(ben) };
@@ -28,39 +30,6 @@ try {
   console.log(JSON.stringify({ ...report, ...findings }));
 } finally {
   await close();
-}
-
-/** Creates a topic of Ann and Ben with a message of Ann's. Returns its id. */
-async function createTopic() {
-  const { created } = await run(
-    tokens.ann,
-    'mutation { created: createCommunity(input: { name: "Rowers" }) { id } }',
-  );
-  await run(tokens.ben, "mutation ($id: ID!) { joinCommunity(communityId: $id) { id } }", { id: created.id });
-  const { topic } = await run(
-    tokens.ann,
-    'mutation ($id: ID!) { topic: createTopic(input: { communityId: $id, title: "Boats" }) { id } }',
-    { id: created.id },
-  );
-  const query = "mutation ($input: PostMessageInput!) { postMessage(input: $input) { id } }";
-  await run(tokens.ann, query, { input: { topicId: topic.id, text: "Who rows on Sunday?" } });
-  return topic.id;
-}
-
-function thread(page) {
-  return page.getByTestId("thread");
-}
-
-function message(place, text) {
-  return place.locator("[data-message]").filter({ hasText: text });
-}
-
-function field(page) {
-  return thread(page).getByRole("textbox", { name: "Reply" });
-}
-
-async function texts(place) {
-  return await place.locator("[data-message] p.whitespace-pre-wrap").allInnerTexts();
 }
 
 /** Ben opens the thread of Ann's message and replies first. Returns the hint that he reads before. */

@@ -28,8 +28,7 @@ export function useMutedThread(parentId: string | null): MutedThread | null {
     pause: !parent,
   });
   if (parentId === null) return null;
-  if (!parent)
-    return { name: t(fetching ? "thread.title" : "threads.hiddenParent"), place: null, href: null };
+  if (!parent) return { name: t(fetching ? "thread.title" : "mutes.hiddenParent"), place: null, href: null };
   const topic = topicData?.topic;
   return {
     name: parentText(parent, t),

@@ -2,6 +2,7 @@
 import { useState } from "react";
 import { request, useApi } from "../api/api";
 import { LIMITS } from "../api/limits";
+import type { TextKey } from "../i18n/texts";
 import { FormDialog } from "../ui/dialogs/form-dialog";
 import { LabelledField } from "../ui/fields/labelled-field";
 import { useLength } from "../ui/fields/length";
@@ -31,6 +32,12 @@ interface Props {
   onClose: () => void;
 }
 
+/** Returns the text that says who decides about the report, and what they see. */
+function hintKey(subject: ReportSubject, isForModerators: boolean): TextKey {
+  if (isForModerators) return "report.hintCommunity";
+  return subject === "MESSAGE" ? "report.hintConversation" : "report.hintAdmins";
+}
+
 export function ReportDialog({ subject, id, name, isForModerators = false, onClose }: Props) {
   const { t } = useTranslation();
   const { direct } = useApi();
@@ -48,7 +55,7 @@ export function ReportDialog({ subject, id, name, isForModerators = false, onClo
   return (
     <FormDialog
       title={t(`report.title.${subject}`, { name })}
-      text={t(isForModerators ? "report.hintCommunity" : "report.hintAdmins")}
+      text={t(hintKey(subject, isForModerators))}
       action={t("report.send")}
       canSubmit={category !== null && !length.isTooLong}
       submit={send}

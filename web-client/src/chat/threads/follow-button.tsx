@@ -4,7 +4,7 @@ import { useMutation, useQuery } from "urql";
 import { IconButton } from "../../ui/button";
 import { useTranslation } from "../../ui/preferences";
 import { notifyFailure } from "../../ui/toasts";
-import { FollowThread, IsThreadFollowed, UnfollowThread } from "./operations";
+import { FollowThread, IsThreadFollowed, UnfollowThread } from "./follow-operations";
 
 interface Props {
   parentId: string;

@@ -1,38 +1,21 @@
 /**
- * The thread of a message: the message, its replies, and a field for a reply. It is a panel beside the topic, and on
- * narrow screens a page that covers the topic.
+ * The thread of a message: a panel beside the topic, and on narrow screens a page that covers the topic. The script of
+ * its contents is loaded with the first thread.
  */
-import {
-  type KeyboardEvent,
-  type ReactNode,
-  type RefObject,
-  useCallback,
-  useEffect,
-  useRef,
-  useState,
-} from "react";
+import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { useQuery } from "urql";
-import { useCurrent } from "../../api/current-text";
-import { dateAndTime, dateOf } from "../../i18n/times";
-import { useViewer } from "../../session/viewer";
-import { Avatar } from "../../ui/avatar";
+import { LOAD_FAILURE, lazyModule } from "../../app/lazy-screen";
 import { IconButton } from "../../ui/button";
 import { useTranslation } from "../../ui/preferences";
-import { EmptyState, ErrorState, LoadingState } from "../../ui/states";
+import { ErrorState, LoadingState } from "../../ui/states";
 import { useValue } from "../../ui/value";
 import { LARGE, useIsAtLeast } from "../../ui/window-width";
-import { MessageComposer } from "../composer/composer";
 import { useOutbox } from "../composer/outbox";
-import { MessageBody } from "../messages/message-body";
-import { PendingMessageRow } from "../messages/pending-row";
-import { type Message, type QuotedMessage, TopicHeader } from "../operations";
-import { isConversation, JoinedTopic } from "../topics/joined-topic";
 import type { TopicSummary } from "../topics/topic-heading";
 import type { TopicView } from "../topics/topic-view";
-import { FollowButton } from "./follow-button";
-import { ThreadOpenerProvider } from "./opener";
 import { ParentMessage } from "./operations";
-import { ThreadMuteButton } from "./thread-mute-button";
+
+const useContents = lazyModule(() => import("./thread-contents"));
 
 export interface ThreadPanelProps {
   /** The topic of the parent message. */
@@ -58,6 +41,8 @@ export function ThreadPanel(props: ThreadPanelProps) {
   const parent = items.find(({ id }) => id === parentId) ?? data?.message;
   const started = useStartedThread(parentId);
   const threadId = started ?? parent?.thread?.id ?? null;
+  const { module: contents, retry } = useContents();
+  const failure = (!parent && error) || (retry && LOAD_FAILURE);
 
   useEffect(() => {
     onCover(!isWide);
@@ -74,6 +59,13 @@ export function ThreadPanel(props: ThreadPanelProps) {
     if (event.target instanceof Element && event.target.closest("dialog, [popover]")) return;
     event.preventDefault();
     onClose();
+  }
+
+  function tryAgain() {
+    // The button that has the focus goes away.
+    heading.current?.focus();
+    retry?.();
+    if (!parent && error) load({ requestPolicy: "network-only" });
   }
 
   return (
@@ -97,19 +89,17 @@ export function ThreadPanel(props: ThreadPanelProps) {
           </Heading>
           {!isWide && <p className="truncate text-sm text-quiet">{topic.title}</p>}
         </div>
-        {threadId !== null && (
-          <FollowButton parentId={parentId} replyCount={parent?.thread?.replyCount ?? 0} />
+        {contents && parent && threadId !== null && (
+          <contents.ThreadActions threadId={threadId} parent={parent} />
         )}
-        {threadId !== null && parent && <ThreadMuteButton threadId={threadId} parent={parent} />}
         {isWide && <IconButton icon="close" label={t("thread.close")} onClick={onClose} />}
       </header>
-      {!parent && error && <ErrorState error={error} retry={() => load({ requestPolicy: "network-only" })} />}
-      {!parent && !error && <LoadingState rows={4} />}
-      {parent && <ThreadParent message={parent} />}
-      {parent && (
-        <ThreadOpenerProvider value={null}>
-          <ThreadContent threadId={threadId} topic={topic} parent={parent} reply={reply} />
-        </ThreadOpenerProvider>
+      {contents && parent ? (
+        <contents.ThreadContents threadId={threadId} topic={topic} parent={parent} reply={reply} />
+      ) : failure ? (
+        <ErrorState error={failure} retry={tryAgain} />
+      ) : (
+        <LoadingState rows={4} />
       )}
     </aside>
   );
@@ -124,172 +114,4 @@ function useStartedThread(parentId: string): string | null {
     [outbox, parentId],
   );
   return started;
-}
-
-function ThreadParent({ message: loaded }: { message: Message }) {
-  const { t, language } = useTranslation();
-  const message = useCurrent(loaded);
-  const { author, timestamp, deletedAt } = message;
-  return (
-    <article
-      aria-label={t("thread.parent", { name: author.name })}
-      data-testid="thread-parent"
-      className="thin-scroll flex max-h-[35%] items-start shrink-0 gap-3 overflow-y-auto border-b border-line px-4 py-3"
-    >
-      <Avatar user={author} />
-      <div className="min-w-0 grow">
-        <p className="flex flex-wrap items-baseline gap-x-2">
-          <span className="font-semibold">{author.name}</span>
-          <time dateTime={dateOf(timestamp).toISOString()} className="text-xs text-quiet">
-            {dateAndTime(language, dateOf(timestamp))}
-          </time>
-        </p>
-        {deletedAt ? (
-          <p className="text-quiet italic">{t("message.deleted")}</p>
-        ) : (
-          <MessageBody message={message} />
-        )}
-      </div>
-    </article>
-  );
-}
-
-interface ThreadContentProps {
-  /** Id of the thread; null before the first reply. */
-  threadId: string | null;
-  topic: TopicSummary;
-  parent: Message;
-  reply: string | null;
-}
-
-/** The replies, or the field for the first one. The field stays until the thread that a reply has started is open. */
-function ThreadContent({ threadId, topic, parent, reply }: ThreadContentProps) {
-  const [isReplaced, setIsReplaced] = useState(threadId !== null);
-  const [caret, setCaret] = useState<number | null>(null);
-  const [quoted, setQuoted] = useState<QuotedMessage | null>(null);
-  const field = useRef<HTMLTextAreaElement>(null);
-  const replace = useCallback(() => {
-    const { current } = field;
-    if (current && current === document.activeElement) setCaret(current.selectionStart);
-    setIsReplaced(true);
-  }, []);
-  return (
-    <>
-      {!isReplaced && (
-        <FirstReply
-          topic={topic}
-          parent={parent}
-          hasThread={threadId !== null}
-          field={field}
-          quoted={quoted}
-          setQuoted={setQuoted}
-        />
-      )}
-      {threadId !== null && (
-        <ThreadReplies
-          id={threadId}
-          topic={topic}
-          reply={reply}
-          placeholder={isReplaced ? <LoadingState rows={4} /> : null}
-          caret={caret}
-          initialQuote={quoted}
-          onOpened={replace}
-        />
-      )}
-    </>
-  );
-}
-
-interface ThreadRepliesProps {
-  id: string;
-  topic: TopicSummary;
-  reply: string | null;
-  /** Shown until the replies are. */
-  placeholder: ReactNode;
-  caret: number | null;
-  initialQuote: QuotedMessage | null;
-  onOpened: () => void;
-}
-
-function ThreadReplies({ id, topic, reply, placeholder, ...more }: ThreadRepliesProps) {
-  const { t } = useTranslation();
-  const [{ data, error, stale }, load] = useQuery({
-    query: TopicHeader,
-    variables: { id },
-    requestPolicy: "network-only",
-  });
-  const reload = useCallback(() => load({ requestPolicy: "network-only" }), [load]);
-  const thread = data?.topic;
-  if (error && !thread) return <ErrorState error={error} retry={reload} />;
-  if (!thread) return placeholder;
-  // The archive and the slow mode of the topic apply to its threads.
-  const { archivedAt, slowModeSeconds } = topic;
-  return (
-    <JoinedTopic
-      topic={{ ...thread, title: t("thread.title"), archivedAt, slowModeSeconds, community: topic.community }}
-      isStale={stale}
-      at={reply}
-      isInConversation={isConversation(topic)}
-      label={t("thread.reply")}
-      placeholder={placeholder}
-      {...more}
-      onRemoved={reload}
-      reloadHeader={reload}
-    />
-  );
-}
-
-interface FirstReplyProps {
-  topic: TopicSummary;
-  parent: Message;
-  /** Whether somebody has started the thread, which is being opened. */
-  hasThread: boolean;
-  field: RefObject<HTMLTextAreaElement | null>;
-  quoted: QuotedMessage | null;
-  setQuoted: (message: QuotedMessage | null) => void;
-}
-
-/** The field for the first reply, which starts the thread. */
-function FirstReply({ topic, parent, hasThread, field, quoted, setQuoted }: FirstReplyProps) {
-  const { t } = useTranslation();
-  const viewer = useViewer();
-  const pending = useValue(useOutbox().pending).filter(({ replyTo }) => replyTo === parent.id);
-  useEffect(() => {
-    if (matchMedia("(pointer: fine)").matches) field.current?.focus();
-  }, [field]);
-  const { viewerMutedUntil, archivedAt } = topic.community;
-  return (
-    <>
-      <div className="min-h-0 grow overflow-y-auto">
-        {pending.length === 0 &&
-          (hasThread ? (
-            <LoadingState rows={4} />
-          ) : (
-            <EmptyState icon="chat" title={t("thread.empty")} hint={t("thread.emptyHint")} />
-          ))}
-        {pending.map((entry) => (
-          <PendingMessageRow key={entry.key} entry={entry} viewer={viewer} />
-        ))}
-      </div>
-      {!parent.deletedAt && (
-        <MessageComposer
-          topicId={topic.id}
-          topicTitle={topic.title}
-          replyTo={parent.id}
-          quoted={quoted}
-          onQuote={setQuoted}
-          onQuoteEnd={() => setQuoted(null)}
-          label={t("thread.reply")}
-          communityId={topic.community.id}
-          isInConversation={isConversation(topic)}
-          archived={archivedAt ? "community" : topic.archivedAt ? "topic" : null}
-          mutedUntil={viewerMutedUntil}
-          nextAt={0}
-          field={field}
-          onSent={() => {}}
-          onEditLast={() => {}}
-        />
-      )}
-    </>
-  );
 }

@@ -4,6 +4,7 @@ export const mutes = {
   "mutes.hint":
     "You see no posts of muted people in feeds, and get no notifications from muted people, topics and communities.",
   "mutes.forGood": "Until I unmute",
+  "mutes.hiddenParent": "Replies to a message that you cannot see",
   "mutes.howLong": "Mute for how long?",
   "mutes.mute": "Mute {name}",
   "mutes.muted.COMMUNITY": "You get no notifications from {name} any more.",

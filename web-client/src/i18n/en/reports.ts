@@ -43,6 +43,8 @@ export const reports = {
   "report.hintAdmins":
     "The administrators of your organization decide. The person does not learn who reported.",
   "report.hintCommunity": "The moderators of the community decide. The author does not learn who reported.",
+  "report.hintConversation":
+    "The administrators of your organization decide. They see the message and up to five messages before it. The person does not learn who reported.",
   "report.noText": "Without text",
   "report.none": "No reports",
   "report.noneHint": "Reports by members appear here.",

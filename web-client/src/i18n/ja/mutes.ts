@@ -7,6 +7,7 @@ export const mutes: Record<keyof typeof en, Text> = {
   "mutes.hint":
     "ミュートした人の投稿はフィードに表示されません。ミュートした人、トピック、スレッド、コミュニティからの通知は届きません。",
   "mutes.forGood": "解除するまで",
+  "mutes.hiddenParent": "表示できないメッセージへの返信",
   "mutes.howLong": "ミュートする期間",
   "mutes.mute": "{name} をミュート",
   "mutes.muted.COMMUNITY": "{name} からの通知は届かなくなります。",

@@ -45,6 +45,8 @@ export const reports: Record<keyof typeof en, Text> = {
   "report.gone": "削除されたか、通報後に編集されました",
   "report.hintAdmins": "組織の管理者が判断します。誰が通報したかは本人に伝わりません。",
   "report.hintCommunity": "コミュニティのモデレーターが判断します。誰が通報したかは本人に伝わりません。",
+  "report.hintConversation":
+    "組織の管理者が判断します。管理者は、このメッセージとその前の最大5件のメッセージを確認できます。誰が通報したかは本人に伝わりません。",
   "report.noText": "本文なし",
   "report.none": "通報はありません",
   "report.noneHint": "メンバーからの通報がここに表示されます。",
