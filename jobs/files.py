@@ -8,7 +8,7 @@ from jobs.context import JobContext
 from jobs.pictures.results import ATTACHMENT, AVATAR, STAMP, PictureRefusalReason, RefusedPicture
 from storage.errors import Unavailable
 from storage.files.content_types import HEAD_BYTES, PICTURES, content_type
-from storage.files.pictures import MAX_PICTURE_BYTES, FileRefusal
+from storage.files.pictures import FileRefusal
 from storage.files.records import StoredFile, UploadPurpose
 from storage.heartbeats import process_name
 from storage.metrics import FILE_PRUNING_DELAY_S
@@ -57,7 +57,7 @@ async def _check(jobs: JobContext, file: StoredFile) -> None:
     checks, objects = jobs.stores.file_checks, jobs.stores.file_objects
     head = b"".join([chunk async for chunk in objects.read(file.parts, 0, HEAD_BYTES)])
     found = content_type(head)
-    if found in PICTURES and file.size <= MAX_PICTURE_BYTES:
+    if found in PICTURES:
         await _decode(jobs, file)
     elif file.purpose is not UploadPurpose.ATTACHMENT:
         await checks.refuse(file, FileRefusal.UNREADABLE)
@@ -66,8 +66,8 @@ async def _check(jobs: JobContext, file: StoredFile) -> None:
 
 
 async def _decode(jobs: JobContext, file: StoredFile) -> None:
-    checks = jobs.stores.file_checks
-    result = await jobs.pictures.decode(await jobs.stores.file_objects.read_all(file.parts), LAYOUTS[file.purpose])
+    checks, parts = jobs.stores.file_checks, jobs.stores.file_objects.read(file.parts, 0, file.size)
+    result = await jobs.pictures.decode(parts, LAYOUTS[file.purpose])
     if isinstance(result, RefusedPicture):
         log.info("picture_refused", file=file.id, reason=result.reason)
         await checks.refuse(file, REFUSALS[result.reason])

@@ -2,10 +2,10 @@
 
 import asyncio
 import contextlib
-import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import AsyncIterable, AsyncIterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
@@ -38,14 +38,17 @@ class PictureDecoder:
         self._max_wall_s = max_wall_s
         self._turn = asyncio.Semaphore(1)
 
-    async def decode(self, source: bytes | Path, settings: RenditionSettings) -> DecodedPicture | RefusedPicture:
+    async def decode(
+        self, source: bytes | AsyncIterable[bytes], settings: RenditionSettings
+    ) -> DecodedPicture | RefusedPicture:
         """Returns the picture's renditions without metadata, or the reason why the file is refused.
 
-        Raises nothing for any content of the file, and nothing if the decoder's process is killed.
+        Pieces of a file are copied to the disk one by one, so that no large file is in memory. Raises what the source
+        raises; nothing for any content of the file, and nothing if the decoder's process is killed.
         """
         async with self._turn:
             with tempfile.TemporaryFile() as picture, tempfile.TemporaryFile() as answer:
-                if not await asyncio.to_thread(_copy, source, picture):
+                if not await _copy(source, picture):
                     limit = MAX_PICTURE_BYTES // 1024 // 1024
                     return _refusal("TOO_MANY_BYTES", f"A picture has at most {limit} MiB.")
                 code = await self._run(picture, answer, settings)
@@ -75,19 +78,24 @@ class PictureDecoder:
                 await process.wait()
 
 
-def _copy(source: bytes | Path, picture: IO[bytes]) -> bool:
+async def _copy(source: bytes | AsyncIterable[bytes], picture: IO[bytes]) -> bool:
     """Copies the source to a file without a name. Returns False if the source is too large."""
-    if isinstance(source, Path):
-        if source.stat().st_size > MAX_PICTURE_BYTES:
+    size = 0
+    async for piece in _pieces(source):
+        size += len(piece)
+        if size > MAX_PICTURE_BYTES:
             return False
-        with source.open("rb") as file:
-            shutil.copyfileobj(file, picture)
-    else:
-        if len(source) > MAX_PICTURE_BYTES:
-            return False
-        picture.write(source)
+        await asyncio.to_thread(picture.write, piece)
     picture.seek(0)
     return True
+
+
+async def _pieces(source: bytes | AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    if isinstance(source, bytes):
+        yield source
+        return
+    async for piece in source:
+        yield piece
 
 
 def _refusal(reason: str, message: str) -> RefusedPicture:

@@ -13,15 +13,23 @@ from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 import blurhash
+import pi_heif
 from PIL import AvifImagePlugin, Image, ImageCms, ImageOps, UnidentifiedImageError
 
-FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "AVIF")
+FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "AVIF", "HEIF")
 """Formats that are opened. Pillow calls a JPEG file with further pictures behind the first, as phones write it, MPO."""
 
-MAX_PIXELS = {"JPEG": 50_000_000, "PNG": 15_000_000, "GIF": 15_000_000, "WEBP": 6_000_000, "AVIF": 10_000_000}
+MAX_PIXELS = {
+    "JPEG": 50_000_000,
+    "PNG": 15_000_000,
+    "GIF": 15_000_000,
+    "WEBP": 8_300_000,
+    "AVIF": 12_500_000,
+    "HEIF": 12_500_000,
+}
 """Pixels of a picture by format, checked before it is decoded. JPEG files are decoded at a reduced size."""
 
-MAX_PROGRESSIVE_PIXELS = 10_000_000
+MAX_PROGRESSIVE_PIXELS = 12_500_000
 """Pixels of a progressive JPEG file. libjpeg holds all its coefficients in memory."""
 
 MAX_SIDE = 16_383
@@ -31,7 +39,7 @@ MAX_FRAMES = 300
 MAX_ANIMATION_PIXELS = 60_000_000
 """Pixels of all frames of an animation that is kept."""
 
-MAX_MEMORY_BYTES = 124 * 1024 * 1024
+MAX_MEMORY_BYTES = 148 * 1024 * 1024
 """Address space that the process may add to that of the interpreter and the libraries, which is about 36 MiB."""
 
 MAX_OUTPUT_BYTES = 18 * 1024 * 1024
@@ -53,7 +61,7 @@ TRANSPOSITIONS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-OUTPUT_FORMATS = {"JPEG": "JPEG", "PNG": "PNG", "GIF": "PNG", "WEBP": "WEBP", "AVIF": "WEBP"}
+OUTPUT_FORMATS = {"JPEG": "JPEG", "PNG": "PNG", "GIF": "PNG", "WEBP": "WEBP", "AVIF": "WEBP", "HEIF": "JPEG"}
 """The format of the largest rendition by the format of the file. Thumbnails and animations are WebP files."""
 
 SAVE_OPTIONS: dict[str, dict[str, Any]] = {
@@ -93,6 +101,11 @@ def limit_resources() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
+def register_heic() -> None:
+    """Lets Pillow read HEIC pictures. Further threads would take address space."""
+    pi_heif.register_heif_opener(decode_threads=1, thumbnails=False, depth_images=False, aux_images=False)
+
+
 def decode(source: BinaryIO, settings: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
     """Returns the header and the encoded renditions of a picture. Raises: PictureRefused; any error of Pillow."""
     image = open_picture(source)
@@ -122,7 +135,7 @@ def open_picture(source: BinaryIO) -> Image.Image:
     try:
         image = Image.open(source, formats=FORMATS)
     except UnidentifiedImageError:
-        raise PictureRefused("NOT_A_PICTURE", "The file is not a JPEG, PNG, GIF, WebP or AVIF picture.") from None
+        raise PictureRefused("NOT_A_PICTURE", "The file is not a JPEG, PNG, GIF, WebP, AVIF or HEIC picture.") from None
     check_size(image)
     return image
 
@@ -142,8 +155,8 @@ def check_size(image: Image.Image) -> None:
 
 
 def is_animated(image: Image.Image) -> bool:
-    """Tells animations from pictures. The further pictures of an MPO file are no frames."""
-    return image.format != "MPO" and bool(getattr(image, "is_animated", False))
+    """Tells animations from pictures. The further pictures of an MPO or HEIC file are no frames."""
+    return image.format not in ("MPO", "HEIF") and bool(getattr(image, "is_animated", False))
 
 
 def frame_durations(image: Image.Image, name: str) -> list[int]:
@@ -276,6 +289,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     Image.MAX_IMAGE_PIXELS = max(MAX_PIXELS.values())
     AvifImagePlugin.DEFAULT_MAX_THREADS = 1
+    register_heic()
     limit_resources()
     header, contents = answer(sys.stdin.buffer, json.loads(sys.argv[1]))
     sys.stdout.buffer.write(json.dumps(header).encode() + b"\n")

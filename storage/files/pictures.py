@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-MAX_PICTURE_BYTES = 18 * 1024 * 1024
-"""Greatest size of an uploaded picture. A greater file is an ordinary file, which is only downloaded."""
+MAX_PICTURE_BYTES = 48 * 1024 * 1024
+"""Greatest size of an uploaded picture. A greater one is refused, since it would keep the place where it was taken."""
 
 
 class FileRefusal(Enum):

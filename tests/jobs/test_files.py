@@ -7,13 +7,13 @@ import pytest
 from jobs.files import REFUSALS, check_file, check_files, delete_expired_files
 from jobs.pictures.results import PictureRefusalReason
 from storage.files.checks import CLAIMED_S
-from storage.files.pictures import FileRefusal
+from storage.files.pictures import MAX_PICTURE_BYTES, FileRefusal
 from storage.files.records import FileState, StoredFile
 from storage.ids import UserKey
 from storage.metrics import FILE_PRUNING_DELAY_S
 from storage.stores import Stores
 from tests.jobs.contexts import job_context
-from tests.jobs.pictures.hostile_files import encoded, gradient, png_bomb
+from tests.jobs.pictures.hostile_files import encoded, gps_exif, gradient, png_bomb
 
 pytestmark = pytest.mark.anyio
 
@@ -48,8 +48,12 @@ async def test_decoded_picture_replaces_the_upload(stores: Stores) -> None:
 
 @pytest.mark.parametrize(
     ("picture", "refusal"),
-    [(PNG, FileRefusal.UNREADABLE), (png_bomb(9000, 9000), FileRefusal.TOO_MANY_PIXELS)],
-    ids=["damaged", "bomb"],
+    [
+        (PNG, FileRefusal.UNREADABLE),
+        (png_bomb(9000, 9000), FileRefusal.TOO_MANY_PIXELS),
+        (encoded(gradient(9, 9), "JPEG", exif=gps_exif(1)) + bytes(MAX_PICTURE_BYTES), FileRefusal.TOO_MANY_PIXELS),
+    ],
+    ids=["damaged", "bomb", "many bytes"],
 )
 async def test_refused_picture_says_why(stores: Stores, picture: bytes, refusal: FileRefusal) -> None:
     file = await upload(stores, picture)
