@@ -11,6 +11,8 @@ import httpx2
 import orjson
 import pytest
 from pymongo import AsyncMongoClient
+from pymongo.asynchronous.client_session import AsyncClientSession
+from pymongo.errors import OperationFailure
 
 from tests.client import Client, client
 from tests.e2e.chat_topic import create_chat_topic, join
@@ -74,10 +76,23 @@ async def until_cross_posts(person: Client, topic: str, texts: list[str]) -> Non
 async def locked_topic(mongodb_uri: str, topic: str) -> AsyncIterator[None]:
     """Lets every commit to the stream of a topic fail and be repeated, as long as the block runs."""
     client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(mongodb_uri)
-    async with client, client.start_session() as session, await session.start_transaction():
-        await client["noroshi"]["topics"].update_one({"_id": topic}, {"$inc": {"fences": 1}}, session=session)
+    async with client, client.start_session() as session:
+        await until(lambda: lock(client, session, topic))
         yield
         await session.abort_transaction()
+
+
+async def lock(client: AsyncMongoClient[dict[str, Any]], session: AsyncClientSession, topic: str) -> bool:
+    """Writes to a topic in a transaction that stays open. Returns False if it conflicts with a commit in progress."""
+    await session.start_transaction()
+    try:
+        await client["noroshi"]["topics"].update_one({"_id": topic}, {"$inc": {"fences": 1}}, session=session)
+    except OperationFailure as failure:
+        if not failure.has_error_label("TransientTransactionError"):
+            raise
+        await session.abort_transaction()
+        return False
+    return True
 
 
 @pytest.mark.timeout(180)

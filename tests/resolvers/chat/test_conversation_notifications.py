@@ -402,6 +402,16 @@ async def test_blocked_request_leaves_no_notification(chat: ChatScenario) -> Non
     assert await listed(chat.ann) == Listed([], 0)
 
 
+async def test_person_who_is_being_erased_gets_no_notification(chat: ChatScenario) -> None:
+    """The erasure has begun, and the person has not left the conversation yet."""
+    id_ = await start(chat.ann, chat.bob)
+    assert chat.bob.user is not None
+    await chat.bob.stores.erasures.request(Actor(*chat.bob.user.key), "bob", f"@{chat.bob.user.handle}")
+    await chat.ann.post(id_)
+    await until_outbox_is_empty(chat.ann.stores)
+    assert await chat.ann.stores.mongo["notifications"].count_documents({"_id.u": "bob"}) == 0
+
+
 async def test_erased_people_have_and_cause_no_notifications(chat: ChatScenario) -> None:
     """The request of an erased person stays in the list of requests, without its text, and so does its notification."""
     id_, requested = await start(chat.bob, chat.ann), await request(chat)

@@ -13,7 +13,7 @@ from storage.chat.conversations import contacts
 from storage.chat.stamps.rules import StampPackAvailability, StampRule, StampRuleKind
 from storage.feed.content_reports.records import ContentReportSubject, content_report_id
 from storage.feed.stamp_rules.counts import ActivityCounts
-from storage.identity.audit import Actor
+from storage.identity.audit import AUDIT, Actor
 from storage.identity.roles import Role
 from storage.ids import UserKey
 from storage.mongo import Driver
@@ -524,6 +524,8 @@ async def test_admin_decides_a_report_and_sees_the_message_only(chat: ChatScenar
     ]
     assert id_ not in json.dumps(everything)
     assert '"CONTENT_REPORT_DECIDED"' in json.dumps(everything)
+    stored = await chat.ann.stores.mongo[AUDIT].find({"action": "CONTENT_REPORT_DECIDED"}).to_list(None)
+    assert [id_ in str(each) for each in stored] == [False]
 
 
 async def reported_message(admin: Person) -> Answer:
@@ -535,6 +537,7 @@ async def reported_message(admin: Person) -> Answer:
 async def test_report_shows_five_messages_before_and_no_later_one(chat: ChatScenario, sign_in: SignIn) -> None:
     admin = await sign_in("admin", roles=list(Role))
     id_ = await start(chat.ann, chat.bob)
+    await chat.bob.post(id_, "one too early")
     posted = [await (chat.ann, chat.bob)[number % 2].post(id_, f"text {number}") for number in range(7)]
     await chat.bob.run(EDIT, id=posted[3]["id"], text="edited before")
     await chat.ann.run(REPORT, id=posted[5]["id"])
