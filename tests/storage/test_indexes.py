@@ -217,6 +217,7 @@ async def query_conversations(scenario: TopicScenario) -> None:
     await stores.conversations.add(ann, group.id, [bob])
     for state in ConversationState:
         await query_pages(lambda range_, state=state: stores.conversations.page(bob, state, range_))  # type: ignore[misc]
+    await stores.conversations.update_notification(ann, pair.id)
     await stores.communities.departures(pair.id)
     await stores.conversations.leave_pair(org, "ann", "bob")
     await stores.conversations.start(bob, [ann], "", None)
@@ -542,7 +543,8 @@ QUERIES = {
     query_accounts: {"local_accounts", "account_tokens", "account_mails", "invitations", "sign_in_limits", "users"}
     | {"passkeys", "passkey_challenges"},
     query_communities: {"communities", "memberships", "idempotency"},
-    query_conversations: {"topics", "memberships", "follows", "blocks", "contact_counts", "communities"},
+    query_conversations: {"topics", "memberships", "follows", "blocks", "contact_counts", "communities"}
+    | {"outbox", "notifications"},
     query_moderation: {"communities", "memberships", "community_restrictions", "join_requests"},
     query_topics: {"topics", "messages", "read_marks", "streams"},
     query_messages: {"messages", "reactions", "received_reactions", "topics", "idempotency"},
