@@ -10,17 +10,20 @@ from storage.mongo import Document, Mongo, Session
 
 
 class Find(NamedTuple):
-    """A find in one collection. Without a projection, whole documents are read."""
+    """A find in one collection. Without a projection, whole documents are read. `newest` limits it to the last ids."""
 
     collection: str
     query: Document
     projection: Document | None = None
+    newest: int | None = None
 
     @property
     def pipeline(self) -> list[Document]:
         """The stages that find the documents."""
-        projection = [] if self.projection is None else [{"$project": self.projection}]
-        return [{"$match": self.query}, *projection]
+        stages: list[Document] = [{"$match": self.query}]
+        if self.newest is not None:
+            stages += [{"$sort": {"_id": -1}}, {"$limit": self.newest}]
+        return stages if self.projection is None else [*stages, {"$project": self.projection}]
 
 
 async def find_jointly(mongo: Mongo, anchor: tuple[str, Any], finds: Sequence[Find], session: Session) -> list[Any]:

@@ -35,6 +35,8 @@ from storage.timeline import MAX_TIMESTAMP
 
 ACTIVE = "ConversationActive"
 DIRECT_MESSAGE = NotificationKind.DIRECT_MESSAGE.value
+MAX_NEW_MESSAGES = 100
+"""Number of messages of which the authors are read, to spare the only author a row."""
 
 
 class ConversationActivityRelay(TopicActivityRelay):
@@ -150,7 +152,7 @@ async def _unaffected_people(mongo: Mongo, session: Session, topic: TopicDocumen
     new = {"_id": {"$gt": {"t": id_, "ts": after}, "$lte": {"t": id_, "ts": last}}}
     of_people = {"_id.o": org, "_id.u": {"$in": people}, "about": notification_content(id_), "kind": DIRECT_MESSAGE}
     finds = [
-        Find(MESSAGES, new, {"author": 1, "deleted_at": 1}),
+        Find(MESSAGES, new, {"author": 1, "deleted_at": 1}, MAX_NEW_MESSAGES),
         Find(NOTIFICATIONS, of_people, {"ts": 1}),
         Find("notification_marks", {"_id": {"$in": [{"o": org, "u": each} for each in people]}}),
         Find("read_marks", {"_id": {"$in": [{"t": id_, "u": each} for each in people]}}),
@@ -169,7 +171,8 @@ async def _unaffected_people(mongo: Mongo, session: Session, topic: TopicDocumen
         if each["_id"]["ts"] > in_list.get(each["_id"]["u"], 0) and each["ts"] > in_topic.get(each["_id"]["u"], 0)
     }
     readers = {each for each, mark in in_topic.items() if mark >= last}
-    only_author = {author} if announced is not None and authors == {author} else set()
+    is_complete = announced is not None and len(messages) < MAX_NEW_MESSAGES
+    only_author = {author} if is_complete and authors == {author} else set()
     return (unread - {author}) | ((readers | only_author) - stored)
 
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from storage.chat.conversations import relays
 from storage.chat.conversations.relays import ConversationNotificationRelay
 from storage.chat.memberships import community_stream
 from storage.event_kinds import OUTBOX_RELAYS
@@ -210,13 +211,18 @@ async def test_concurrent_people_are_notified_of_unread_messages(chat: ChatScena
 
 
 @pytest.mark.usefixtures("throttled_activity")
-async def test_message_before_an_own_one_notifies_the_author(chat: ChatScenario) -> None:
-    """Both messages are announced together, and the last one is the author's."""
+@pytest.mark.parametrize("own_count", [1, 3], ids=["one", "more than are read"])
+async def test_message_before_own_ones_notifies_the_author(
+    chat: ChatScenario, monkeypatch: pytest.MonkeyPatch, own_count: int
+) -> None:
+    """The messages are announced together, and the last ones are the author's."""
+    monkeypatch.setattr(relays, "MAX_NEW_MESSAGES", 3)
     id_ = await start(chat.ann, chat.bob)
     await chat.ann.post(id_, "first")
     await listed(chat.ann)
     await chat.bob.post(id_, "from Bob")
-    await chat.ann.post(id_, "last")
+    for _ in range(own_count):
+        await chat.ann.post(id_, "last")
     assert (await listed(chat.ann)).brief == [("DIRECT_MESSAGE", "bob", "from Bob")]
 
 

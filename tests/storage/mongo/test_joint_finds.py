@@ -31,17 +31,19 @@ async def test_finds_return_their_documents_in_order(mongo: Mongo, collections: 
         Find(first, {"_id": {"$in": [{"k": "$a", "n": 1}, {"k": "$a", "n": 7}]}}),
         Find(second, {"n": {"$gt": 0}}, {"_id": 0, "n": 1}),
         Find("missing", {"_id": {"$in": ["a"]}}),
+        Find(first, {}, {"_id": 0, "n": 1}, newest=2),
         Find(first, {"n": 9}),
     ]
 
     async def work(session: Session) -> list[list[Document]]:
         return await find_jointly(mongo, (first, {"k": "$a", "n": 0}), finds, session)
 
-    one, several, *none = await mongo.transact(work)
+    one, several, missing, newest, none = await mongo.transact(work)
     assert one == [{"_id": {"k": "$a", "n": 1}, "n": 1, "text": f"{first} 1"}]
     assert sorted(each["n"] for each in several) == [1, 2]
     assert all(set(each) == {"n"} for each in several)
-    assert none == [[], []]
+    assert newest == [{"n": 2}, {"n": 1}]
+    assert missing == none == []
 
 
 async def test_finds_see_their_transaction_and_no_later_commit(mongo: Mongo, collections: tuple[str, str]) -> None:
