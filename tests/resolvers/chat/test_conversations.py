@@ -215,6 +215,15 @@ async def test_list_is_paged_by_last_activity(chat: ChatScenario, sign_in: SignI
     assert (await listed(chat.ann))[0] == ids[0]
 
 
+async def test_conversations_with_one_activity_are_all_listed(chat: ChatScenario) -> None:
+    ids = [await start(chat.ann, chat.bob, chat.eve, groupName=f"Group {number}") for number in range(3)]
+    await chat.ann.stores.mongo["topics"].update_many({"_id": {"$in": ids}}, {"$set": {"last": 5}})
+    newest = await chat.ann.do(LIST, latest="now", limit=2)
+    older = await chat.ann.do(LIST, latest=newest["oldest"])
+    assert {each["id"] for page in (newest, older) for each in page["items"]} == set(ids)
+    assert newest["hasOlder"] is True
+
+
 async def test_stranger_waits_for_acceptance(chat: ChatScenario) -> None:
     id_ = await request(chat)
     assert await people_of(chat.eve, id_) == {"eve": True, "ann": False}
