@@ -31,5 +31,7 @@ def test_people_write_to_each_other(product: DeployedProduct, tmp_path: Path) ->
     assert report["declined"] == 0
     assert report["left"] == 1
     assert report["profile"] == "Ben"
+    assert {"Ben wrote to you", "Back at six"} <= set(report["notification"]["text"].splitlines())
+    assert report["notification"]["isInConversation"]
     assert (report["violations"], report["overflowingScreens"], report["pageErrors"]) == ([], [], [])
     assert foreign_requests(report["requests"], product.url) == []

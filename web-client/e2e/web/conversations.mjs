@@ -1,6 +1,7 @@
 /**
  * Conversations of three people in a real Chromium, by keyboard alone. One request is accepted, another is declined. A
- * group is renamed and left. Prints a report as one line of JSON.
+ * group is renamed and left, and a message is opened from the list of notifications. Prints a report as one line of
+ * JSON.
  *
  * Standard input: {url, chromium, tokens: {ann, ben, cat}, screenshots}. Ann is an administrator. The
  * three share no community.
@@ -23,6 +24,7 @@ try {
   report.declined = await declineGroup();
   report.left = await leaveGroup(ann, ben);
   report.profile = await openFromProfile(ann);
+  report.notification = await openFromNotification(ann);
   console.log(JSON.stringify({ ...report, ...findings }));
 } finally {
   await close();
@@ -181,4 +183,40 @@ async function openFromProfile(ann) {
   await press(ann, ann.getByRole("button", { name: "Message Ben" }));
   await tabTo(ann, field(ann, "Ben"));
   return await ann.getByRole("heading", { level: 1 }).innerText();
+}
+
+/**
+ * Ann opens the message that Ben has just sent from the list of notifications. Returns what the list said, and
+ * whether she is then in their conversation. Waits until the list is empty, because she has read the message.
+ */
+async function openFromNotification(ann) {
+  const conversation = ann.url();
+  await navigate(ann, "/notifications");
+  const input = { topicId: conversation.split("/").at(-1), text: "Back at six" };
+  await run(tokens.ben, "mutation ($input: PostMessageInput!) { postMessage(input: $input) { id } }", {
+    input,
+  });
+  const notification = ann.getByRole("link", { name: "Back at six" });
+  await notification.waitFor();
+  const text = await notification.innerText();
+  const removed = await awaitRemoval(ann);
+  await press(ann, notification);
+  await ann.locator("[data-message]").filter({ hasText: "Back at six" }).waitFor();
+  const isInConversation = ann.url() === conversation;
+  await removed();
+  await navigate(ann, "/notifications");
+  await ann.getByText("Nothing new").waitFor();
+  return { text, isInConversation };
+}
+
+/** Returns a function that waits until the server has told the page that a notification is gone. */
+async function awaitRemoval(page) {
+  const client = await page.context().newCDPSession(page);
+  await client.send("Network.enable");
+  const removed = new Promise((resolve) =>
+    client.on("Network.webSocketFrameReceived", ({ response }) => {
+      if (response.payloadData.includes('"NotificationRemoved"')) resolve();
+    }),
+  );
+  return () => removed;
 }

@@ -30,7 +30,11 @@ export function useUnreadNotifications(): number {
     unreadCount.set(null);
     // Through the cache, which loads the communities again when the viewer was added to one.
     return subscribe(cached, NotificationEvents, {}, ({ notificationEvents: event }) => {
-      if (event.__typename === "NotificationRemoved") removedNotification.set(event.notificationId);
+      if (event.__typename === "NotificationRemoved") {
+        // A list that is opened later must not show it again.
+        if (newestNotification.get()?.id === event.notificationId) newestNotification.set(null);
+        removedNotification.set(event.notificationId);
+      }
       if (event.__typename === "NotificationArrived") {
         // The viewer reads these messages now, which removes the notification again.
         if (isOpen(event.notification)) return;
