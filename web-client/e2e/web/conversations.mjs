@@ -209,7 +209,7 @@ async function openFromNotification(ann) {
   return { text, isInConversation };
 }
 
-/** Returns a function that waits until the server has told the page that a notification is gone. */
+/** Returns a function that waits until the page has received the event that a notification is gone. */
 async function awaitRemoval(page) {
   const client = await page.context().newCDPSession(page);
   await client.send("Network.enable");
