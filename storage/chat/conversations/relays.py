@@ -8,7 +8,6 @@ from storage.chat.conversations.documents import DirectFields
 from storage.chat.conversations.rules import (
     BLOCKS,
     CHANGED,
-    NOTIFICATION,
     conversations_stream,
     notification_content,
     people_of,
@@ -69,7 +68,7 @@ class ConversationActivityRelay(TopicActivityRelay):
         for user_id in topic["direct"]["joined"]:
             batch.add_outbox_row(conversations_stream(topic["org"], user_id), ACTIVE, topic_id)
             if user_id not in self._unaffected[topic_id]:
-                batch.add_outbox_row(user_stream(topic["org"], user_id), NOTIFICATION, topic_id)
+                batch.add_outbox_row(user_stream(topic["org"], user_id), "ConversationNotification", topic_id)
 
 
 class ConversationActiveRelay(EventRelay):
@@ -83,7 +82,7 @@ class ConversationChangedRelay(EventRelay):
 
     def relay(self, row: OutboxDocument, batch: Batch) -> float:
         """Emits the event, and adds an outbox row for the person's notifications."""
-        batch.add_outbox_row(user_stream(*stream_owner(batch.stream)), NOTIFICATION, row["ref"])
+        batch.add_outbox_row(user_stream(*stream_owner(batch.stream)), "ConversationNotification", row["ref"])
         return super().relay(row, batch)
 
 

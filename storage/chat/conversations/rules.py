@@ -13,8 +13,6 @@ from storage.streams.log import Stream
 
 BLOCKS = "blocks"
 CHANGED = "ConversationChanged"
-NOTIFICATION = "ConversationNotification"
-"""Kind of the outbox rows by which a person's notification of a conversation follows its state."""
 
 
 def conversations_stream(organization_id: str, user_id: str) -> Stream:

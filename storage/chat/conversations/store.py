@@ -14,7 +14,7 @@ from storage.chat.conversations.changes import (
 )
 from storage.chat.conversations.contacts import CONTACTS_PER_DAY, Contacts, find_contacts
 from storage.chat.conversations.records import Conversation, ConversationState, pair_id
-from storage.chat.conversations.rules import NOTIFICATION, notification_content
+from storage.chat.conversations.rules import notification_content
 from storage.chat.documents import TopicDocument
 from storage.chat.threads.rules import wait_for_thread_commits
 from storage.chat.topics import TOPIC_FIELDS, topic_record
@@ -150,12 +150,12 @@ class ConversationStore:
         Does nothing if there is no notification, and none that is about to be stored for the mark of before.
         """
         stream = user_stream(reader.organization_id, reader.id)
-        row = {"stream": stream.name, "kind": NOTIFICATION, "ref": id_}
+        row = {"stream": stream.name, "kind": "ConversationNotification", "ref": id_}
         stored = {"_id.o": reader.organization_id, "_id.u": reader.id, "about": notification_content(id_)}
         # Rows are read first. A relay that has read the mark of before removes its row in the commit that stores the
         # notification. So either the row or the notification is found.
         if await self._exists("outbox", row) or await self._exists(NOTIFICATIONS, stored):
-            await add_rows(self._mongo, stream, NOTIFICATION, [id_])
+            await add_rows(self._mongo, stream, "ConversationNotification", [id_])
             self._outbox.nudge(stream.name)
 
     async def _exists(self, collection: str, query: Document) -> bool:
