@@ -146,7 +146,9 @@ async def test_own_and_deleted_messages_are_not_unread(chat: ChatScenario) -> No
 
 
 async def test_unread_count_is_capped_at_a_hundred(chat: ChatScenario) -> None:
-    await asyncio.gather(*(chat.ann.post(chat.topic) for _ in range(99)))
+    # Ann has few operations at the same time: on a busy machine, others would be refused after a wait.
+    for _ in range(9):
+        await asyncio.gather(*(chat.ann.post(chat.topic) for _ in range(11)))
     assert await unread_count(chat.bob, chat.topic) == 99
     await asyncio.gather(*(chat.ann.post(chat.topic) for _ in range(6)))
     assert await unread_count(chat.bob, chat.topic) == 100
