@@ -12,15 +12,17 @@ from tests.jobs.pictures.hostile_files import encoded, gradient
 @pytest.mark.browser
 @pytest.mark.timeout(SCRIPT_TIMEOUT_S + 60)
 def test_files_are_sent_described_and_seen(product: DeployedProduct, tmp_path: Path) -> None:
-    files = [tmp_path / "beacon.png", tmp_path / "notes.txt"]
+    files = [tmp_path / "beacon.png", tmp_path / "notes.txt", tmp_path / "map.txt"]
     files[0].write_bytes(encoded(gradient(900, 600), "PNG"))
     files[1].write_text("Bring a torch")
+    files[2].write_text("North of the pier")
     tokens = {name: product.token(name, org="web-files", name=name.title(), handle=name) for name in ("ann", "bob")}
     paths = [str(each) for each in files]
     report = run_browser_script("web/files.mjs", product.url, tmp_path, tokens=tokens, files=paths)
 
     assert report["isBlocked"], "A picture without a description can be sent."
     assert report["cuts"] == 2, "The broken upload was not continued."
+    assert report["drops"] == {"onMessages": True, "onNavigation": True, "files": 3}
     reloaded = report["reloaded"]
     assert reloaded["notice"].startswith("46% sent before the page was closed.")
     assert (reloaded["isBlocked"], reloaded["alt"]) == (True, "A beacon on a hill")

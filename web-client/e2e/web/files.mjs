@@ -3,8 +3,8 @@
  * them, and sends them over a connection that breaks. The page is loaded again while a file is being sent. Another
  * person sees the files. Prints a report as one line of JSON.
  *
- * Standard input: {url, chromium, tokens: {ann, bob}, files, screenshots}. `files` are the paths of beacon.png and
- * notes.txt.
+ * Standard input: {url, chromium, tokens: {ann, bob}, files, screenshots}. `files` are the paths of beacon.png,
+ * notes.txt and map.txt.
  */
 import { readFileSync } from "node:fs";
 import { readInput } from "../browser.mjs";
@@ -24,7 +24,7 @@ try {
     else await route.continue();
   });
   const send = page.getByRole("button", { name: "Send", exact: true });
-  await chooseFiles(page, "Add files", files);
+  await chooseFiles(page, "Add files", files.slice(0, 2));
   await composed(page, "ready").nth(1).waitFor();
   const isBlocked = await send.isDisabled();
   await checkVariants(page, "files-composed");
@@ -34,6 +34,7 @@ try {
   for (const name of ["pasted.png", "dropped.png"])
     await press(page, page.getByRole("button", { name: `Remove ${name}` }));
   await composed(page, "ready").nth(2).waitFor({ state: "detached" });
+  const drops = await dropOutsideOfField(page, files[2]);
   const reloaded = await continueAfterReload(page, files[1]);
   await press(page, send);
   await page.locator("img[data-picture]").waitFor();
@@ -50,7 +51,9 @@ try {
   await press(others, others.getByRole("button", { name: "Show large: A beacon on a hill" }));
   await others.getByRole("dialog").getByRole("img").waitFor();
   await checkVariants(others, "files-large");
-  console.log(JSON.stringify({ isBlocked, cuts: Math.min(cuts, 2), reloaded, alt, saved, ...findings }));
+  console.log(
+    JSON.stringify({ isBlocked, cuts: Math.min(cuts, 2), drops, reloaded, alt, saved, ...findings }),
+  );
 } finally {
   await close();
 }
@@ -109,6 +112,37 @@ async function continueAfterReload(page, path) {
   await chooseFiles(page, "Choose again: notes.txt", [path]);
   await composed(page, "ready").nth(1).waitFor();
   return { notice, isBlocked, alt, offsets };
+}
+
+/**
+ * Drops a file on the messages, whose field takes it, and on the navigation. Returns whether the page prevented what the
+ * browser does with a file, at both places, and how many files were then to be sent.
+ */
+async function dropOutsideOfField(page, path) {
+  const onMessages = await dropFile(page, page.locator("[data-message]").first(), path);
+  await composed(page, "ready").nth(2).waitFor();
+  const onNavigation = await dropFile(page, page.getByRole("navigation", { name: "Screens" }), path);
+  const files = await page.locator("[data-composed]").count();
+  await press(page, page.getByRole("button", { name: "Remove map.txt" }));
+  await composed(page, "ready").nth(2).waitFor({ state: "detached" });
+  return { onMessages, onNavigation, files };
+}
+
+/** Drags a file from outside of the browser to an element, and drops it. Returns whether the page prevents the default. */
+async function dropFile(page, locator, path) {
+  const client = await page.context().newCDPSession(page);
+  const { x, y, width, height } = await locator.boundingBox();
+  const place = { x: x + width / 2, y: y + height / 2 };
+  await page.evaluate(() => {
+    globalThis.isPrevented = new Promise((resolve) => {
+      addEventListener("dragover", (event) => resolve(event.defaultPrevented), { once: true });
+    });
+  });
+  const data = { items: [], files: [path], dragOperationsMask: 1 };
+  for (const type of ["dragEnter", "dragOver", "drop"])
+    await client.send("Input.dispatchDragEvent", { type, ...place, data });
+  await client.detach();
+  return await page.evaluate(() => globalThis.isPrevented);
 }
 
 /** Pastes a picture into the message field, or drops it there. */
