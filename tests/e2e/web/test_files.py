@@ -21,6 +21,7 @@ def test_files_are_sent_described_and_seen(product: DeployedProduct, tmp_path: P
     report = run_browser_script("web/files.mjs", product.url, tmp_path, tokens=tokens, files=paths)
 
     assert report["isBlocked"], "A picture without a description can be sent."
+    assert (report["hasCamera"], report["camera"]) == (False, ["image/*", "environment"])
     assert report["cuts"] == 2, "The broken upload was not continued."
     assert report["drops"] == {"onMessages": True, "onNavigation": True, "files": 3}
     reloaded = report["reloaded"]

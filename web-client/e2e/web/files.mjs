@@ -7,12 +7,13 @@
  * notes.txt and map.txt.
  */
 import { readFileSync } from "node:fs";
-import { readInput } from "../browser.mjs";
+import { navigate, readInput } from "../browser.mjs";
 import { press, type } from "../keyboard.mjs";
 import { openScreenChecker } from "../screen-checker.mjs";
 
 const { tokens, files, ...options } = readInput();
 const { findings, run, open, checkVariants, close } = await openScreenChecker(options);
+const PHONE = { width: 360, height: 740 };
 const bytes = [...readFileSync(files[0])];
 
 try {
@@ -27,6 +28,7 @@ try {
   await chooseFiles(page, "Add files", files.slice(0, 2));
   await composed(page, "ready").nth(1).waitFor();
   const isBlocked = await send.isDisabled();
+  const hasCamera = await page.getByRole("button", { name: "Take a picture" }).isVisible();
   await checkVariants(page, "files-composed");
   await type(page, page.getByLabel("Description of beacon.png"), "A beacon on a hill");
   for (const how of ["paste", "drop"]) await give(page, how);
@@ -51,8 +53,19 @@ try {
   await press(others, others.getByRole("button", { name: "Show large: A beacon on a hill" }));
   await others.getByRole("dialog").getByRole("img").waitFor();
   await checkVariants(others, "files-large");
+  const camera = await takePicture(topic);
   console.log(
-    JSON.stringify({ isBlocked, cuts: Math.min(cuts, 2), drops, reloaded, alt, saved, ...findings }),
+    JSON.stringify({
+      isBlocked,
+      hasCamera,
+      cuts: Math.min(cuts, 2),
+      drops,
+      reloaded,
+      alt,
+      saved,
+      camera,
+      ...findings,
+    }),
   );
 } finally {
   await close();
@@ -143,6 +156,24 @@ async function dropFile(page, locator, path) {
     await client.send("Input.dispatchDragEvent", { type, ...place, data });
   await client.detach();
   return await page.evaluate(() => globalThis.isPrevented);
+}
+
+/**
+ * Takes a picture on a touch screen, and looks at the field for posts there. Returns what the file input asks for.
+ */
+async function takePicture(topic) {
+  const phone = await open(tokens.bob, `/topic/${topic}`, { viewport: PHONE, hasTouch: true });
+  const camera = phone.waitForEvent("filechooser");
+  await press(phone, phone.getByRole("button", { name: "Take a picture" }));
+  const input = (await camera).element();
+  const asksFor = [await input.getAttribute("accept"), await input.getAttribute("capture")];
+  await (await camera).setFiles(files[0]);
+  await composed(phone, "ready").waitFor();
+  await checkVariants(phone, "files-camera");
+  await navigate(phone, "/home");
+  await phone.getByRole("button", { name: "Take a picture" }).waitFor();
+  await checkVariants(phone, "files-camera-post");
+  return asksFor;
 }
 
 /** Pastes a picture into the message field, or drops it there. */

@@ -25,5 +25,6 @@ export const files = {
   "file.refusal.UNREADABLE": "This file is not a picture, or it is damaged.",
   "file.remove": "Remove {name}",
   "file.sending": "{percent} sent",
+  "file.takePicture": "Take a picture",
   "file.tooMany": "At most {count} files can be sent at once",
 };

@@ -29,5 +29,6 @@ export const files: Record<keyof typeof en, Text> = {
   "file.refusal.UNREADABLE": "画像ではないか、壊れているファイルです。",
   "file.remove": "{name} を取り除く",
   "file.sending": "{percent} 送信済み",
+  "file.takePicture": "写真を撮る",
   "file.tooMany": "一度に送れるファイルは {count} 件までです",
 };
