@@ -9,6 +9,11 @@ from tests.e2e.conftest import DeployedProduct
 from tests.jobs.pictures.hostile_files import encoded, gradient
 
 
+PICTURES = ["A tent", "A boat", "A fire"]
+# The second picture is opened. Then keys and buttons go to others, and stop at the first and the last one.
+LOOKED_AT = [2, 3, 3, 2, 1, 1, 3, 2, 3]
+
+
 @pytest.mark.browser
 @pytest.mark.timeout(SCRIPT_TIMEOUT_S + 60)
 def test_files_are_sent_described_and_seen(product: DeployedProduct, tmp_path: Path) -> None:
@@ -28,6 +33,7 @@ def test_files_are_sent_described_and_seen(product: DeployedProduct, tmp_path: P
     assert reloaded["notice"].startswith("46% sent before the page was closed.")
     assert (reloaded["isBlocked"], reloaded["alt"]) == (True, "A beacon on a hill")
     assert reloaded["offsets"] == ["0", "6", "6"], "The upload was not continued where it was interrupted."
+    assert report["looked"] == [f"Picture {number} of 3\n{PICTURES[number - 1]}" for number in LOOKED_AT]
     assert (report["alt"], report["saved"]) == ("A beacon on a hill", "Bring a torch")
     assert (report["violations"], report["overflowingScreens"], report["pageErrors"]) == ([], [], [])
     assert foreign_requests(report["requests"], product.url) == []

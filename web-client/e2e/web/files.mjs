@@ -8,7 +8,7 @@
  */
 import { readFileSync } from "node:fs";
 import { navigate, readInput } from "../browser.mjs";
-import { press, type } from "../keyboard.mjs";
+import { expectFocus, press, type } from "../keyboard.mjs";
 import { openScreenChecker } from "../screen-checker.mjs";
 
 const { tokens, files, ...options } = readInput();
@@ -53,6 +53,9 @@ try {
   await press(others, others.getByRole("button", { name: "Show large: A beacon on a hill" }));
   await others.getByRole("dialog").getByRole("img").waitFor();
   await checkVariants(others, "files-large");
+  await press(others, others.getByRole("button", { name: "Close" }));
+  await sendPictures(page);
+  const looked = await lookThroughPictures(others);
   const camera = await takePicture(topic);
   console.log(
     JSON.stringify({
@@ -63,6 +66,7 @@ try {
       reloaded,
       alt,
       saved,
+      looked,
       camera,
       ...findings,
     }),
@@ -174,6 +178,43 @@ async function takePicture(topic) {
   await phone.getByRole("button", { name: "Take a picture" }).waitFor();
   await checkVariants(phone, "files-camera-post");
   return asksFor;
+}
+
+/** Sends a message with three pictures. */
+async function sendPictures(page) {
+  await chooseFiles(page, "Add files", [files[0]]);
+  for (const how of ["paste", "drop"]) await give(page, how);
+  await composed(page, "ready").nth(2).waitFor();
+  for (const [name, text] of [
+    ["beacon.png", "A tent"],
+    ["pasted.png", "A boat"],
+    ["dropped.png", "A fire"],
+  ])
+    await type(page, page.getByLabel(`Description of ${name}`), text);
+  await press(page, page.getByRole("button", { name: "Send", exact: true }));
+}
+
+/** Opens the second of three pictures, and goes to others by keys and buttons. Returns what was announced each time. */
+async function lookThroughPictures(page) {
+  const opener = page.getByRole("button", { name: "Show large: A boat" });
+  await press(page, opener);
+  const dialog = page.getByRole("dialog");
+  const status = dialog.getByRole("status");
+  await dialog.getByRole("img", { name: "A boat" }).waitFor();
+  await checkVariants(page, "files-several-large");
+  const announced = [await status.innerText()];
+  for (const key of ["ArrowRight", "ArrowRight", "ArrowLeft", "Home", "ArrowLeft", "End"]) {
+    await page.keyboard.press(key);
+    announced.push(await status.innerText());
+  }
+  for (const name of ["Previous picture", "Next picture"]) {
+    await press(page, dialog.getByRole("button", { name }));
+    announced.push(await status.innerText());
+  }
+  await dialog.getByRole("img", { name: "A fire" }).waitFor();
+  await page.keyboard.press("Escape");
+  await expectFocus(page, opener);
+  return announced;
 }
 
 /** Pastes a picture into the message field, or drops it there. */
