@@ -53,10 +53,11 @@ try {
   await press(others, others.getByRole("button", { name: "Show large: A beacon on a hill" }));
   await others.getByRole("dialog").getByRole("img").waitFor();
   await checkVariants(others, "files-large");
-  await press(others, others.getByRole("button", { name: "Close" }));
+  await others.keyboard.press("Escape");
   await sendPictures(page);
   const looked = await lookThroughPictures(others);
   const camera = await takePicture(topic);
+  const quoted = await quotePictures(page, others);
   console.log(
     JSON.stringify({
       isBlocked,
@@ -68,6 +69,7 @@ try {
       saved,
       looked,
       camera,
+      quoted,
       ...findings,
     }),
   );
@@ -128,7 +130,7 @@ async function continueAfterReload(page, path) {
   isInterrupted = false;
   await chooseFiles(page, "Choose again: notes.txt", [path]);
   await composed(page, "ready").nth(1).waitFor();
-  return { notice, isBlocked, alt, offsets };
+  return { notice, isBlocked, alt, offsets: [...offsets] };
 }
 
 /**
@@ -215,6 +217,30 @@ async function lookThroughPictures(page) {
   await page.keyboard.press("Escape");
   await expectFocus(page, opener);
   return announced;
+}
+
+/** Ann posts a picture and a file. Bob quotes the post. Returns what his quote shows of the files. */
+async function quotePictures(annPage, bobPage) {
+  await navigate(annPage, "/home");
+  await chooseFiles(annPage, "Add files", files.slice(0, 2));
+  await composed(annPage, "ready").nth(1).waitFor();
+  await type(annPage, annPage.getByLabel("Description of beacon.png"), "A lighthouse");
+  await press(annPage, annPage.getByRole("button", { name: "Post", exact: true }));
+  await annPage.locator("img[data-picture]").waitFor();
+  await navigate(bobPage, "/everyone");
+  await press(bobPage, bobPage.getByRole("button", { name: "Quote, 0 quotes" }));
+  await type(bobPage, bobPage.getByRole("textbox", { name: "Write about this post" }), "Look at that");
+  await bobPage.getByRole("dialog").getByRole("img", { name: "A lighthouse" }).waitFor();
+  await checkVariants(bobPage, "files-quoting");
+  await press(bobPage, bobPage.getByRole("dialog").getByRole("button", { name: "Post", exact: true }));
+  const quote = bobPage.getByRole("article").filter({ hasText: "Look at that" }).getByRole("blockquote");
+  const picture = quote.getByRole("img", { name: "A lighthouse" });
+  await picture.waitFor();
+  await checkVariants(bobPage, "files-quoted");
+  return {
+    width_px: (await picture.boundingBox()).width,
+    names: await quote.getByRole("listitem").allInnerTexts(),
+  };
 }
 
 /** Pastes a picture into the message field, or drops it there. */
