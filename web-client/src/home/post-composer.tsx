@@ -142,7 +142,7 @@ export function PostComposer({ onPosted, kind = "post", otherId }: Props) {
           />
           <FormattingHelp />
           <span className="grow">{length.note}</span>
-          <Button type="submit" kind="main" disabled={!canPost}>
+          <Button type="submit" kind="main" className="ml-auto" disabled={!canPost}>
             {t(send)}
           </Button>
         </div>
