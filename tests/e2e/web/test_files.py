@@ -8,7 +8,6 @@ from tests.e2e.browser_scripts import SCRIPT_TIMEOUT_S, foreign_requests, run_br
 from tests.e2e.conftest import DeployedProduct
 from tests.jobs.pictures.hostile_files import encoded, gradient
 
-
 PICTURES = ["A tent", "A boat", "A fire"]
 # The second picture is opened. Then keys and buttons go to others, and stop at the first and the last one.
 LOOKED_AT = [2, 3, 3, 2, 1, 1, 3, 2, 3]
