@@ -3,16 +3,17 @@
  * them, and sends them over a connection that breaks. The page is loaded again while a file is being sent. Another
  * person sees the files. Prints a report as one line of JSON.
  *
- * Standard input: {url, chromium, tokens: {ann, bob}, files, screenshots}. `files` are the paths of beacon.png and
- * notes.txt.
+ * Standard input: {url, chromium, tokens: {ann, bob}, files, screenshots}. `files` are the paths of beacon.png,
+ * notes.txt and map.txt.
  */
 import { readFileSync } from "node:fs";
-import { readInput } from "../browser.mjs";
-import { press, type } from "../keyboard.mjs";
+import { navigate, readInput } from "../browser.mjs";
+import { expectFocus, press, type } from "../keyboard.mjs";
 import { openScreenChecker } from "../screen-checker.mjs";
 
 const { tokens, files, ...options } = readInput();
 const { findings, run, open, checkVariants, close } = await openScreenChecker(options);
+const PHONE = { width: 360, height: 740 };
 const bytes = [...readFileSync(files[0])];
 
 try {
@@ -24,9 +25,10 @@ try {
     else await route.continue();
   });
   const send = page.getByRole("button", { name: "Send", exact: true });
-  await chooseFiles(page, "Add files", files);
+  await chooseFiles(page, "Add files", files.slice(0, 2));
   await composed(page, "ready").nth(1).waitFor();
   const isBlocked = await send.isDisabled();
+  const hasCamera = await page.getByRole("button", { name: "Take a picture" }).isVisible();
   await checkVariants(page, "files-composed");
   await type(page, page.getByLabel("Description of beacon.png"), "A beacon on a hill");
   for (const how of ["paste", "drop"]) await give(page, how);
@@ -34,6 +36,7 @@ try {
   for (const name of ["pasted.png", "dropped.png"])
     await press(page, page.getByRole("button", { name: `Remove ${name}` }));
   await composed(page, "ready").nth(2).waitFor({ state: "detached" });
+  const drops = await dropOutsideOfField(page, files[2]);
   const reloaded = await continueAfterReload(page, files[1]);
   await press(page, send);
   await page.locator("img[data-picture]").waitFor();
@@ -50,7 +53,26 @@ try {
   await press(others, others.getByRole("button", { name: "Show large: A beacon on a hill" }));
   await others.getByRole("dialog").getByRole("img").waitFor();
   await checkVariants(others, "files-large");
-  console.log(JSON.stringify({ isBlocked, cuts: Math.min(cuts, 2), reloaded, alt, saved, ...findings }));
+  await others.keyboard.press("Escape");
+  await sendPictures(page);
+  const looked = await lookThroughPictures(others);
+  const camera = await takePicture(topic);
+  const quoted = await quotePictures(page, others);
+  console.log(
+    JSON.stringify({
+      isBlocked,
+      hasCamera,
+      cuts: Math.min(cuts, 2),
+      drops,
+      reloaded,
+      alt,
+      saved,
+      looked,
+      camera,
+      quoted,
+      ...findings,
+    }),
+  );
 } finally {
   await close();
 }
@@ -108,7 +130,117 @@ async function continueAfterReload(page, path) {
   isInterrupted = false;
   await chooseFiles(page, "Choose again: notes.txt", [path]);
   await composed(page, "ready").nth(1).waitFor();
-  return { notice, isBlocked, alt, offsets };
+  return { notice, isBlocked, alt, offsets: [...offsets] };
+}
+
+/**
+ * Drops a file on the messages, whose field takes it, and on the navigation. Returns whether the page prevented what the
+ * browser does with a file, at both places, and how many files were then to be sent.
+ */
+async function dropOutsideOfField(page, path) {
+  const onMessages = await dropFile(page, page.locator("[data-message]").first(), path);
+  await composed(page, "ready").nth(2).waitFor();
+  const onNavigation = await dropFile(page, page.getByRole("navigation", { name: "Screens" }), path);
+  const files = await page.locator("[data-composed]").count();
+  await press(page, page.getByRole("button", { name: "Remove map.txt" }));
+  await composed(page, "ready").nth(2).waitFor({ state: "detached" });
+  return { onMessages, onNavigation, files };
+}
+
+/** Drags a file from outside of the browser to an element, and drops it. Returns whether the page prevents the default. */
+async function dropFile(page, locator, path) {
+  const client = await page.context().newCDPSession(page);
+  const { x, y, width, height } = await locator.boundingBox();
+  const place = { x: x + width / 2, y: y + height / 2 };
+  await page.evaluate(() => {
+    globalThis.isPrevented = new Promise((resolve) => {
+      addEventListener("dragover", (event) => resolve(event.defaultPrevented), { once: true });
+    });
+  });
+  const data = { items: [], files: [path], dragOperationsMask: 1 };
+  for (const type of ["dragEnter", "dragOver", "drop"])
+    await client.send("Input.dispatchDragEvent", { type, ...place, data });
+  await client.detach();
+  return await page.evaluate(() => globalThis.isPrevented);
+}
+
+/**
+ * Takes a picture on a touch screen, and looks at the field for posts there. Returns what the file input asks for.
+ */
+async function takePicture(topic) {
+  const phone = await open(tokens.bob, `/topic/${topic}`, { viewport: PHONE, hasTouch: true });
+  const camera = phone.waitForEvent("filechooser");
+  await press(phone, phone.getByRole("button", { name: "Take a picture" }));
+  const input = (await camera).element();
+  const asksFor = [await input.getAttribute("accept"), await input.getAttribute("capture")];
+  await (await camera).setFiles(files[0]);
+  await composed(phone, "ready").waitFor();
+  await checkVariants(phone, "files-camera");
+  await navigate(phone, "/home");
+  await phone.getByRole("button", { name: "Take a picture" }).waitFor();
+  await checkVariants(phone, "files-camera-post");
+  return asksFor;
+}
+
+/** Sends a message with three pictures. */
+async function sendPictures(page) {
+  await chooseFiles(page, "Add files", [files[0]]);
+  for (const how of ["paste", "drop"]) await give(page, how);
+  await composed(page, "ready").nth(2).waitFor();
+  for (const [name, text] of [
+    ["beacon.png", "A tent"],
+    ["pasted.png", "A boat"],
+    ["dropped.png", "A fire"],
+  ])
+    await type(page, page.getByLabel(`Description of ${name}`), text);
+  await press(page, page.getByRole("button", { name: "Send", exact: true }));
+}
+
+/** Opens the second of three pictures, and goes to others by keys and buttons. Returns what was announced each time. */
+async function lookThroughPictures(page) {
+  const opener = page.getByRole("button", { name: "Show large: A boat" });
+  await press(page, opener);
+  const dialog = page.getByRole("dialog");
+  const status = dialog.getByRole("status");
+  await dialog.getByRole("img", { name: "A boat" }).waitFor();
+  await checkVariants(page, "files-several-large");
+  const announced = [await status.innerText()];
+  for (const key of ["ArrowRight", "ArrowRight", "ArrowLeft", "Home", "ArrowLeft", "End"]) {
+    await page.keyboard.press(key);
+    announced.push(await status.innerText());
+  }
+  for (const name of ["Previous picture", "Next picture"]) {
+    await press(page, dialog.getByRole("button", { name }));
+    announced.push(await status.innerText());
+  }
+  await dialog.getByRole("img", { name: "A fire" }).waitFor();
+  await page.keyboard.press("Escape");
+  await expectFocus(page, opener);
+  return announced;
+}
+
+/** Ann posts a picture and a file. Bob quotes the post. Returns what his quote shows of the files. */
+async function quotePictures(annPage, bobPage) {
+  await navigate(annPage, "/home");
+  await chooseFiles(annPage, "Add files", files.slice(0, 2));
+  await composed(annPage, "ready").nth(1).waitFor();
+  await type(annPage, annPage.getByLabel("Description of beacon.png"), "A lighthouse");
+  await press(annPage, annPage.getByRole("button", { name: "Post", exact: true }));
+  await annPage.locator("img[data-picture]").waitFor();
+  await navigate(bobPage, "/everyone");
+  await press(bobPage, bobPage.getByRole("button", { name: "Quote, 0 quotes" }));
+  await type(bobPage, bobPage.getByRole("textbox", { name: "Write about this post" }), "Look at that");
+  await bobPage.getByRole("dialog").getByRole("img", { name: "A lighthouse" }).waitFor();
+  await checkVariants(bobPage, "files-quoting");
+  await press(bobPage, bobPage.getByRole("dialog").getByRole("button", { name: "Post", exact: true }));
+  const quote = bobPage.getByRole("article").filter({ hasText: "Look at that" }).getByRole("blockquote");
+  const picture = quote.getByRole("img", { name: "A lighthouse" });
+  await picture.waitFor();
+  await checkVariants(bobPage, "files-quoted");
+  return {
+    width_px: (await picture.boundingBox()).width,
+    names: await quote.getByRole("listitem").allInnerTexts(),
+  };
 }
 
 /** Pastes a picture into the message field, or drops it there. */

@@ -1,16 +1,22 @@
 /** The files of a message or a post: a grid of pictures, and the other files to download. */
 import { useMemo, useState } from "react";
+import { lazyDialog } from "../app/lazy-screen";
 import { sizeText } from "../my-data/export-size";
-import { Dialog } from "../ui/dialogs/dialog";
 import { Icon } from "../ui/icons";
 import { useTranslation } from "../ui/preferences";
 import { notify } from "../ui/toasts";
 import { blurredPicture } from "./blurhash";
 import { downloadFile } from "./download";
+import type { LargePicturesProps } from "./large-pictures";
 import type { Attachment } from "./operations";
 import { usePicture } from "./pictures";
 
+const LargePictures = lazyDialog<LargePicturesProps>(() =>
+  import("./large-pictures").then((module) => module.LargePictures),
+);
+
 export function AttachmentList({ attachments }: { attachments: readonly Attachment[] }) {
+  const [openIndex, setOpenIndex] = useState<number | null>(null);
   const pictures = attachments.filter(({ thumbnailUrl }) => thumbnailUrl !== null);
   const files = attachments.filter(({ thumbnailUrl }) => thumbnailUrl === null);
   return (
@@ -23,9 +29,13 @@ export function AttachmentList({ attachments }: { attachments: readonly Attachme
               picture={picture}
               isAlone={pictures.length === 1}
               hasOwnRow={index === pictures.length - 1 && index % 2 === 0}
+              onOpen={() => setOpenIndex(index)}
             />
           ))}
         </div>
+      )}
+      {openIndex !== null && (
+        <LargePictures pictures={pictures} first={openIndex} onClose={() => setOpenIndex(null)} />
       )}
       {files.map((file) => (
         <AttachedFileButton key={file.id} file={file} />
@@ -39,12 +49,12 @@ interface AttachedPictureProps {
   /** Whether it is the only picture. It is then shown whole. */
   isAlone: boolean;
   hasOwnRow: boolean;
+  onOpen: () => void;
 }
 
 /** A picture in the room that it needs. A click shows it large. */
-function AttachedPicture({ picture, isAlone, hasOwnRow }: AttachedPictureProps) {
+function AttachedPicture({ picture, isAlone, hasOwnRow, onOpen }: AttachedPictureProps) {
   const { t } = useTranslation();
-  const [isOpen, setIsOpen] = useState(false);
   const url = usePicture(picture.thumbnailUrl);
   const blurred = useMemo(
     () => (picture.blurhash === null ? null : blurredPicture(picture.blurhash)),
@@ -56,45 +66,22 @@ function AttachedPicture({ picture, isAlone, hasOwnRow }: AttachedPictureProps) 
       ? "8 / 3"
       : "4 / 3";
   return (
-    <>
-      <button
-        type="button"
-        aria-label={t("file.open", { name: picture.altText })}
-        onClick={() => setIsOpen(true)}
-        className={`max-h-80 min-w-0 overflow-hidden rounded-xl bg-well bg-cover bg-center ${hasOwnRow ? "col-span-full" : ""}`}
-        style={{ aspectRatio, backgroundImage: blurred ? `url(${blurred})` : undefined }}
-      >
-        {url && (
-          <img
-            src={url}
-            alt={picture.altText}
-            data-picture={picture.id}
-            className={`size-full ${isAlone ? "object-contain" : "object-cover"}`}
-          />
-        )}
-      </button>
-      {isOpen && <LargePicture picture={picture} onClose={() => setIsOpen(false)} />}
-    </>
-  );
-}
-
-function LargePicture({ picture, onClose }: { picture: Attachment; onClose: () => void }) {
-  const { t } = useTranslation();
-  const url = usePicture(picture.url);
-  return (
-    <Dialog title={picture.name} onClose={onClose}>
-      {url && <img src={url} alt={picture.altText} className="max-h-[70vh] w-full object-contain" />}
-      <p className="mt-3 flex items-start justify-between gap-3 text-sm text-quiet">
-        <span className="min-w-0 break-words">{picture.altText}</span>
-        <button
-          type="button"
-          className="shrink-0 text-accent underline"
-          onClick={() => downloadFile(picture).catch(() => notify(t("file.downloadFailed")))}
-        >
-          {t("file.download")}
-        </button>
-      </p>
-    </Dialog>
+    <button
+      type="button"
+      aria-label={t("file.open", { name: picture.altText })}
+      onClick={onOpen}
+      className={`max-h-80 min-w-0 overflow-hidden rounded-xl bg-well bg-cover bg-center ${hasOwnRow ? "col-span-full" : ""}`}
+      style={{ aspectRatio, backgroundImage: blurred ? `url(${blurred})` : undefined }}
+    >
+      {url && (
+        <img
+          src={url}
+          alt={picture.altText}
+          data-picture={picture.id}
+          className={`size-full ${isAlone ? "object-contain" : "object-cover"}`}
+        />
+      )}
+    </button>
   );
 }
 

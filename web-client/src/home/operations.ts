@@ -2,11 +2,15 @@
 import { graphql, type ResultOf } from "../api/graphql";
 import { AttachmentParts } from "../files/operations";
 
-const QuotedPostParts = graphql(`
+const QuotedPostParts = graphql(
+  `
   fragment QuotedPostParts on Post {
     id timestamp author { id handle name avatarUrl } text mediaUrls mentions { id handle name } editedAt
+    attachments { ...AttachmentParts }
   }
-`);
+`,
+  [AttachmentParts],
+);
 export type QuotedPost = ResultOf<typeof QuotedPostParts>;
 const PostContent = graphql(
   `

@@ -131,7 +131,7 @@ export function PostComposer({ onPosted, kind = "post", otherId }: Props) {
           />
         )}
         <ComposedFileList composed={composed} />
-        <div className="flex items-center gap-2">
+        <div className="flex flex-wrap items-center gap-x-2 gap-y-1">
           <EmojiButton label={t("emoji.insert")} onPick={(emoji) => insertText(field.current, emoji)} />
           <FilePicker onPick={composed.add} />
           <IconButton
@@ -142,7 +142,7 @@ export function PostComposer({ onPosted, kind = "post", otherId }: Props) {
           />
           <FormattingHelp />
           <span className="grow">{length.note}</span>
-          <Button type="submit" kind="main" disabled={!canPost}>
+          <Button type="submit" kind="main" className="ml-auto" disabled={!canPost}>
             {t(send)}
           </Button>
         </div>

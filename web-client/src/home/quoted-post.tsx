@@ -6,6 +6,7 @@ import { Avatar } from "../ui/avatar";
 import { useTranslation } from "../ui/preferences";
 import { RichText } from "../ui/text/rich-text";
 import type { QuotedPost } from "./operations";
+import { QuotedFiles } from "./quoted-files";
 
 /** `post` is null if the quoted post was deleted or the viewer must not see it. */
 export function QuotedPostCard({ post: quoted }: { post: QuotedPost | null }) {
@@ -47,6 +48,7 @@ export function QuotedPostCard({ post: quoted }: { post: QuotedPost | null }) {
           className="mt-2 aspect-video w-full rounded-lg bg-well object-cover"
         />
       )}
+      {post.attachments.length > 0 && <QuotedFiles attachments={post.attachments} />}
     </blockquote>
   );
 }

@@ -2,6 +2,7 @@
 import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useApi } from "../../api/api";
 import { errorCode } from "../../api/failure";
+import { dropAreaProps } from "../../files/drops";
 import { mayModerate } from "../../moderation/rights";
 import { TypingLine } from "../../presence/typing-line";
 import { mayAdminister } from "../../session/permissions";
@@ -175,7 +176,7 @@ function TopicContents(props: TopicContentsProps) {
   const messages = (
     <>
       <PinsBar pins={topicView.pins} mayModerate={isModerator} />
-      <div className="flex min-h-0 grow flex-col">
+      <div className="flex min-h-0 grow flex-col" {...dropAreaProps(field)}>
         <QuoterProvider value={replacement ? null : quote}>
           <MessageTimeline
             topicView={topicView}
