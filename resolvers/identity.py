@@ -10,6 +10,7 @@ from resolvers.access import require_member, require_signed_in, require_visible_
 from resolvers.arguments import ListLimit, checked_limit, checked_text, text_or_none
 from resolvers.context import Info
 from storage.errors import BadUserInput
+from storage.identity.handles.suggestions import HANDLE_FORMAT, is_handle
 from storage.identity.records import User
 
 MAX_QUERY_CHARS = 100
@@ -106,6 +107,19 @@ async def update_profile(
         bio = checked_text("bio", input.bio or "", 0, MAX_BIO_CHARS)
         await users.set_bio(viewer.key, bio or None)
     return await users.get(*viewer.key)
+
+
+async def change_handle(
+    info: Info,
+    handle: Annotated[
+        str, strawberry.argument(description=f"The new handle: {HANDLE_FORMAT}. It is stored as it is sent, without @.")
+    ],
+) -> User:
+    """Gives the viewer another handle. Returns the viewer."""
+    require_member(info)
+    if not is_handle(handle):
+        raise BadUserInput("handle", HANDLE_FORMAT, f"handle: expected {HANDLE_FORMAT}; found {handle[:100]!r}.")
+    return await info.context.stores.users.change_handle(info.context.actor, handle)
 
 
 async def following(root: Parent[User], info: Info) -> bool:

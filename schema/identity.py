@@ -7,6 +7,7 @@ import resolvers.identity
 import resolvers.mutes
 from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
+from storage.identity.handles.changes import HANDLE_PAUSE_DAYS
 from storage.identity.roles import Role
 
 strawberry.enum(
@@ -20,7 +21,7 @@ strawberry.enum(
 class User:
     id: ID = strawberry.field(description="Subject (`sub`) of the user's tokens, unique within the organization.")
     handle: str = strawberry.field(
-        description="Name for @mentions, such as `ann-2`; unique within the organization, never changes."
+        description="Name for @mentions, such as `ann-2`; unique within the organization. Only the user changes it."
     )
     name: str = strawberry.field(description="Display name, from the newest token.")
     organization_id: ID = strawberry.field(description="Id of the user's organization.")
@@ -73,6 +74,13 @@ class User:
 class ProfileMutation:
     """Changes of the viewer's profile."""
 
+    change_handle: User = mutation(
+        resolvers.identity.change_handle,
+        "Gives the viewer another handle, and returns the viewer. Earlier texts still mention the viewer. Nobody else "
+        "gets the old handle for a year; the viewer may take it back. Idempotent. CONFLICT if the handle is not free. "
+        f"RATE_LIMITED within {HANDLE_PAUSE_DAYS} days after the last change; the first change is always allowed.",
+        limit=WriteLimit.FOLLOWS,
+    )
     update_profile: User = mutation(
         resolvers.identity.update_profile,
         "Changes the viewer's profile, which everybody of the organization sees. Returns the viewer. Idempotent.",

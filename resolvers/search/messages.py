@@ -13,7 +13,7 @@ from resolvers.context import Info
 from resolvers.search.operators import ParsedSearch, bad_term, date_bounds, parse_search
 from storage.chat.search.messages import MessageMatch
 from storage.errors import BadUserInput, NotFound
-from storage.identity.users import normalize_handle
+from storage.identity.handles.suggestions import normalize_handle
 from storage.mongo.text_index.entries import ContentKind, author_term, content_term, topic_term
 from storage.mongo.text_index.names import fold_for_comparison
 from storage.mongo.text_index.pages import SearchFilter, SearchPage

@@ -14,6 +14,14 @@ class UserDocumentId(TypedDict):
     """Unique within the organization: the `sub` of the user's tokens, or generated for local and service accounts."""
 
 
+class FormerHandle(TypedDict):
+    """A handle that a user had before."""
+
+    handle: str
+    at: datetime
+    """When the user changed it, by the database's clock."""
+
+
 class UserDocument(TypedDict):
     """A user, in `users`. Never deleted: an erasure leaves a record.
 
@@ -22,7 +30,13 @@ class UserDocument(TypedDict):
 
     _id: UserDocumentId
     handle: str
-    """Unique within the organization. Never changes, since texts mention it."""
+    """Unique within the organization. Only its user changes it; no token does."""
+
+    handle_changed_at: NotRequired[datetime]
+    """When the user last changed the handle, by the database's clock; absent before the first change."""
+
+    former_handles: NotRequired[list[FormerHandle]]
+    """Handles of the last year, the oldest first, which are reserved for the user; absent before the first change."""
 
     name: str
     """Display name from the newest token that had one, or as given to the local account or the service key."""
@@ -310,7 +324,7 @@ class ReservedHandleDocument(TypedDict):
     """Keyed hash of the organization id and the handle."""
 
     at: datetime
-    """When the erasure of its user was requested, by the database's clock."""
+    """When its user changed it, or when the user's erasure was requested, by the database's clock."""
 
 
 class StoredSecret(TypedDict):

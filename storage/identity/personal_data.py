@@ -65,6 +65,8 @@ def _export_user(user: UserDocument) -> Document:
         "id": user["_id"]["id"],
         "organizationId": user["_id"]["org"],
         "handle": user["handle"],
+        "handleChangedAt": user.get("handle_changed_at"),
+        "formerHandles": user.get("former_handles", []),
         "name": user["name"],
         "email": user.get("email"),
         "roles": user["roles"],
@@ -205,6 +207,7 @@ PERSONAL_DATA = (
     PersonalData("provider_logouts", "Digests of logouts at the identity provider, for an hour."),
     PersonalData("access_changes", "Ids, for an hour, so that every process ends the person's access."),
     PersonalData(
-        "reserved_handles", "A keyed hash of the handle, for a year, so that nobody else gets mentions of the person."
+        "reserved_handles",
+        "Keyed hashes of the handle and of former ones, for a year, so that nobody else gets mentions of the person.",
     ),
 )

@@ -1,18 +1,17 @@
 """Users of organizations: created by their first token or with an account, found by id, handle and prefix."""
 
-import re
-import secrets
-import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pymongo.asynchronous.collection import AsyncCollection
-from pymongo.errors import DuplicateKeyError
 
 from storage.errors import NotFound
+from storage.identity.audit import Actor
 from storage.identity.documents import UserDocument, UserDocumentId
-from storage.identity.handles import ReservedHandles
+from storage.identity.handles.changes import HandleChanges
+from storage.identity.handles.reserved import ReservedHandles
+from storage.identity.handles.suggestions import free_handle, suggest_handle
 from storage.identity.records import User, user_document_id, user_record
 from storage.identity.roles import Role, narrow_roles
 from storage.ids import UserKey
@@ -21,8 +20,6 @@ from storage.mongo.batch_loader import BatchLoader
 from storage.mongo.clock import DatabaseClock
 from storage.mongo.text_index.names import fold_for_comparison, search_terms
 
-MAX_HANDLE = 30
-MAX_NUMBERED_HANDLES = 1000
 _LAST_CHARACTER = "\U0010ffff"
 USER_FIELDS = dict.fromkeys(
     (
@@ -54,7 +51,7 @@ class UserStore:
         self._clock = clock
         self.roles_last_days = roles_last_days
         self._has_roles_from_tokens = has_roles_from_tokens
-        self._reserved_handles = ReservedHandles(mongo)
+        self._handle_changes = HandleChanges(mongo, ReservedHandles(mongo))
         self._users: AsyncCollection[UserDocument] = mongo["users"]
         self._documents: BatchLoader[tuple[str, str], UserDocument] = BatchLoader(self._load_documents)
         self._by_id: BatchLoader[tuple[str, str], User] = BatchLoader(self._load)
@@ -75,9 +72,9 @@ class UserStore:
         """Returns the user that a token describes. The first token creates the user, and later tokens update it.
 
         Name and mail address come from the newest token. The roles come from the newest token until roles are granted.
-        If roles don't come from tokens, a user without granted roles is at most a MEMBER. The handle never changes,
-        since texts mention it. `lasting_roles` also counts roles of earlier tokens. Without `roles`, a new user is a
-        MEMBER, and the roles of others stay. With `session`, everything is part of its transaction.
+        If roles don't come from tokens, a user without granted roles is at most a MEMBER. Only the first token counts
+        for the handle. `lasting_roles` also counts roles of earlier tokens. Without `roles`, a new user is a MEMBER,
+        and the roles of others stay. With `session`, everything is part of its transaction.
         """
         roles = None if roles is None else self._limited(roles)
         while True:
@@ -110,8 +107,8 @@ class UserStore:
     ) -> User | None:
         """Stores the claims of a token, unless an erasure of the user was requested. Returns the user.
 
-        Returns None if roles were granted or the erasure was requested since `stored` was read: a token must not undo
-        either.
+        Returns None if roles were granted, the handle was changed or the erasure was requested since `stored` was
+        read: a token must not undo any of these.
         """
         if "erasing_at" in stored:
             return user_record(stored)
@@ -146,29 +143,20 @@ class UserStore:
         handle: str | None,
         session: Session | None,
     ) -> UserDocument:
-        base, display_name = normalize_handle(handle or id_), name or handle or id_
-        if session is not None:
-            free = await free_handle(self._mongo, organization_id, base, session)
-            document = new_user_document(user_document_id(organization_id, id_), free, display_name, roles)
+        """Creates the user, unless a concurrent first request has created it. Returns the user's document."""
+
+        async def work(session: Session) -> UserDocument:
+            stored = await self._find_document(organization_id, id_, session)
+            if stored is not None:
+                return stored
+            # A change of a handle reserves the old one in its transaction. So each transaction sees the handle as
+            # taken or as reserved, or conflicts with the change.
+            free = await free_handle(self._mongo, organization_id, suggest_handle(handle or id_, name), session)
+            document = new_user_document(user_document_id(organization_id, id_), free, name or handle or id_, roles)
             await self._users.insert_one(document, session=session)
             return document
-        for number in range(1, 1_000_000):
-            candidate = with_suffix(base, "" if number == 1 else f"-{number}")
-            document = new_user_document(user_document_id(organization_id, id_), candidate, display_name, roles)
-            # An erasure reserves the old handle at least 30 s before it replaces it in the user's document. A process
-            # that read no reservation here has ended the insertion below by then.
-            if await self._reserved_handles.is_reserved(organization_id, candidate):
-                continue
-            try:
-                await self._users.insert_one(document)
-            except DuplicateKeyError:
-                # The handle is taken, or a concurrent first request created the user.
-                stored = await self._users.find_one({"_id": document["_id"]})
-                if stored is not None:
-                    return stored
-            else:
-                return document
-        raise AssertionError(f"A million users have the handle {base!r}.")
+
+        return await self._mongo.transact(work) if session is None else await work(session)
 
     async def _change(
         self, stored: UserDocument, changes: Document, seen_roles: Sequence[str], session: Session | None
@@ -183,6 +171,9 @@ class UserStore:
         if seen_roles:
             update["$currentDate"] = {f"role_seen.{role}": True for role in seen_roles}
         query: Document = {"_id": stored["_id"], "erasing_at": {"$exists": False}}
+        if "name" in changes:
+            # The terms contain the handle, which the user may have changed meanwhile.
+            query["handle"] = stored["handle"]
         if "roles" in changes:
             query["roles_granted"] = {"$exists": False}
         if (await self._users.update_one(query, update, session=session)).matched_count == 0:
@@ -209,6 +200,10 @@ class UserStore:
         query = {"_id": user_document_id(*user), "erasing_at": {"$exists": False}}
         update: Document = {"$unset": {"bio": ""}} if bio is None else {"$set": {"bio": bio}}
         await self._users.update_one(query, update)
+
+    async def change_handle(self, actor: Actor, handle: str) -> User:
+        """Gives the actor another handle. See `HandleChanges.change`."""
+        return await self._handle_changes.change(actor, handle)
 
     async def find(self, organization_id: str, id_: str) -> User | None:
         """Returns the user of that id, or None."""
@@ -329,34 +324,6 @@ def _email_fields(stored: UserDocument, email: str | None, is_verified: bool) ->
     # Users without a verified address have no field, so that their tokens cause no write.
     has_field = is_verified or "email_verified" in stored
     return {"email": email, "email_verified": is_verified} if has_field else {"email": email}
-
-
-def normalize_handle(text: str) -> str:
-    """Returns the text as a handle, `[a-z0-9_]{1,30}`: accents are dropped, other characters become underscores."""
-    if re.fullmatch(f"[a-z0-9_]{{1,{MAX_HANDLE}}}", text):
-        return text
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"[^a-z0-9_]+", "_", plain).strip("_")[:MAX_HANDLE] or "user"
-
-
-async def free_handle(mongo: Mongo, organization_id: str, text: str, session: Session) -> str:
-    """Returns a handle that no user of the organization has and that is not reserved.
-
-    This is the text as a handle, if it is free; otherwise the same with the smallest free number up to 999. If all of
-    these are taken, it is the same with random hexadecimal digits.
-    """
-    base = normalize_handle(text)
-    suffixes = ["", *(f"-{number}" for number in range(2, MAX_NUMBERED_HANDLES)), f"-{secrets.token_hex(6)}"]
-    candidates = [with_suffix(base, suffix) for suffix in suffixes]
-    query = {"_id.org": organization_id, "handle": {"$in": candidates}}
-    taken = {user["handle"] for user in await mongo.find("users", query, {"handle": 1}, session=session)}
-    taken |= await ReservedHandles(mongo).reserved_among(organization_id, candidates)
-    return next(each for each in candidates if each not in taken)
-
-
-def with_suffix(handle: str, suffix: str) -> str:
-    """Returns the handle with the suffix, shortened so that both fit."""
-    return handle[: MAX_HANDLE - len(suffix)] + suffix
 
 
 def new_user_document(id_: UserDocumentId, handle: str, name: str, roles: Sequence[Role]) -> UserDocument:

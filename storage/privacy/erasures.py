@@ -13,7 +13,7 @@ from storage.identity.accounts.invitation_creators import revoke_invitations
 from storage.identity.administration import USERS
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import UserDocument
-from storage.identity.handles import ReservedHandles
+from storage.identity.handles.reserved import ReservedHandles
 from storage.identity.records import user_document_id
 from storage.identity.rights import lock_actor
 from storage.identity.roles import Role

@@ -93,6 +93,9 @@ VALUES: dict[str, object] = {
 }
 """Values by argument name, except for ids of existing objects. Other optional arguments are omitted."""
 
+VALUES_OF_FIELDS: dict[str, dict[str, object]] = {"changeHandle": {"handle": "newt"}}
+"""Values by argument name, for fields that need other ones than VALUES."""
+
 ONLY_IF_REQUIRED = {"dueAtLocal", "timeZone"}
 """Arguments of VALUES that are passed only where they are required. `dueAtLocal` excludes `dueAt`."""
 
@@ -202,7 +205,7 @@ class RootField:
 
     def variables(self, ids: Mapping[str, str], **values: object) -> dict[str, Any]:
         """Returns the variables with these ids by type. Raises: MissingArgumentValue."""
-        all_values = {**VALUES, **values}
+        all_values = {**VALUES, **VALUES_OF_FIELDS.get(self.name, {}), **values}
         return {
             name: self._value(name, argument, ids, all_values)
             for name, argument in self.field.args.items()

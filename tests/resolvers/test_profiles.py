@@ -1,20 +1,28 @@
-"""Profiles: the bio is changed by its owner alone, seen by the organization, reported, exported and erased."""
+"""Profiles: handle and bio are changed by their owner alone, seen by the organization, exported and erased."""
 
 import pytest
 
 from resolvers.identity import MAX_BIO_CHARS
 from storage.feed.content_reports.records import ContentReportSubject, content_report_id
 from storage.identity.audit import Actor
+from storage.identity.handles.suggestions import HANDLE_FORMAT, MAX_HANDLE
 from storage.identity.personal_data import PERSONAL_DATA
 from storage.identity.records import user_document_id
 from storage.ids import UserKey
-from tests.resolvers.people import ChatScenario, Person, SignIn
+from tests.resolvers.people import EDIT, ChatScenario, Person, SignIn
 
 pytestmark = pytest.mark.anyio
 
 UPDATE = "mutation ($input: UpdateProfileInput!) { updateProfile(input: $input) { id bio } }"
+CHANGE_HANDLE = "mutation ($handle: String!) { changeHandle(handle: $handle) { id handle } }"
+MEMBERS = "query ($id: ID!, $after: ID) { community(id: $id) { members(after: $after) { handle } } }"
+SEARCH = "query ($query: String!) { searchPeople(query: $query) { user { id } } }"
 BIO = "query ($id: ID!) { user(id: $id) { bio } }"
 REPORT = 'mutation { reportContent(subject: USER, subjectId: "bob", category: SPAM) }'
+
+
+async def no_progress(_changed: int) -> None:
+    """Records nothing about the progress of an erasure."""
 
 
 async def set_bio(person: Person, bio: str | None) -> str | None:
@@ -83,3 +91,48 @@ async def test_bio_cannot_be_changed_once_an_erasure_began(chat: ChatScenario) -
     await chat.ann.stores.erasures.request(Actor("acme", "ann", is_command_line=True), "bob", "bob")
     await chat.ann.stores.users.set_bio(UserKey("acme", "bob"), "late")
     assert await bio_of(chat.ann, "bob") is None
+
+
+async def test_change_of_handle_is_refused_with_a_reason(chat: ChatScenario) -> None:
+    for bad in ("", "x" * (MAX_HANDLE + 1), "Ann", "@ann", "ann-2", "アン", "ann\n"):
+        reason = await chat.ann.fails(CHANGE_HANDLE, handle=bad)
+        assert reason == {"code": "BAD_USER_INPUT", "field": "handle", "expected": HANDLE_FORMAT}
+    assert await chat.ann.code(CHANGE_HANDLE, handle="bob") == "CONFLICT"
+    assert await chat.ann.run(CHANGE_HANDLE, handle="newt") == {"changeHandle": {"id": "ann", "handle": "newt"}}
+    reason = await chat.ann.fails(CHANGE_HANDLE, handle="frog")
+    assert reason["code"] == "RATE_LIMITED"
+    assert 0 <= 30 * 86_400_000 - reason["retryAfterMs"] < 600_000
+
+
+async def test_members_are_listed_and_found_by_new_handles(chat: ChatScenario) -> None:
+    await chat.ann.run(CHANGE_HANDLE, handle="newt")
+    for after, handles in ((None, ["bob", "newt"]), ("bob", ["newt"]), ("ann", [])):
+        members = (await chat.bob.run(MEMBERS, id=chat.community, after=after))["community"]["members"]
+        assert [each["handle"] for each in members] == handles
+    for query, found in (("newt", ["ann"]), (f"newt in:{chat.community}", ["ann"]), ("new ann", ["ann"])):
+        people = (await chat.bob.run(SEARCH, query=query))["searchPeople"]
+        assert [each["user"]["id"] for each in people] == found
+
+
+async def test_texts_mention_the_person_after_a_change(chat: ChatScenario) -> None:
+    before = await chat.bob.post(chat.topic, "Hello @ann")
+    await chat.ann.run(CHANGE_HANDLE, handle="newt")
+    assert [each["mentions"] for each in (await chat.bob.page(chat.topic))["items"]] == [[{"handle": "newt"}]]
+    assert (await chat.bob.post(chat.topic, "Hello @newt and @ann"))["mentions"] == [{"handle": "newt"}]
+    assert (await chat.bob.post(chat.topic, "Hello @ann"))["mentions"] == []
+    assert (await chat.bob.do(EDIT, id=before["id"], text="Hello, @ann"))["mentions"] == []
+
+
+async def test_former_handles_are_exported_and_erased(chat: ChatScenario) -> None:
+    await chat.ann.run(CHANGE_HANDLE, handle="newt")
+    stores, key = chat.ann.stores, user_document_id("acme", "ann")
+    (users,) = [entry for entry in PERSONAL_DATA if entry.collection == "users"]
+    exported = users.exports[0].write(await stores.mongo["users"].find_one({"_id": key}))
+    assert [each["handle"] for each in exported["formerHandles"]] == ["ann"]
+    await stores.erasures.request(Actor("acme", "bob", is_command_line=True), "ann", "newt")
+    await stores.eraser.reduce_user(UserKey("acme", "ann"), no_progress)
+    reduced = await stores.mongo["users"].find_one({"_id": key})
+    assert reduced is not None
+    assert reduced.keys().isdisjoint({"former_handles", "handle_changed_at"})
+    for handle in ("ann", "newt"):
+        assert await chat.bob.code(CHANGE_HANDLE, handle=handle) == "CONFLICT"

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from resolvers.arguments import checked_text
 from storage.errors import BadUserInput
 from storage.identity.accounts.local_accounts import MailLanguage
+from storage.identity.handles.suggestions import HANDLE_FORMAT, is_handle
 from storage.identity.passkeys.records import MAX_NAME_CHARS as MAX_PASSKEY_NAME_CHARS
-from storage.identity.users import MAX_HANDLE
 from storage.mail.addresses import normalize
 
 MAX_NAME_CHARS = 100
@@ -77,8 +77,8 @@ def handle(body: RequestBody) -> str | None:
     value = body.get("handle")
     if value is None or value == "":
         return None
-    if not isinstance(value, str) or not re.fullmatch(f"[a-z0-9_]{{1,{MAX_HANDLE}}}", value):
-        raise BadUserInput("handle", f"1 to {MAX_HANDLE} lower-case letters, digits and underscores")
+    if not isinstance(value, str) or not is_handle(value):
+        raise BadUserInput("handle", HANDLE_FORMAT)
     return value
 
 

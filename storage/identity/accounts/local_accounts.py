@@ -12,11 +12,12 @@ from storage.identity.accounts.documents import LocalAccountDocument
 from storage.identity.accounts.passwords import PasswordHashes
 from storage.identity.audit import Actor
 from storage.identity.documents import UserDocument
+from storage.identity.handles.suggestions import free_handle, suggest_handle
 from storage.identity.passkeys.records import NewPasskey
 from storage.identity.records import User, user_document_id, user_record
 from storage.identity.rights import require_access
 from storage.identity.roles import Role
-from storage.identity.users import free_handle, new_user_document
+from storage.identity.users import new_user_document
 from storage.ids import UserKey
 from storage.mongo import Mongo, Session
 
@@ -114,7 +115,8 @@ class LocalAccounts:
         if await self.find(organization_id, new.address, session) is not None:
             action = "Sign in to accept the invitation." if is_invited else "Sign in."
             raise Conflict(f"There is an account for this mail address already. {action}")
-        handle = await free_handle(self._mongo, organization_id, new.handle or new.name, session)
+        suggested = suggest_handle(new.handle or new.name)
+        handle = await free_handle(self._mongo, organization_id, suggested, session)
         user = new_user_document(user_document_id(organization_id, new.actor.user_id), handle, new.name, roles)
         user["roles_granted"], user["email"], user["email_verified"] = True, new.address, True
         await self._users.insert_one(user, session=session)

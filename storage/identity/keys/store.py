@@ -10,12 +10,13 @@ from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key
 from storage.identity.access_changes import AccessChanges
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.documents import ServiceKeyDocument, StoredSecret, UserDocument
+from storage.identity.handles.suggestions import free_handle, suggest_handle
 from storage.identity.keys.records import IssuedKey, NewServiceKey, ServiceKey, key_record
 from storage.identity.keys.scopes import roles_of_scopes
 from storage.identity.keys.secrets import key_digest, new_key_text
 from storage.identity.records import user_document_id
 from storage.identity.rights import lock_actor
-from storage.identity.users import free_handle, new_user_document
+from storage.identity.users import new_user_document
 from storage.ids import UserKey, new_id
 from storage.mongo import Document, Mongo, Session
 from storage.mongo.clock import DatabaseClock
@@ -73,7 +74,7 @@ class ServiceKeyStore:
     ) -> None:
         organization_id = actor.organization_id
         roles = sorted(roles_of_scopes(new.scopes), key=lambda role: role.value)
-        handle = await free_handle(self._mongo, organization_id, new.name, session)
+        handle = await free_handle(self._mongo, organization_id, suggest_handle(new.name), session)
         account = new_user_document(user_document_id(organization_id, id_), handle, new.name, roles)
         account |= {"roles_granted": True, "service": True, "at": at}
         await self._users.insert_one(account, session=session)

@@ -11,9 +11,9 @@ from storage.feed.content_reports.changes import NewReport
 from storage.feed.content_reports.records import ContentReportCategory, ContentReportSubject
 from storage.identity.audit import Actor
 from storage.identity.erased_people import check_not_erased, is_being_erased
+from storage.identity.handles.suggestions import free_handle
 from storage.identity.mentions import find_mentioned
 from storage.identity.records import User, user_stream
-from storage.identity.users import free_handle
 from storage.notifications import NotificationKind, notification_ref
 from storage.streams.outbox import add_rows
 from tests.storage.topic_scenario import TopicScenario
@@ -142,5 +142,5 @@ async def test_handle_of_erased_person_is_given_to_no_account(scenario: TopicSce
     await erased_person(scenario)
     mongo, organization_id = scenario.stores.mongo, scenario.organization_id
     await mongo["users"].update_one({"_id.id": "quill"}, {"$set": {"handle": "deleted_1"}})
-    handle = await mongo.transact(lambda session: free_handle(mongo, organization_id, "Quill", session))
+    handle = await mongo.transact(lambda session: free_handle(mongo, organization_id, "quill", session))
     assert handle == "quill-2"

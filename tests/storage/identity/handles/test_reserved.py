@@ -2,8 +2,8 @@
 
 import pytest
 
-from storage.identity.handles import ReservedHandles
-from storage.identity.users import free_handle
+from storage.identity.handles.reserved import ReservedHandles
+from storage.identity.handles.suggestions import free_handle
 from storage.mongo import Session
 from storage.stores import Stores
 
@@ -19,7 +19,7 @@ async def test_reserved_handle_is_given_to_nobody(shared_stores: Stores) -> None
     users = shared_stores.users
     assert (await users.sign_in("pond", "a", (), None, "newt")).handle == "newt-3"
     assert (await users.sign_in("lake", "a", (), None, "newt")).handle == "newt"
-    free = await shared_stores.mongo.transact(lambda each: free_handle(shared_stores.mongo, "pond", "Newt", each))
+    free = await shared_stores.mongo.transact(lambda each: free_handle(shared_stores.mongo, "pond", "newt", each))
     assert free == "newt-4"
     stored = [repr(document) async for document in shared_stores.mongo["reserved_handles"].find()]
     assert len(stored) == 2

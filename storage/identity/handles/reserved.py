@@ -1,4 +1,4 @@
-"""Handles of erased users, which nobody else gets for a year: texts of other people may still mention them.
+"""Old handles, which nobody else gets for a year after a change or an erasure: texts may still mention them.
 
 Only a keyed hash of each handle is stored.
 """
@@ -24,20 +24,22 @@ class ReservedHandles:
         self._key = b""
 
     async def reserve(self, organization_id: str, handle: str, session: Session) -> None:
-        """Reserves a handle in the transaction that begins the erasure of its user."""
+        """Reserves a handle in the transaction that changes it, or that begins the erasure of its user."""
         update = [{"$set": {"at": "$$NOW"}}]
         query = {"_id": await self._digest(organization_id, handle)}
         await self._reserved.update_one(query, update, upsert=True, session=session)
 
-    async def is_reserved(self, organization_id: str, handle: str) -> bool:
+    async def is_reserved(self, organization_id: str, handle: str, session: Session) -> bool:
         """Returns whether the handle is reserved."""
-        return bool(await self.reserved_among(organization_id, [handle]))
+        return bool(await self.reserved_among(organization_id, [handle], session))
 
-    async def reserved_among(self, organization_id: str, handles: Sequence[str]) -> set[str]:
+    async def reserved_among(self, organization_id: str, handles: Sequence[str], session: Session) -> set[str]:
         """Returns those of the handles that are reserved."""
         handles_by_digest = {await self._digest(organization_id, handle): handle for handle in handles}
         query = {"_id": {"$in": list(handles_by_digest)}}
-        reserved: list[ReservedHandleDocument] = await self._mongo.find(RESERVED_HANDLES, query, {"_id": 1})
+        reserved: list[ReservedHandleDocument] = await self._mongo.find(
+            RESERVED_HANDLES, query, {"_id": 1}, session=session
+        )
         return {handles_by_digest[each["_id"]] for each in reserved}
 
     async def _digest(self, organization_id: str, handle: str) -> bytes:

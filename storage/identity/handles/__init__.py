@@ -1,0 +1,1 @@
+"""Handles of users: suggested for new users, changed by their users, and reserved after that."""
