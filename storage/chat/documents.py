@@ -80,10 +80,10 @@ class MembershipDocument(TypedDict):
     """User id."""
 
     handle: str
-    """The user's handle, which never changes; members are listed by it."""
+    """Copy of the user's handle, updated when the user changes it; members are listed by it."""
 
     search: list[str]
-    """Copy of the user's `search`, updated when the user's name changes."""
+    """Copy of the user's `search`, updated when the name or the handle changes."""
 
     role: NotRequired[str]
     """Value of `CommunityRole`; absent for MEMBER."""
