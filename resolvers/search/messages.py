@@ -13,13 +13,12 @@ from resolvers.context import Info
 from resolvers.search.operators import ParsedSearch, bad_term, date_bounds, parse_search
 from storage.chat.search.messages import MessageMatch
 from storage.errors import BadUserInput, NotFound
-from storage.identity.handles.suggestions import normalize_handle
+from storage.identity.handles.suggestions import VIEWER_WORD, normalize_handle
 from storage.mongo.text_index.entries import ContentKind, author_term, content_term, topic_term
 from storage.mongo.text_index.names import fold_for_comparison
 from storage.mongo.text_index.pages import SearchFilter, SearchPage
 
 OPERATORS = ("from", "in", "has", "before", "after")
-ME = "me"
 
 MessageQuery = Annotated[
     str,
@@ -89,7 +88,7 @@ async def author_terms(info: Info, parsed: ParsedSearch) -> list[str]:
     if author is None:
         return []
     handle = normalize_handle(author.removeprefix("@"))
-    if handle == ME:
+    if handle == VIEWER_WORD:
         return [author_term(viewer.id)]
     users = await info.context.stores.users.find_handles(viewer.organization_id, [handle])
     if handle not in users:

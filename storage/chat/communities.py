@@ -20,7 +20,7 @@ from storage.chat.memberships import (
     stored_visibility,
 )
 from storage.chat.records import Community, CommunityVisibility
-from storage.chat.roles import CommunityRole, active_with_role, list_without_owner, require_may_found
+from storage.chat.roles import CommunityRole, active_with_role, list_without_owner, lock_founder
 from storage.errors import NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key
 from storage.identity.records import User
@@ -89,9 +89,9 @@ class CommunityStore:
             }
             if new.visibility is not CommunityVisibility.PUBLIC:
                 document["visibility"] = new.visibility.value
-            await require_may_found(self._mongo, founder.key, session)
+            owner = await lock_founder(self._mongo, founder, session)
             await self._communities.insert_one(document, session=session)
-            membership = new_membership(id_, founder, now, CommunityRole.OWNER)
+            membership = new_membership(id_, owner, now, CommunityRole.OWNER)
             await self._memberships.insert_one(membership, session=session)
             return id_
 

@@ -16,8 +16,9 @@ from storage.chat.records import CommunityVisibility
 from storage.chat.restrictions import RESTRICTIONS, archived, put_restriction, require_not_banned, restriction_id
 from storage.chat.roles import CommunityRole, deactivated_among, stored_role
 from storage.errors import Conflict, Forbidden, NotFound
+from storage.identity.documents import UserDocument
 from storage.identity.erased_people import require_not_erased, user_key
-from storage.identity.records import User
+from storage.identity.records import User, user_record
 from storage.identity.rights import IsActive
 from storage.mongo import Mongo, Session
 from storage.mongo.text_index.names import search_terms
@@ -71,6 +72,12 @@ def new_membership(
     return membership
 
 
+def stored_user(batch: Batch, user: User) -> User:
+    """Returns the user as the batch has loaded it. `user` may be older, with an earlier handle."""
+    stored: UserDocument | None = batch.get(*user_key(user.key))
+    return user if stored is None else user_record(stored)
+
+
 @dataclass(slots=True)
 class MembershipChange(Change[Result]):
     """Base of changes of one person's membership. They emit no events in the community's stream."""
@@ -116,7 +123,7 @@ class MembershipChange(Change[Result]):
         self.remove_request(batch)
         community = self.copy_community(batch)
         role = CommunityRole.MEMBER if community["members"] else CommunityRole.OWNER
-        membership = new_membership(self.community_id, user, batch.at, role)
+        membership = new_membership(self.community_id, stored_user(batch, user), batch.at, role)
         loaded_memberships(batch)[self.user_id] = membership
         community["members"] += 1
         batch.put(MEMBERSHIPS, membership)

@@ -11,8 +11,7 @@ from storage.chat.documents import CommunityDocument, MembershipDocument
 from storage.errors import Conflict, Forbidden
 from storage.identity.audit import Actor
 from storage.identity.documents import UserDocument
-from storage.identity.records import user_document_id
-from storage.ids import UserKey
+from storage.identity.records import User, user_document_id, user_record
 from storage.mongo import Document, Mongo, Session
 
 USERS = "users"
@@ -144,17 +143,18 @@ def marked_query(organization_id: str) -> Document:
     return {"org": organization_id, "owner_erased": True}
 
 
-async def require_may_found(mongo: Mongo, founder: UserKey, session: Session) -> None:
-    """Locks the person's document until the commit, so that concurrent creations count each other.
+async def lock_founder(mongo: Mongo, founder: User, session: Session) -> User:
+    """Locks the person's document until the commit, so that concurrent creations count each other. Returns the person.
 
     Raises: Forbidden for a deactivated person; Conflict for an owner of too many communities.
     """
-    key, update = {"_id": user_document_id(*founder)}, {"$currentDate": {"founded_at": True}}
+    key, update = {"_id": user_document_id(*founder.key)}, {"$currentDate": {"founded_at": True}}
     document: UserDocument | None = await mongo.find_one_and_update(USERS, key, update, session)
     if document is not None and "deactivated_at" in document:
         raise Forbidden("Your account is deactivated.")
-    query = owned_query(founder.organization_id, [founder.user_id])
+    query = owned_query(founder.organization_id, [founder.id])
     if len(await mongo.find(MEMBERSHIPS, query, {"_id": 1}, limit=MAX_OWNED, session=session)) >= MAX_OWNED:
         raise Conflict(
             f"You own {MAX_OWNED} communities, which is the limit. Make another member the owner of one of them first."
         )
+    return founder if document is None else user_record(document)

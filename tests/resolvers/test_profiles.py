@@ -94,7 +94,7 @@ async def test_bio_cannot_be_changed_once_an_erasure_began(chat: ChatScenario) -
 
 
 async def test_change_of_handle_is_refused_with_a_reason(chat: ChatScenario) -> None:
-    for bad in ("", "x" * (MAX_HANDLE + 1), "Ann", "@ann", "ann-2", "アン", "ann\n"):
+    for bad in ("", "x" * (MAX_HANDLE + 1), "Ann", "@ann", "ann-2", "アン", "ann\n", "me"):
         reason = await chat.ann.fails(CHANGE_HANDLE, handle=bad)
         assert reason == {"code": "BAD_USER_INPUT", "field": "handle", "expected": HANDLE_FORMAT}
     assert await chat.ann.code(CHANGE_HANDLE, handle="bob") == "CONFLICT"

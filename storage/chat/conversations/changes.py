@@ -14,7 +14,7 @@ from storage.chat.conversations.documents import DirectFields
 from storage.chat.conversations.records import ConversationState
 from storage.chat.conversations.rules import announce_change, direct_fields, is_blocked_pair, load_pair_block, people_of
 from storage.chat.documents import MembershipDocument, TopicDocument
-from storage.chat.memberships import MEMBERSHIPS, loaded_memberships, new_membership, removals_stream
+from storage.chat.memberships import MEMBERSHIPS, loaded_memberships, new_membership, removals_stream, stored_user
 from storage.errors import Conflict, Forbidden, NotFound
 from storage.idempotency import IdempotencyKey
 from storage.identity.records import User
@@ -339,6 +339,6 @@ def _set_state(batch: Batch, direct: DirectFields, user: User, state: Conversati
 
 
 def _membership(batch: Batch, id_: str, user: User, state: ConversationState) -> MembershipDocument:
-    membership = new_membership(id_, user, batch.at)
+    membership = new_membership(id_, stored_user(batch, user), batch.at)
     membership["conversation"] = state.value
     return membership

@@ -77,7 +77,8 @@ def _require_pause(user: UserDocument, at: datetime) -> None:
         return
     possible_at = user["handle_changed_at"] + timedelta(days=HANDLE_PAUSE_DAYS)
     if possible_at > at:
-        message = f"You can change your handle again in {-((at - possible_at) // timedelta(days=1))} days."
+        days = -((at - possible_at) // timedelta(days=1))
+        message = f"You can change your handle again in {days} day{'' if days == 1 else 's'}."
         raise RateLimited(message, -((at - possible_at) // timedelta(milliseconds=1)))
 
 

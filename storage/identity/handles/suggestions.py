@@ -10,8 +10,11 @@ from storage.mongo import Mongo, Session
 
 MAX_HANDLE = 30
 MAX_NUMBERED_HANDLES = 1000
-HANDLE_FORMAT = f"1 to {MAX_HANDLE} lower-case letters, digits and underscores"
-_HANDLE = re.compile(f"[a-z0-9_]{{1,{MAX_HANDLE}}}")
+VIEWER_WORD = "me"
+"""Means the viewer in searches, so nobody gets it as a handle."""
+
+HANDLE_FORMAT = f"1 to {MAX_HANDLE} lower-case letters, digits and underscores, other than {VIEWER_WORD}"
+_HANDLE = re.compile(f"(?!{VIEWER_WORD}$)[a-z0-9_]{{1,{MAX_HANDLE}}}")
 _FIRST_CANDIDATES = 10
 _RANDOM_CHARACTERS = "23456789bcdfghjkmnpqrstvwxz"
 """Letters and digits that nobody confuses, and no vowels, so that they form no words."""
@@ -36,7 +39,7 @@ def normalize_handle(text: str) -> str:
 def suggest_handle(*texts: str | None) -> str:
     """Returns a handle from the first text that has Latin letters, digits or kana, or `member_` and four characters."""
     handles = (normalize_handle(romanize(text)) for text in texts if text is not None)
-    return next(filter(None, handles), None) or "member_" + "".join(
+    return next(filter(is_handle, handles), None) or "member_" + "".join(
         secrets.choice(_RANDOM_CHARACTERS) for _ in range(4)
     )
 

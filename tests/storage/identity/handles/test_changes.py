@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from storage.chat.communities import NewCommunity
 from storage.errors import Conflict, Forbidden, RateLimited
 from storage.identity.audit import Actor
 from storage.identity.handles.changes import HANDLE_PAUSE_DAYS
@@ -91,7 +92,7 @@ async def test_next_change_is_possible_after_30_days(shared_stores: Stores, org:
     await sign_in(shared_stores, org, "ann")
     await change(shared_stores, org, "ann", "newt")
     await let_time_pass(shared_stores, org, "ann", timedelta(days=HANDLE_PAUSE_DAYS - 1))
-    with pytest.raises(RateLimited, match="in 1 days") as refused:
+    with pytest.raises(RateLimited, match=r"in 1 day\.") as refused:
         await change(shared_stores, org, "ann", "frog")
     assert 86_000_000 < int(str(refused.value.details["retryAfterMs"])) <= 86_400_000
     await let_time_pass(shared_stores, org, "ann", timedelta(days=1))
@@ -160,6 +161,21 @@ async def test_names_of_tokens_keep_the_search_terms_current(shared_stores: Stor
     await asyncio.gather(*renamed, *changed)
     async for user in shared_stores.mongo["users"].find({"_id.org": org}):
         assert user["search"][:2] == [user["handle"], user["name"].lower()]
+
+
+async def test_memberships_have_the_new_handle(shared_stores: Stores, org: str) -> None:
+    """Requests in progress have read the people before the change."""
+    ann, bob = [await sign_in(shared_stores, org, each) for each in ("ann", "bob")]
+    communities = shared_stores.communities
+    first = await communities.create(NewCommunity(org, "First", ""), ann, None)
+    for each in ("ann", "bob"):
+        await change(shared_stores, org, each, f"newt_{each}")
+    second = await communities.create(NewCommunity(org, "Second", ""), ann, None)
+    await communities.join(first, bob)
+    await communities.join(second, bob)
+    await shared_stores.conversations.start(ann, [bob], "", None)
+    handles = [each["handle"] async for each in shared_stores.mongo["memberships"].find({"org": org})]
+    assert sorted(handles) == [*["newt_ann"] * 3, *["newt_bob"] * 3]
 
 
 async def test_erased_or_deactivated_people_keep_their_handles(shared_stores: Stores, org: str, admin: Actor) -> None:

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.identity.handles.suggestions import MAX_HANDLE, free_handle, is_handle, normalize_handle, suggest_handle
+from storage.identity.handles.suggestions import (
+    MAX_HANDLE,
+    VIEWER_WORD,
+    free_handle,
+    is_handle,
+    normalize_handle,
+    suggest_handle,
+)
 from storage.stores import Stores
 
 pytestmark = pytest.mark.anyio
@@ -21,6 +28,7 @@ pytestmark = pytest.mark.anyio
         ("山田", ""),
         ("", ""),
         ("_ok_", "_ok_"),
+        ("ME", "me"),
         ("x" * 50, "x" * MAX_HANDLE),
     ],
 )
@@ -31,7 +39,7 @@ def test_normalize_handle_gives_ascii_or_nothing(text: str, handle: str) -> None
 @given(st.text())
 def test_normalize_handle_is_idempotent_for_any_text(text: str) -> None:
     handle = normalize_handle(text)
-    assert is_handle(handle) or handle == ""
+    assert is_handle(handle) or handle in ("", VIEWER_WORD)
     assert normalize_handle(handle) == handle
 
 
@@ -43,6 +51,7 @@ def test_normalize_handle_is_idempotent_for_any_text(text: str) -> None:
         (("ジョン・スミス",), "jon_sumisu"),
         (("佐藤さくら",), "sakura"),
         (("山田 Taro",), "taro"),
+        (("me", "Ann"), "ann"),
         (("山田", None, "はな"), "hana"),
         (("キ" * 50,), "ki" * 15),
     ],
