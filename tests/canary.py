@@ -35,6 +35,7 @@ from tests.resolvers.people import DELETE, EDIT, REACT, Answer, Person, SignIn
 from tests.stored_strings import ADDRESS, WORD
 from tests.twins.push_service import SubscribedBrowser
 
+CHOSEN_HANDLE = f"{WORD}_fish"
 EMAIL = f"{WORD}@Example.net"
 """The mail address as the identity provider writes it. The product stores addresses of invitations in lower case."""
 
@@ -89,6 +90,7 @@ EDIT_POST = "mutation ($id: ID!, $text: String!) { done: editPost(id: $id, text:
 REACT_TO_POST = 'mutation ($id: ID!) { addPostReaction(postId: $id, emoji: "🐟") { id } }'
 REPOST = "mutation ($id: ID!) { repost(postId: $id) { id } }"
 UPDATE_PROFILE = "mutation ($bio: String!) { updateProfile(input: { bio: $bio }) { bio } }"
+CHANGE_HANDLE = "mutation ($handle: String!) { changeHandle(handle: $handle) { handle } }"
 CHOOSE_DIGESTS = "mutation { setNotificationSettings(input: { digest: DAILY }) { digest } }"
 REGISTER = "mutation ($input: RegisterPushDeviceInput!) { registerPushDevice(input: $input) { id } }"
 UPLOAD = "mutation ($input: CreateUploadInput!) { done: createUpload(input: $input) { id } }"
@@ -345,6 +347,7 @@ async def _feed(canary: CanaryPerson, bob: Person) -> None:
     await canary.run(REGISTER, input=SubscribedBrowser(endpoint).input)
     await canary.run(CHOOSE_DIGESTS)
     await canary.run(UPDATE_PROFILE, bio=f"{WORD} fishes")
+    await canary.run(CHANGE_HANDLE, handle=CHOSEN_HANDLE)
 
 
 async def _publish(stores: Stores, canary: CanaryPerson) -> None:
