@@ -1,8 +1,11 @@
 """Programs that some tests need. When one is missing, its tests are skipped; the reason names the install command."""
 
+import json
 import os
 import shutil
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +14,7 @@ POSTFIX_DAEMONS = "/usr/lib/postfix/sbin"
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 # Chromium without windows and notifications. It takes a quarter less processor time.
 HEADLESS_SHELL = "chromium-headless-shell"
+CLIENT_SCRIPT_TIMEOUT_S = 60
 
 
 def require_chromium(*, shows_notifications: bool = False) -> str:
@@ -32,6 +36,21 @@ def require_web_client() -> None:
     """Skips the test when the web client is not built."""
     if not (WEB_CLIENT / "dist" / "index.html").exists():
         pytest.skip("The web client is not built: `make web`.")
+
+
+def run_client_script(script: str, **arguments: str | int) -> dict[str, Any]:
+    """Runs a script of web-client/e2e/clients, and returns its report. Skips the test without Node.js."""
+    completed = subprocess.run(
+        [require_node_and_web_client(), f"e2e/clients/{script}.mjs"],
+        cwd=WEB_CLIENT,
+        input=json.dumps(arguments),
+        capture_output=True,
+        text=True,
+        timeout=CLIENT_SCRIPT_TIMEOUT_S,
+    )
+    assert completed.returncode == 0, completed.stderr
+    report: dict[str, Any] = json.loads(completed.stdout)
+    return report
 
 
 def require_postfix() -> None:

@@ -1,7 +1,5 @@
 """The common GraphQL clients use the running product: query, mutation, subscription, and resume after a disconnect."""
 
-import json
-import subprocess
 from contextlib import AsyncExitStack, aclosing
 from typing import Any
 
@@ -13,9 +11,8 @@ from gql.transport.httpx import HTTPXAsyncTransport
 from gql.transport.websockets import WebsocketsTransport
 
 from tests.e2e.conftest import DeployedProduct
-from tests.programs import WEB_CLIENT, require_node_and_web_client
+from tests.programs import run_client_script
 
-TIMEOUT_S = 60
 NODE_CLIENTS = ["graphql-ws", "urql", "apollo", "relay"]
 # The product executes no operation by GET. The audits only recommend GET.
 GET_AUDITS = {"5A70", "D6D5", "6A70"}
@@ -29,21 +26,6 @@ TOPIC_EVENTS = """
       }
     }
 """
-
-
-def run_client_script(script: str, **arguments: str) -> dict[str, Any]:
-    """Runs a script of web-client/e2e/clients, and returns its report. Skips the test without Node.js."""
-    completed = subprocess.run(
-        [require_node_and_web_client(), f"e2e/clients/{script}.mjs"],
-        cwd=WEB_CLIENT,
-        input=json.dumps(arguments),
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-    )
-    assert completed.returncode == 0, completed.stderr
-    report: dict[str, Any] = json.loads(completed.stdout)
-    return report
 
 
 @pytest.mark.parametrize("script", NODE_CLIENTS)

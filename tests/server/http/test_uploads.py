@@ -3,6 +3,7 @@
 import hashlib
 import os
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,14 +17,17 @@ from storage.files.uploads import MIB, PART_BYTES
 from storage.ids import UserKey
 from storage.stores import Stores
 from tests.e2e.process_memory import forget_peak, memory_mib, needs_proc, peak_memory_mib
+from tests.jobs.pictures.hostile_files import encoded, gradient
 from tests.product import eventually
-from tests.serving import ORIGIN, WebProcess, files_folder, web_process
+from tests.programs import run_client_script
+from tests.serving import ORIGIN, WebProcess, files_folder, web_process, worker_process
 
 pytestmark = pytest.mark.anyio
 
 CREATE = """
 mutation ($input: CreateUploadInput!) { createUpload(input: $input) { id url state offset expiresAt } }
 """
+STATE = "query ($id: ID!) { upload(id: $id) { state } }"
 DATA = os.urandom(PART_BYTES + 1_000_000)
 ANN = UserKey("acme", "ann")
 
@@ -55,6 +59,19 @@ def offset_of(web: WebProcess, url: str) -> int:
     assert response.status_code == 200
     assert response.headers["cache-control"] == "no-store"
     return int(response.headers["upload-offset"])
+
+
+def upload_picture(web: WebProcess, user: str, picture: bytes) -> None:
+    """Uploads the picture, and waits until it is READY."""
+    url = create(web, len(picture), user)
+    assert send(web, "PUT", url, picture, user).status_code == 204
+    body = {"query": STATE, "variables": {"id": url.rpartition("/")[2]}}
+
+    def is_ready() -> bool:
+        answer = httpx2.post(f"{web.url}/graphql", json=body, headers=bearer(web, user), timeout=60).json()
+        return bool(answer["data"]["upload"]["state"] == "READY")
+
+    assert eventually(is_ready)
 
 
 async def stored(web: WebProcess, stores: Stores, url: str) -> bytes:
@@ -95,6 +112,13 @@ async def test_tus_client_resumes_at_the_offset(web: WebProcess, web_stores: Sto
     assert patch(web, url, 3, b"con").status_code == 204
     assert send(web, "PUT", url, b"lit", content_range="bytes 6-8/9").status_code == 204
     assert await stored(web, web_stores, url) == b"beaconlit"
+
+
+async def test_tus_js_client_resumes(web: WebProcess, web_stores: Stores) -> None:
+    url = create(web, 1_000_000)
+    report = run_client_script("tus", url=url, token=web.token("ann", "acme", roles=("MEMBER",)), size=1_000_000)
+    assert (report["interruptedAt"], report["resumedFrom"]) == (300_000, 300_000)
+    assert hashlib.sha256(await stored(web, web_stores, url)).hexdigest() == report["sha256"]
 
 
 def test_wrong_tus_requests_are_refused(web: WebProcess) -> None:
@@ -221,6 +245,21 @@ async def test_200_mib_resume_over_cuts_within_little_memory(web: WebProcess, we
     async for chunk in chunks:
         received.update(chunk)
     assert received.digest() == expected.digest()
+
+
+@needs_proc
+def test_ten_uploads_take_little_memory(web: WebProcess, tmp_path: Path, mongodb_uri: str, redis_url: str) -> None:
+    """Ten people send pictures of 40 MiB at once. The worker does not hold one of them whole."""
+    picture = encoded(gradient(64, 48), "JPEG").ljust(40 * MIB, b"\0")
+    with worker_process(tmp_path, mongodb_uri, redis_url, web.database) as worker:
+        upload_picture(web, "bob", picture[:10_000])
+        before_mib = {process: memory_mib(process) for process in (web, worker)}
+        for process in before_mib:
+            forget_peak(process)
+        with ThreadPoolExecutor(10) as people:
+            list(people.map(lambda number: upload_picture(web, f"person-{number}", picture), range(10)))
+        assert peak_memory_mib(web) < before_mib[web] + 200
+        assert peak_memory_mib(worker) < before_mib[worker] + 40
 
 
 async def test_upload_resumes_after_a_killed_process(
