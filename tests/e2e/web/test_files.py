@@ -1,4 +1,4 @@
-"""Files of messages in a real Chromium: chosen, pasted, dropped, sent over a broken connection, described and seen."""
+"""Files of messages in a real Chromium: chosen, dropped, sent over a broken connection or later, described and seen."""
 
 from pathlib import Path
 
@@ -28,10 +28,12 @@ def test_files_are_sent_described_and_seen(product: DeployedProduct, tmp_path: P
     assert (report["hasCamera"], report["camera"]) == (False, ["image/*", "environment"])
     assert report["cuts"] == 2, "The broken upload was not continued."
     assert report["drops"] == {"onMessages": True, "onNavigation": True, "files": 3}
-    reloaded = report["reloaded"]
-    assert reloaded["notice"].startswith("46% sent before the page was closed.")
-    assert (reloaded["isBlocked"], reloaded["alt"]) == (True, "A beacon on a hill")
-    assert reloaded["offsets"] == ["0", "6", "6"], "The upload was not continued where it was interrupted."
+    assert report["reloaded"] == ["0", "6", "6"], "The upload did not continue after the reload."
+    again = report["again"]
+    assert again["notice"].startswith("46% sent before the page was closed.")
+    assert (again["isBlocked"], again["alt"]) == (True, "A beacon on a hill")
+    assert again["offsets"] == ["0", "6", "6"], "The upload was not continued where it was interrupted."
+    assert report["keptFiles"] == 0, "The browser keeps files that the server has."
     assert report["looked"] == [f"Picture {number} of 3\n{PICTURES[number - 1]}" for number in LOOKED_AT]
     assert report["quoted"] == {"width_px": 96, "names": ["notes.txt"]}
     assert (report["alt"], report["saved"]) == ("A beacon on a hill", "Bring a torch")

@@ -1,7 +1,7 @@
 /**
  * Files of messages in a real Chromium, by keyboard. A person chooses, pastes and drops files, describes and removes
- * them, and sends them over a connection that breaks. The page is loaded again while a file is being sent. Another
- * person sees the files. Prints a report as one line of JSON.
+ * them, and sends them over a connection that breaks, or without one. The page is loaded again while files are on their
+ * way. Another person sees the files. Prints a report as one line of JSON.
  *
  * Standard input: {url, chromium, tokens: {ann, bob}, files, screenshots}. `files` are the paths of beacon.png,
  * notes.txt and map.txt.
@@ -38,6 +38,7 @@ try {
   await composed(page, "ready").nth(2).waitFor({ state: "detached" });
   const drops = await dropOutsideOfField(page, files[2]);
   const reloaded = await continueAfterReload(page, files[1]);
+  const again = await chooseAgainAfterReload(page, files[1]);
   await press(page, send);
   await page.locator("img[data-picture]").waitFor();
 
@@ -56,6 +57,8 @@ try {
   await others.keyboard.press("Escape");
   await sendPictures(page);
   const looked = await lookThroughPictures(others);
+  const keptFiles = await sendWithoutConnection(page, files[0]);
+  await others.getByRole("img", { name: "A torch" }).waitFor();
   const camera = await takePicture(topic);
   const quoted = await quotePictures(page, others);
   console.log(
@@ -65,6 +68,8 @@ try {
       cuts: Math.min(cuts, 2),
       drops,
       reloaded,
+      again,
+      keptFiles,
       alt,
       saved,
       looked,
@@ -100,25 +105,46 @@ async function chooseFiles(page, button, paths) {
 }
 
 /**
- * Sends the text file again, of which half arrives before the page is loaded again, and then chooses it again. Returns
- * what its row says, whether the message could be sent, the description of the other file after the reload, and the
- * offsets at which bytes were sent.
+ * Sends the text file again, half of which arrives before the upload stops. Returns the offsets at which bytes are sent,
+ * and a function that lets the upload continue.
  */
-async function continueAfterReload(page, path) {
+async function sendHalf(page, path) {
   const half = readFileSync(path).subarray(0, 6);
   const offsets = [];
-  let isInterrupted = true;
-  await page.route("**/uploads/*", async (route) => {
+  async function interrupt(route) {
     if (route.request().method() !== "PUT") return await route.fallback();
     offsets.push(await route.request().headerValue("Upload-Offset"));
-    if (!isInterrupted) return await route.continue();
+    if (offsets.length > 2) return await route.continue();
     if (offsets.length > 1) return; // The rest of the bytes is on its way until the page is loaded again.
     await route.fetch({ postData: half });
     await route.abort("connectionreset");
-  });
+  }
+  await page.route("**/uploads/*", interrupt);
   await press(page, page.getByRole("button", { name: "Remove notes.txt" }));
   await chooseFiles(page, "Add files", [path]);
   while (offsets.length < 2) await page.waitForTimeout(20);
+  return { offsets, stop: () => page.unroute("**/uploads/*", interrupt) };
+}
+
+/** Loads the page again while half of the text file is sent. Returns the offsets at which bytes were sent. */
+async function continueAfterReload(page, path) {
+  const { offsets, stop } = await sendHalf(page, path);
+  await page.reload();
+  await composed(page, "ready").nth(1).waitFor();
+  await stop();
+  return offsets;
+}
+
+/**
+ * Loads the page again while half of the text file is sent, and the browser has lost its bytes. Then chooses the file
+ * again. Returns what its row says, whether the message could be sent, the description of the other file after the
+ * reload, and the offsets at which bytes were sent.
+ */
+async function chooseAgainAfterReload(page, path) {
+  const { offsets, stop } = await sendHalf(page, path);
+  await page.evaluate(async () => {
+    for (const name of await caches.keys()) await caches.delete(name);
+  });
   await page.reload();
   const row = composed(page, "interrupted");
   await row.waitFor();
@@ -127,10 +153,37 @@ async function continueAfterReload(page, path) {
   const notice = await row.getByRole("alert").innerText();
   const alt = await page.getByLabel("Description of beacon.png").inputValue();
   await checkVariants(page, "files-interrupted");
-  isInterrupted = false;
   await chooseFiles(page, "Choose again: notes.txt", [path]);
   await composed(page, "ready").nth(1).waitFor();
-  return { notice, isBlocked, alt, offsets: [...offsets] };
+  await stop();
+  return { notice, isBlocked, alt, offsets };
+}
+
+/**
+ * Sends a message with a picture while the server can't be reached, loads the page again, and lets the server answer.
+ * Returns how many files the browser then keeps.
+ */
+async function sendWithoutConnection(page, path) {
+  const refuse = (route) =>
+    route.request().postData()?.includes("createUpload") ? route.abort("connectionrefused") : route.fallback();
+  await page.route("**/graphql", refuse);
+  await chooseFiles(page, "Add files", [path]);
+  await composed(page, "waiting").waitFor();
+  await type(page, page.getByLabel("Description of beacon.png"), "A torch");
+  await checkVariants(page, "files-waiting");
+  await press(page, page.getByRole("button", { name: "Send", exact: true }));
+  await page.locator("[data-pending=waiting]").waitFor();
+  await page.reload();
+  await page.locator("[data-pending=waiting]").waitFor();
+  await checkVariants(page, "files-pending");
+  await page.unroute("**/graphql", refuse);
+  await page.getByRole("img", { name: "A torch" }).waitFor();
+  await page.locator("[data-pending]").waitFor({ state: "detached" });
+  return await page.evaluate(async () => {
+    const names = await caches.keys();
+    const keys = await Promise.all(names.map(async (name) => (await caches.open(name)).keys()));
+    return keys.flat().length;
+  });
 }
 
 /**

@@ -12,6 +12,7 @@ export interface ServerConnection {
 
 const KEEP_ALIVE_MS = 10_000;
 const RETRY_WAIT_MAX_MS = 8_000;
+const ANSWER_WAIT_MAX_MS = 2_000;
 /** Close codes by which the server rejects a token: 4401 Unauthorized, 4403 Forbidden. */
 const TOKEN_REJECTED_CODES = new Set([4401, 4403]);
 
@@ -42,6 +43,19 @@ export function connect(token: string, onTokenRejected: () => void): ServerConne
     },
   });
   return { state, socket };
+}
+
+/** Resolves when the connection is open again, or after two seconds: the server may answer requests before that. */
+export function connectionReturns({ state }: ServerConnection): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = state.watch(() => state.get() === "open" && finish());
+    const timer = setTimeout(finish, ANSWER_WAIT_MAX_MS);
+    function finish() {
+      clearTimeout(timer);
+      stop();
+      resolve();
+    }
+  });
 }
 
 /** Waits before a reconnect: exponential backoff with jitter. Ends early when the browser is online again. */

@@ -6,6 +6,7 @@ import {
   outcomeOf,
   readyFiles,
   restoredFiles,
+  sendableFiles,
   withOtherBytes,
 } from "./composed-file";
 
@@ -28,6 +29,18 @@ test("a picture can be sent when it is checked and described", () => {
   ]);
   expect(readyFiles([ready({ altText: "x".repeat(1_501) })])).toBeNull();
   expect(readyFiles([])).toEqual([]);
+});
+
+test("a message takes files that are on their way, and no failed ones", () => {
+  const waiting = { ...chosenFile(picture), altText: "A hill", state: "waiting" } as const;
+  const { key, name, size, modifiedAt } = waiting;
+  const unsent = { key, uploadId: null, name, size, modifiedAt, altText: "A hill" };
+  const sent = { uploadId: "u", name, altText: "A boat" };
+  expect(sendableFiles([waiting, ready({ altText: "A boat" })])).toEqual([unsent, sent]);
+  expect(readyFiles([waiting])).toBeNull();
+  for (const state of ["failed", "interrupted"] as const)
+    expect(sendableFiles([{ ...waiting, state }])).toBeNull();
+  expect(sendableFiles([{ ...waiting, altText: "" }])).toBeNull();
 });
 
 test("an upload without its bytes is interrupted, and says how much the server has", () => {

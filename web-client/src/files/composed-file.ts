@@ -13,30 +13,49 @@ interface FileFacts {
   modifiedAt: number;
 }
 
-export interface ComposedFile extends FileFacts {
+/** A file that the server may not have yet. */
+export interface UnsentFile extends FileFacts {
   key: string;
   /** Id of the upload; null until the server has created it. */
   uploadId: string | null;
-  /** INTERRUPTED: the rest of the bytes was lost with the page, so the user has to choose the file again. */
-  state: "sending" | "ready" | "failed" | "interrupted";
+  altText: string;
+}
+
+export interface ComposedFile extends UnsentFile {
+  /**
+   * WAITING: until the server can be reached. INTERRUPTED: the rest of the bytes was lost with the page, so the user has
+   * to choose the file again.
+   */
+  state: "sending" | "waiting" | "ready" | "failed" | "interrupted";
   /** The part of the bytes that the server has, from 0 to 1. */
   share: number;
   /** Why the state is failed; null in other states. */
   failure: TextKey | null;
   isPicture: boolean;
-  altText: string;
   /** Whether the file belongs to the edited post already. */
   isAttached: boolean;
 }
 
-/** A file that can be sent with a message. */
+/** A file that can be attached. */
 export interface ReadyFile {
   uploadId: string;
   name: string;
   altText: string;
 }
 
+/** A file of a message, which is sent when all of its files are ready. */
+export type MessageFile = ReadyFile | UnsentFile;
+
+export const isReady = (file: MessageFile): file is ReadyFile => !("key" in file);
+
 const factsOf = ({ name, size, lastModified }: File): FileFacts => ({ name, size, modifiedAt: lastModified });
+
+/** A file of a message can't be sent: the server refuses it, or its bytes are lost. */
+export class FileFailure extends Error {
+  constructor(readonly reason: TextKey) {
+    super(reason);
+  }
+}
 
 /** Returns a file that was just chosen. */
 export function chosenFile(file: File): ComposedFile {
@@ -92,12 +111,22 @@ function isComposedFile(value: unknown): value is ComposedFile {
 
 /** Returns the files to send; null while one of them is not ready, or is a picture without a description. */
 export function readyFiles(files: readonly ComposedFile[]): ReadyFile[] | null {
-  const ready: ReadyFile[] = [];
-  for (const { uploadId, isPicture, altText, state, name } of files) {
-    const text = altText.trim();
-    const isDescribed = text !== "" || !isPicture;
-    if (uploadId === null || state !== "ready" || !isDescribed || text.length > LIMITS.altText) return null;
-    ready.push({ uploadId, name, altText: text });
+  const sendable = sendableFiles(files);
+  return sendable?.every(isReady) ? sendable : null;
+}
+
+/**
+ * Returns the files of a message, some of which may still be on their way; null if one of them has failed, or is a
+ * picture without a description.
+ */
+export function sendableFiles(files: readonly ComposedFile[]): MessageFile[] | null {
+  const sendable: MessageFile[] = [];
+  for (const { key, uploadId, isPicture, state, name, size, modifiedAt, ...file } of files) {
+    const altText = file.altText.trim();
+    const isDescribed = (altText !== "" || !isPicture) && altText.length <= LIMITS.altText;
+    if (!isDescribed || state === "failed" || state === "interrupted") return null;
+    const isSent = state === "ready" && uploadId !== null;
+    sendable.push(isSent ? { uploadId, name, altText } : { key, uploadId, name, size, modifiedAt, altText });
   }
-  return ready;
+  return sendable;
 }

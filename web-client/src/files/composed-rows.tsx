@@ -7,8 +7,9 @@ import { Icon } from "../ui/icons";
 import { useTranslation } from "../ui/preferences";
 import { LabelledProgress } from "../ui/progress";
 import type { ComposedFile } from "./composed-file";
+import { bytesOf } from "./kept-bytes";
 import { usePicture } from "./pictures";
-import { bytesOf, type ComposedFiles } from "./use-composed-files";
+import type { ComposedFiles } from "./use-composed-files";
 
 export function ComposedFileRows({ composed }: { composed: ComposedFiles }) {
   const { t } = useTranslation();
@@ -93,6 +94,12 @@ function ComposedFileDetails({ each, composed }: { each: ComposedFile; composed:
   return (
     <>
       {length.note}
+      {each.state === "waiting" && (
+        <p role="status" className="flex items-center gap-1.5 text-sm text-wait">
+          <Icon name="clock" className="size-4" />
+          {t("message.waiting")}
+        </p>
+      )}
       {each.state === "sending" && <LabelledProgress label={label} done={each.share} total={1} />}
       <input
         type="text"

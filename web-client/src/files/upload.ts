@@ -71,8 +71,12 @@ async function checkedUpload(client: Client, id: string, signal: AbortSignal): P
 
 const isChecked = ({ state }: CheckedUpload) => state === "READY" || state === "REFUSED";
 
-/** The server refuses the bytes, or can't be reached for too long. */
-export class UploadError extends Error {}
+/** The server refuses the bytes, or can't be reached for some seconds. */
+export class UploadError extends Error {
+  constructor(readonly networkError: boolean) {
+    super(networkError ? "The server was not reached." : "The server refused the bytes.");
+  }
+}
 
 async function sendBytes(
   url: string,
@@ -88,10 +92,10 @@ async function sendBytes(
     const { status, storedOffset } = await put(url, file, offset, signal, onProgress);
     offset = nextOffset(status, storedOffset) ?? (await askOffset(url)) ?? offset;
     failures = offset > before ? 0 : failures + 1;
-    onProgress(offset / file.size);
+    if (status !== 0) onProgress(offset / file.size);
     if (offset > before) continue;
     const delay = retryDelayMs(status, failures);
-    if (delay === null) throw new UploadError(`The server answered ${status}.`);
+    if (delay === null) throw new UploadError(status === 0);
     await pause(delay, signal);
   }
 }

@@ -1,10 +1,11 @@
 /**
- * The files of a text that is being written. Each is uploaded at once, described, retried or removed. They are kept with
- * the draft. After a reload their uploads are checked, and those whose bytes are lost ask for the file again.
+ * The files of a text that is being written. Each is uploaded at once, or when the server can be reached, and described,
+ * retried or removed. They are kept with the draft. After a reload their uploads go on, and those whose bytes are lost
+ * ask for the file again.
  */
 import { type ClipboardEvent, type DragEvent, useEffect, useRef, useState } from "react";
-import type { Client } from "urql";
 import { useApi } from "../api/api";
+import { connectionReturns } from "../api/connection";
 import { errorCode, failureTextKey } from "../api/failure";
 import { DRAFT, type UserStorage, useUserStorage } from "../session/user-storage";
 import { useTranslation } from "../ui/preferences";
@@ -16,17 +17,14 @@ import {
   outcomeOf,
   readyFiles,
   restoredFiles,
+  sendableFiles,
   withOtherBytes,
 } from "./composed-file";
-import { type CheckedUpload, continueUpload, discardUpload, UploadError, uploadFile } from "./upload";
+import { sendComposed } from "./composed-upload";
+import { forgetBytes, keepBytes } from "./kept-bytes";
+import { discardUpload, UploadError } from "./upload";
 
 const MAX_FILES = 10;
-
-/** The chosen files by the keys of their composed files, as long as the page is open. */
-const filesByKey = new Map<string, File>();
-
-/** Returns a chosen file with its bytes, unless it was chosen before the page was loaded. */
-export const bytesOf = (key: string): File | undefined => filesByKey.get(key);
 
 /**
  * Returns the composed files of a field. `initial` are the files of an edited post, which are shown if no files are
@@ -34,7 +32,8 @@ export const bytesOf = (key: string): File | undefined => filesByKey.get(key);
  */
 export function useComposedFiles(field: string, initial: readonly ComposedFile[] = []) {
   const { t } = useTranslation();
-  const { direct } = useApi();
+  const { direct, connection } = useApi();
+  const { owner } = useUserStorage();
   const kept = useKeptFiles(field, initial);
   const uploads = useRef(new Map<string, AbortController>());
 
@@ -48,27 +47,37 @@ export function useComposedFiles(field: string, initial: readonly ComposedFile[]
     };
   }, []);
 
-  async function send(key: string) {
-    const composed = kept.latest().find((each) => each.key === key);
-    if (!composed || composed.isAttached) return;
+  const find = (key: string) => kept.latest().find((each) => each.key === key);
+
+  function send(key: string): Promise<void> {
     const controller = new AbortController();
     uploads.current.set(key, controller);
-    const { signal } = controller;
+    return sendUntil(key, controller.signal);
+  }
+
+  /** Sends the file whenever the server can be reached, until it is ready, has failed, or the signal ends it. */
+  async function sendUntil(key: string, signal: AbortSignal): Promise<void> {
+    const composed = find(key);
+    if (!composed || composed.isAttached || signal.aborted) return;
     const changeUnlessAborted = (part: Partial<ComposedFile>, isProgress = false) =>
       signal.aborted || kept.change(key, part, isProgress);
     try {
-      const upload = await sendComposed(direct, composed, {
-        purpose: "ATTACHMENT",
+      const upload = await sendComposed(direct, owner, composed, {
         signal,
         onCreated: (uploadId) => changeUnlessAborted({ uploadId }),
-        onProgress: (share) => changeUnlessAborted({ share }, true),
+        onProgress: (share) => changeUnlessAborted({ share, state: "sending" }, true),
       });
       changeUnlessAborted(outcomeOf(upload));
     } catch (error) {
       // A file that the server has checked stays ready if the server can't be asked about it now.
-      if (composed.state === "ready") return;
+      if (composed.state === "ready" || signal.aborted) return;
+      if (errorCode(error) === "OFFLINE") {
+        kept.change(key, { state: "waiting" });
+        await connectionReturns(connection);
+        return await sendUntil(key, signal);
+      }
       const failure = error instanceof UploadError ? "file.failed" : failureTextKey(error);
-      changeUnlessAborted({ state: "failed", failure });
+      kept.change(key, { state: "failed", failure });
     }
   }
 
@@ -78,7 +87,7 @@ export function useComposedFiles(field: string, initial: readonly ComposedFile[]
     if (chosen.length < added.length) notify(t("file.tooMany", { count: MAX_FILES }));
     for (const file of chosen) {
       const composed = chosenFile(file);
-      filesByKey.set(composed.key, file);
+      keepBytes(owner, composed.key, file);
       kept.set([...kept.latest(), composed]);
       void send(composed.key);
     }
@@ -86,8 +95,8 @@ export function useComposedFiles(field: string, initial: readonly ComposedFile[]
 
   /** Continues an upload with the bytes of its file. Another file takes the place of the composed one. */
   function chooseAgain(key: string, file: File) {
-    filesByKey.set(key, file);
-    const composed = kept.latest().find((each) => each.key === key);
+    keepBytes(owner, key, file);
+    const composed = find(key);
     if (!composed) return;
     if (hasSameFacts(composed, file)) return retry(key);
     if (composed.uploadId) discardUpload(composed.uploadId);
@@ -102,8 +111,8 @@ export function useComposedFiles(field: string, initial: readonly ComposedFile[]
 
   function remove(key: string) {
     uploads.current.get(key)?.abort();
-    filesByKey.delete(key);
-    const composed = kept.latest().find((each) => each.key === key);
+    forgetBytes(owner, key);
+    const composed = find(key);
     if (composed?.uploadId && !composed.isAttached) discardUpload(composed.uploadId);
     kept.set(kept.latest().filter((each) => each.key !== key));
   }
@@ -119,8 +128,11 @@ export function useComposedFiles(field: string, initial: readonly ComposedFile[]
     remove,
     retry,
     setAltText: (key: string, altText: string) => kept.change(key, { altText }),
-    /** Forgets the files after they were sent. */
-    clear: kept.clear,
+    /** Forgets the files after they were sent, or were handed to the message that sends them. */
+    clear() {
+      for (const controller of uploads.current.values()) controller.abort();
+      kept.clear();
+    },
     /** Forgets the files, and deletes their uploads. */
     discard() {
       for (const { key } of kept.latest()) remove(key);
@@ -139,26 +151,12 @@ export function useComposedFiles(field: string, initial: readonly ComposedFile[]
     },
     /** The files to send; null while one of them is not ready, or is a picture without a description. */
     ready: readyFiles(kept.files),
+    /** The files of a message, of which some may still be on their way; null if one of them can't be sent as it is. */
+    sendable: sendableFiles(kept.files),
   };
 }
 
 export type ComposedFiles = ReturnType<typeof useComposedFiles>;
-
-/** Returns the upload when it is checked; null if the server does not have it, and the bytes are lost. */
-async function sendComposed(
-  client: Client,
-  { key, uploadId }: ComposedFile,
-  options: Parameters<typeof uploadFile>[2],
-): Promise<CheckedUpload | null> {
-  const file = bytesOf(key);
-  if (uploadId !== null)
-    try {
-      return await continueUpload(client, uploadId, file ?? null, options);
-    } catch (error) {
-      if (errorCode(error) !== "NOT_FOUND") throw error;
-    }
-  return file ? await uploadFile(client, file, options) : null;
-}
 
 interface KeptState {
   files: readonly ComposedFile[];

@@ -2,6 +2,7 @@
  * The signed-in user's credential: a token, or the browser's session. Each tab has its own token, so that two users can
  * be signed in at the same time. A new tab starts with the newest token. All tabs share the browser's session.
  */
+import { forgetAllBytes } from "../files/kept-bytes";
 import { takeTokenFromFragment } from "../token";
 import { createValue } from "../ui/value";
 import { endBrowserSession, fetchSession } from "./browser-session";
@@ -42,7 +43,7 @@ export async function signOut(): Promise<void> {
   const providerUrl = isSession(ownToken) ? await endBrowserSession() : null;
   markSignedOut(ownToken);
   endSession("nobody");
-  userStorageOf(ownToken).clear();
+  forgetTyped(ownToken);
   if (providerUrl !== null) location.assign(providerUrl);
 }
 
@@ -86,6 +87,13 @@ function isStoredTokenEnded(stored: string | null, ownToken: string, reason: Sig
   return identityOf(stored) === identityOf(ownToken);
 }
 
+/** Removes the texts and files that the user has not sent from this browser. */
+function forgetTyped(ownToken: string): void {
+  const storage = userStorageOf(ownToken);
+  storage.clear();
+  forgetAllBytes(storage.owner);
+}
+
 export function userStorageOf(ownToken: string): UserStorage {
   return createUserStorage(localStorage, identityOf(ownToken) ?? "unknown");
 }
@@ -94,7 +102,7 @@ watchSignOut(() => {
   const ownToken = token.get();
   if (ownToken === null || !isSignedOut(ownToken)) return;
   endSession("nobody");
-  userStorageOf(ownToken).clear();
+  forgetTyped(ownToken);
 });
 
 // Another tab has stored a session: the browser's session is now that of another user. This tab changes to that user,

@@ -10,6 +10,8 @@ const ENTRY_MAX_CHARS = 100_000;
 const DRAFTS_MAX = 50;
 
 export interface UserStorage {
+  /** The identity of the user to whom the entries belong. */
+  owner: string;
   /** Returns the entry's value; null if there is none. */
   get(name: string): unknown;
   set(name: string, value: unknown): void;
@@ -57,6 +59,7 @@ export function createUserStorage(storage: Storage, identity: string, now = Date
 
   for (const key of keys(PREFIX)) if (read(key) === null) storage.removeItem(key);
   return {
+    owner: identity,
     get: (name) => read(prefix + name)?.value ?? null,
     set(name, value) {
       write(prefix + name, value);

@@ -124,14 +124,14 @@ function MessageForm({
   const length = useLength(text, LIMITS.message);
   const composed = useComposedFiles(draftName);
   const hasContent = text.trim() !== "" || composed.files.length > 0;
-  const canSend = hasContent && composed.ready !== null && !length.isTooLong && secondsLeft === 0;
+  const canSend = hasContent && composed.sendable !== null && !length.isTooLong && secondsLeft === 0;
 
   function send(stamp: Stamp | null = null) {
     if (secondsLeft > 0 || (!stamp && !canSend)) return;
     const references = { replyTo, quoted: quoted ?? undefined, alsoToTopic: choice.draft || undefined };
     if (stamp) outbox.send(topicId, "", stamp, [], references);
     else {
-      outbox.send(topicId, text.trim(), null, composed.ready ?? [], references);
+      outbox.send(topicId, text.trim(), null, composed.sendable ?? [], references);
       setText("");
       composed.clear();
     }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { failureTextKey, retryAfterMs } from "../../api/failure";
+import { FileFailure } from "../../files/composed-file";
 import type { Message } from "../operations";
 import { createOutboxWith, type PendingMessage } from "./outbox";
 import type { UnsentMessage, UnsentMessageStore } from "./unsent-messages";
@@ -52,7 +53,8 @@ const unsentMessage = (part: Partial<UnsentMessage>): UnsentMessage => ({
   ...part,
 });
 
-const outboxDefaults = () => ({ waitForRetry: () => new Promise<void>(() => {}), now: Date.now });
+const noFiles = { upload: () => Promise.reject(new Error("no files")), forget: () => {} };
+const outboxDefaults = () => ({ waitForRetry: () => new Promise<void>(() => {}), now: Date.now, ...noFiles });
 
 test("an undelivered message is sent again with the same key, in order", async () => {
   const attempts: string[] = [];
@@ -72,6 +74,7 @@ test("an undelivered message is sent again with the same key, in order", async (
       }),
     unsent: browserWith(),
     now: Date.now,
+    ...noFiles,
   });
   outbox.send("t", "one", null);
   outbox.send("t", "two", null);
@@ -96,6 +99,7 @@ test("a rejected message stays, does not block the next, and can be retried", as
     waitForRetry: async () => {},
     unsent: browserWith(),
     now: Date.now,
+    ...noFiles,
   });
   outbox.send("t", "bad", null);
   outbox.send("t", "good", null);
@@ -243,6 +247,7 @@ test("a message that waits until its idempotency key may have expired is not sen
   let time = Date.now();
   let attempts = 0;
   const outbox = createOutboxWith({
+    ...noFiles,
     unsent: browserWith(),
     now: () => time,
     waitForRetry: async () => {
@@ -295,6 +300,7 @@ test("a message above a rate limit waits for as long as the server asks", async 
     },
     unsent: browserWith(),
     now: Date.now,
+    ...noFiles,
   });
   outbox.send("t", "one", null);
   await runPendingTasks();
@@ -323,4 +329,62 @@ test("of two tabs, one sends all messages of a closed tab, in order", async () =
   openTab(0);
   await sleep(50);
   expect(posted).toEqual(["one", "two"]);
+});
+
+const picture = { key: "f", uploadId: null, name: "beacon.png", size: 9, modifiedAt: 7, altText: "A hill" };
+const sentPicture = { uploadId: "u", name: "beacon.png", altText: "A hill" };
+
+test("a message is posted after its files, and a lost connection continues the same upload", async () => {
+  const [uploadIds, posted, unsent] = [[] as (string | null)[], [] as unknown[], browserWith()];
+  const outbox = createOutboxWith({
+    ...outboxDefaults(),
+    unsent,
+    waitForRetry: async () => {},
+    upload: async ({ uploadId }, _, onCreated) => {
+      uploadIds.push(uploadId);
+      onCreated("u");
+      if (uploadId === null) throw networkError;
+      expect(unsent.get(unsent.keys()[0] ?? "")?.files).toEqual([{ ...picture, uploadId: "u" }]);
+      return "u";
+    },
+    post: async (entry) => {
+      posted.push(entry.files);
+      expect(unsent.get(entry.key)?.files).toEqual([sentPicture]);
+      if (posted.length === 1) throw networkError;
+      return messageOf(entry);
+    },
+  });
+  outbox.send("t", "", null, [picture]);
+  await runPendingTasks();
+  expect(uploadIds).toEqual([null, "u"]);
+  expect(posted).toEqual([[sentPicture], [sentPicture]]);
+  expect([unsent.keys(), outbox.pending.get()]).toEqual([[], []]);
+});
+
+test("a message that is discarded ends its upload, and is not posted", async () => {
+  const forgotten: string[] = [];
+  const outbox = createOutboxWith({
+    ...outboxDefaults(),
+    unsent: browserWith(),
+    upload: (_, signal) => new Promise((__, reject) => signal.addEventListener("abort", reject)),
+    forget: ({ key }) => void forgotten.push(key),
+    post: () => Promise.reject(new Error("posted")),
+  });
+  outbox.send("t", "one", null, [picture]);
+  await runPendingTasks();
+  outbox.discard(outbox.pending.get()[0]?.key ?? "");
+  await runPendingTasks();
+  expect([forgotten, outbox.pending.get()]).toEqual([["f"], []]);
+});
+
+test("a message whose file is refused says why, and stays", async () => {
+  const outbox = createOutboxWith({
+    ...outboxDefaults(),
+    unsent: browserWith(),
+    upload: () => Promise.reject(new FileFailure("file.refusal.UNREADABLE")),
+    post: () => Promise.reject(new Error("posted")),
+  });
+  outbox.send("t", "one", null, [picture]);
+  await runPendingTasks();
+  expect(outbox.pending.get()[0]).toMatchObject({ state: "failed", reason: "file.refusal.UNREADABLE" });
 });

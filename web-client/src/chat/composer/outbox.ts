@@ -1,21 +1,15 @@
 /**
- * Sends the viewer's messages, in order per topic. A message that does not reach the server is sent again when the
- * connection is back. It has the same idempotency key, so that it is posted only once. Sending continues after a reload.
+ * Sends the viewer's messages, in order per topic, each after its files. A message that does not reach the server is sent
+ * again when the connection is back. It has the same idempotency key, so that it is posted only once. Sending continues
+ * after a reload.
  */
 import { createContext, useContext } from "react";
-import { type Api, request } from "../../api/api";
-import { errorCode, failureTextKey, isRetryable, restrictedUntil, retryAfterMs } from "../../api/failure";
-import type { ReadyFile } from "../../files/composed-file";
+import { errorCode, failureTextKey, isRetryable, restrictedUntil } from "../../api/failure";
+import { FileFailure, isReady, type MessageFile, type UnsentFile } from "../../files/composed-file";
 import type { TextKey } from "../../i18n/texts";
-import type { UserStorage } from "../../session/user-storage";
 import { createValue, type ObservableValue } from "../../ui/value";
-import { type Message, PostMessage, type Stamp } from "../operations";
-import {
-  createUnsentMessageStore,
-  type MessageReferences,
-  type UnsentMessage,
-  type UnsentMessageStore,
-} from "./unsent-messages";
+import type { Message, Stamp } from "../operations";
+import type { MessageReferences, UnsentMessage, UnsentMessageStore } from "./unsent-messages";
 
 export interface PendingMessage extends UnsentMessage {
   state: "sending" | "waiting" | "failed";
@@ -47,7 +41,7 @@ export interface Outbox {
     topicId: string,
     text: string,
     stamp: Stamp | null,
-    files?: readonly ReadyFile[],
+    files?: readonly MessageFile[],
     references?: MessageReferences,
   ): void;
   retry(key: string): void;
@@ -61,7 +55,6 @@ export interface Outbox {
   onSent(listener: SentListener): () => void;
 }
 
-const RETRY_WAIT_MAX_MS = 2_000;
 /**
  * How long a message is sent again by itself. The server stores an idempotency key for 24 h; one hour is a margin. A
  * later repetition might post the message twice, so the user decides about it.
@@ -69,55 +62,27 @@ const RETRY_WAIT_MAX_MS = 2_000;
 const REPEATABLE_MS = 23 * 3_600_000;
 
 interface OutboxDependencies {
+  /** Posts a message, all files of which are ready. */
   post(message: UnsentMessage): Promise<Message>;
+  /** Sends a file, and returns the id of its upload. Calls `onCreated` when the server has created the upload. */
+  upload(file: UnsentFile, signal: AbortSignal, onCreated: (uploadId: string) => void): Promise<string>;
+  /** Forgets the bytes of a file that is not sent any more. */
+  forget(file: UnsentFile): void;
   /** Resolves when a retry after this error may succeed. */
   waitForRetry(error: unknown): Promise<void>;
   unsent: UnsentMessageStore;
   now(): number;
 }
 
-export function createOutbox(api: Api, storage: UserStorage): Outbox {
-  return createOutboxWith({
-    post: async ({ topicId, replyTo, quoted, alsoToTopic, text, stamp, key, files = [] }) => {
-      const attachments = files.map(({ uploadId, altText }) => ({ uploadId, altText }));
-      const stampId = stamp?.id ?? null;
-      const quotedMessageId = quoted?.id;
-      const content = { text, stampId, attachments, quotedMessageId };
-      const input = { topicId, replyTo, alsoToTopic, ...content, idempotencyKey: key };
-      return (await request(api.direct, PostMessage, { input })).postMessage;
-    },
-    waitForRetry: (error) => {
-      const waitMs = retryAfterMs(error);
-      return waitMs === null ? waitForConnection(api) : sleep(waitMs);
-    },
-    unsent: createUnsentMessageStore(storage),
-    now: Date.now,
-  });
-}
-
 function refusalTextKey(error: unknown): TextKey {
+  if (error instanceof FileFailure) return error.reason;
   return restrictedUntil(error) === null ? failureTextKey(error) : "message.muted";
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}
-
-function waitForConnection({ connection: { state } }: Api): Promise<void> {
-  return new Promise((resolve) => {
-    const stop = state.watch(() => state.get() === "open" && finish());
-    const timer = setTimeout(finish, RETRY_WAIT_MAX_MS);
-    function finish() {
-      clearTimeout(timer);
-      stop();
-      resolve();
-    }
-  });
 }
 
 const SENDING = { state: "sending", reason: null, hasArrived: false } as const;
 
-export function createOutboxWith({ post, waitForRetry, unsent, now }: OutboxDependencies): Outbox {
+export function createOutboxWith(dependencies: OutboxDependencies): Outbox {
+  const { post, upload, forget, waitForRetry, unsent, now } = dependencies;
   const pending = createValue<readonly PendingMessage[]>([]);
   const sendingTopicIds = new Set<string>();
   /** Controllers that end the claims on messages, by key. */
@@ -135,6 +100,7 @@ export function createOutboxWith({ post, waitForRetry, unsent, now }: OutboxDepe
     pending.get().find((entry) => entry.topicId === topicId && entry.state !== "failed");
 
   function discard(key: string): void {
+    for (const file of find(key)?.files ?? []) if (!isReady(file)) forget(file);
     unsent.remove(key);
     endClaim(key);
     pending.set(pending.get().filter((entry) => entry.key !== key));
@@ -202,8 +168,12 @@ export function createOutboxWith({ post, waitForRetry, unsent, now }: OutboxDepe
   async function sendOnce(entry: PendingMessage): Promise<void> {
     if (!isRepeatable(entry)) return fail(entry.key, "message.tooOld");
     try {
-      const message = await post(entry);
-      for (const listener of listeners) listener(message, entry);
+      if (entry.files?.some((file) => !isReady(file))) await sendFiles(entry);
+      // It was discarded, or belongs to another tab now.
+      const complete = find(entry.key);
+      if (!complete) return;
+      const message = await post(complete);
+      for (const listener of listeners) listener(message, complete);
       discard(entry.key);
     } catch (error) {
       if (!isRetryable(error)) return fail(entry.key, refusalTextKey(error));
@@ -211,6 +181,25 @@ export function createOutboxWith({ post, waitForRetry, unsent, now }: OutboxDepe
       update(entry.key, { state: "waiting", reason, hasArrived: false });
       await waitForRetry(error);
     }
+  }
+
+  /** Sends the files of a message, one after the other. Each step is kept, so that a retry posts the same uploads. */
+  async function sendFiles({ key, files = [] }: PendingMessage): Promise<void> {
+    for (const file of files) {
+      if (isReady(file)) continue;
+      const { name, altText } = file;
+      const signal = claims.get(key)?.signal ?? lifetime.signal;
+      const uploadId = await upload(file, signal, (created) =>
+        replaceFile(key, file.key, { ...file, uploadId: created }),
+      );
+      replaceFile(key, file.key, { uploadId, name, altText });
+    }
+  }
+
+  function replaceFile(key: string, fileKey: string, other: MessageFile): void {
+    const files = find(key)?.files ?? [];
+    update(key, { files: files.map((each) => (!isReady(each) && each.key === fileKey ? other : each)) });
+    keep(key);
   }
 
   function fail(key: string, reason: TextKey): void {

@@ -2,7 +2,7 @@
  * Messages that are not sent yet, in the browser's storage, so that a reload does not lose them. Each is sent by one
  * tab: the tab that holds its lock. The browser frees the locks of a tab that is closed, and another tab takes over.
  */
-import type { ReadyFile } from "../../files/composed-file";
+import type { MessageFile } from "../../files/composed-file";
 import type { UserStorage } from "../../session/user-storage";
 import type { QuotedMessage, Stamp } from "../operations";
 
@@ -22,8 +22,8 @@ export interface UnsentMessage extends MessageReferences {
   topicId: string;
   text: string;
   stamp: Stamp | null;
-  /** Uploaded files; absent in messages that an earlier version of the client has kept. */
-  files?: readonly ReadyFile[];
+  /** The files, some of which may still have to be uploaded; absent in messages of an earlier version of the client. */
+  files?: readonly MessageFile[];
   /** Milliseconds since the Unix epoch. */
   writtenAt: number;
   /** Whether the server refused the message, so that it waits for the user. */

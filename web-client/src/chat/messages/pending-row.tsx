@@ -1,5 +1,6 @@
 /** A pending message with its sending state. */
 
+import { isReady } from "../../files/composed-file";
 import type { TextKey } from "../../i18n/texts";
 import type { ViewerUser } from "../../session/viewer";
 import { StampImage } from "../../stamps/stamp-image";
@@ -41,10 +42,10 @@ export function PendingMessageRow({ entry, viewer }: { entry: PendingMessage; vi
             <RichText text={entry.text} mentions={[]} />
           </div>
         )}
-        {entry.files?.map(({ uploadId, name }) => (
-          <p key={uploadId} className="flex items-center gap-2 text-quiet">
+        {entry.files?.map((file) => (
+          <p key={isReady(file) ? file.uploadId : file.key} className="flex items-center gap-2 text-quiet">
             <Icon name="file" className="size-4" />
-            <span className="truncate">{name}</span>
+            <span className="truncate">{file.name}</span>
           </p>
         ))}
         {entry.stamp && (

@@ -16,6 +16,7 @@ export const files = {
   "file.download": "Download",
   "file.downloadFailed": "The file could not be downloaded. Try again.",
   "file.failed": "The file could not be sent. Try again.",
+  "file.gone": "This browser no longer has a file of the message. Discard the message, and write it again.",
   "file.interrupted": "{percent} sent before the page was closed. Choose the file again to continue.",
   "file.list": "Files to send",
   "file.lost": "The server does not have this file. Choose it again.",

@@ -19,6 +19,8 @@ export const files: Record<keyof typeof en, Text> = {
   "file.download": "ダウンロード",
   "file.downloadFailed": "ファイルをダウンロードできませんでした。もう一度お試しください。",
   "file.failed": "ファイルを送信できませんでした。もう一度お試しください。",
+  "file.gone":
+    "メッセージのファイルがこのブラウザーに残っていません。メッセージを破棄して、もう一度書いてください。",
   "file.interrupted":
     "ページが閉じられるまでに {percent} 送信しました。同じファイルを選び直すと続きから送信します。",
   "file.list": "送信するファイル",
