@@ -88,7 +88,9 @@ END_SESSIONS = "mutation ($user: ID!, $reason: String!) { endUserSessions(userId
 EDIT_POST = "mutation ($id: ID!, $text: String!) { done: editPost(id: $id, text: $text) { id } }"
 REACT_TO_POST = 'mutation ($id: ID!) { addPostReaction(postId: $id, emoji: "🐟") { id } }'
 REPOST = "mutation ($id: ID!) { repost(postId: $id) { id } }"
-UPDATE_PROFILE = "mutation ($bio: String!) { updateProfile(input: { bio: $bio }) { bio } }"
+UPDATE_PROFILE = """
+mutation ($name: String!, $bio: String!) { updateProfile(input: { name: $name, bio: $bio }) { name bio } }
+"""
 CHOOSE_DIGESTS = "mutation { setNotificationSettings(input: { digest: DAILY }) { digest } }"
 REGISTER = "mutation ($input: RegisterPushDeviceInput!) { registerPushDevice(input: $input) { id } }"
 UPLOAD = "mutation ($input: CreateUploadInput!) { done: createUpload(input: $input) { id } }"
@@ -344,7 +346,7 @@ async def _feed(canary: CanaryPerson, bob: Person) -> None:
     endpoint = f"https://push.example/{WORD}/{canary.organization_id}"
     await canary.run(REGISTER, input=SubscribedBrowser(endpoint).input)
     await canary.run(CHOOSE_DIGESTS)
-    await canary.run(UPDATE_PROFILE, bio=f"{WORD} fishes")
+    await canary.run(UPDATE_PROFILE, name=f"{WORD} chosen", bio=f"{WORD} fishes")
 
 
 async def _publish(stores: Stores, canary: CanaryPerson) -> None:
