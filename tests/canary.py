@@ -88,6 +88,7 @@ END_SESSIONS = "mutation ($user: ID!, $reason: String!) { endUserSessions(userId
 EDIT_POST = "mutation ($id: ID!, $text: String!) { done: editPost(id: $id, text: $text) { id } }"
 REACT_TO_POST = 'mutation ($id: ID!) { addPostReaction(postId: $id, emoji: "🐟") { id } }'
 REPOST = "mutation ($id: ID!) { repost(postId: $id) { id } }"
+CHANGE_HANDLE = "mutation ($handle: String!) { changeHandle(handle: $handle) { id } }"
 UPDATE_PROFILE = """
 mutation ($name: String!, $bio: String!) { updateProfile(input: { name: $name, bio: $bio }) { name bio } }
 """
@@ -212,9 +213,10 @@ async def create_canary(
 ) -> tuple[CanaryPerson, Person]:
     """Returns a person who has used every feature, and Bob, whose data refer to the person."""
     sign_in, roles = SignIn(stores), [Role.MEMBER, Role.OPERATOR]
-    await stores.users.sign_in(organization, "user-1", [*roles, Role.ADMIN], f"{WORD} Q", f"{WORD}_q", EMAIL)
+    await stores.users.sign_in(organization, "user-1", [*roles, Role.ADMIN], f"{WORD} Q", f"{WORD}_early", EMAIL)
     signed_in = await sign_in("user-1", organization, [*roles, Role.ADMIN])
     canary = person(stores, signed_in.user, signed_in.roles)
+    await canary.run(CHANGE_HANDLE, handle=f"{WORD}_q")
     bob, eve = await sign_in("bob", organization), await sign_in("eve", organization)
     await _administer(canary, await sign_in("zed", organization))
     canary = replace(canary, roles=frozenset(roles))

@@ -59,8 +59,9 @@ class HandleChanges:
         former = [each for each in _kept(user, at) if each["handle"] not in (old, handle)]
         changes: Document = {"handle": handle, "handle_changed_at": at}
         changes["former_handles"] = [*former, {"handle": old, "at": at}]
+        changed = await store_names(self._mongo, user, changes, session)
         await self._reserved.reserve(user["_id"]["org"], old, session)
-        return user_record(await store_names(self._mongo, user, changes, session))
+        return user_record(changed)
 
 
 def _require_pause(user: UserDocument, at: datetime) -> None:

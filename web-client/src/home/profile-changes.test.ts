@@ -21,7 +21,7 @@ test("a handle that was changed lately can be changed again on a date", () => {
   expect(handleRefusal(error, "ja", NOW)?.values?.date).toContain("2026年12月30日");
 });
 
-test("a taken handle is told from an error that is not about the handle", () => {
+test("an error that is not about the handle is no refusal of it", () => {
   expect(handleRefusal(failure({ code: "CONFLICT" }), "en", NOW)?.textKey).toBe("profile.handleTaken");
   expect(handleRefusal(failure({ code: "BAD_USER_INPUT" }), "en", NOW)?.textKey).toBe("local.badHandle");
   for (const error of [failure({ code: "RATE_LIMITED", retryAfterMs: 900 }), { networkError: true }])

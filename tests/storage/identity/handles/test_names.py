@@ -125,7 +125,7 @@ async def test_erased_or_deactivated_people_change_nothing(shared_stores: Stores
         assert (user.name, user.bio) == (id_.title(), None)
 
 
-async def test_interrupted_change_changes_no_profile(shared_stores: Stores, org: str) -> None:
+async def test_interrupted_change_changes_no_copies(shared_stores: Stores, org: str) -> None:
     """The last write of the transaction is refused, as if the process had ended before the commit."""
     before = await member_of(shared_stores, org, "ann")
     async with refusing_documents(shared_stores.mongo, "memberships"):
@@ -133,5 +133,8 @@ async def test_interrupted_change_changes_no_profile(shared_stores: Stores, org:
             await change(shared_stores, org, "ann", {"name": "Own", "bio": "Beacons"})
         with pytest.raises(Exception, match="Document failed validation"):
             await sign_in(shared_stores, org, "ann", "Token")
+    async with refusing_documents(shared_stores.mongo, "reserved_handles"):
+        with pytest.raises(Exception, match="Document failed validation"):
+            await shared_stores.users.change_handle(Actor(org, "ann"), "newt")
     assert await shared_stores.users.get(org, "ann") == before
     await require_current_copies(shared_stores, org)
