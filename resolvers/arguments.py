@@ -1,5 +1,6 @@
 """Types of arguments that many fields share, and the validation of argument values."""
 
+import re
 from collections import deque
 from datetime import datetime
 from functools import cache
@@ -15,6 +16,7 @@ from storage.streams.log import Cursor
 from storage.timeline import NOW, TimelineRange, Timestamp, timeline_range
 
 MAX_LIST = 999
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 Oldest = Annotated[
     Timestamp | None,
@@ -92,6 +94,17 @@ def checked_text(field: str, value: str, min_chars: int, max_chars: int) -> str:
         expected = f"{min_chars} to {max_chars} characters, not only invisible ones (it has {len(value)})"
         raise BadUserInput(field, expected)
     return value
+
+
+def checked_name(field: str, value: str, max_chars: int) -> str:
+    """Returns the name of a person or of their thing, without spaces around it. Raises: BadUserInput.
+
+    It is visible, has no control characters, and changes the direction of no text around it.
+    """
+    checked = checked_text(field, value.strip(), 1, max_chars)
+    if _UNPRINTABLE.search(checked):
+        raise BadUserInput(field, f"1 to {max_chars} characters without control characters")
+    return checked
 
 
 def require_storable(value: object, field: str = "") -> None:

@@ -7,14 +7,16 @@ import strawberry
 from strawberry import ID, UNSET, Parent
 
 from resolvers.access import require_member, require_signed_in, require_visible_topics
-from resolvers.arguments import ListLimit, checked_limit, checked_text, text_or_none
+from resolvers.arguments import ListLimit, checked_limit, checked_name, checked_text, text_or_none
 from resolvers.context import Info
 from storage.errors import BadUserInput
+from storage.identity.handles.names import ProfileFields
 from storage.identity.handles.suggestions import HANDLE_FORMAT, is_handle
 from storage.identity.records import User
 
 MAX_QUERY_CHARS = 100
 MAX_BIO_CHARS = 300
+MAX_NAME_CHARS = 100
 
 
 async def viewer(info: Info) -> User | None:
@@ -91,6 +93,11 @@ async def unblock_user(
 
 @strawberry.input(description="New values of the viewer's profile. Omitted fields stay as they are.")
 class UpdateProfileInput:
+    name: str | None = strawberry.field(
+        default=UNSET,
+        description=f"The viewer's display name, 1 to {MAX_NAME_CHARS} characters. Spaces around it are left out. "
+        "Later tokens no longer change the name. Null: the name stays as it is.",
+    )
     bio: str | None = strawberry.field(
         default=UNSET,
         description=f"What the viewer writes about themselves, at most {MAX_BIO_CHARS} characters. Null or empty: "
@@ -102,11 +109,13 @@ async def update_profile(
     info: Info, input: Annotated[UpdateProfileInput, strawberry.argument(description="The new values.")]
 ) -> User:
     """Changes the viewer's profile. Returns the viewer."""
-    viewer, users = require_member(info), info.context.stores.users
+    viewer, users, fields = require_member(info), info.context.stores.users, ProfileFields()
+    name = text_or_none(input.name)
+    if name is not None:
+        fields["name"] = checked_name("name", name, MAX_NAME_CHARS)
     if input.bio is not UNSET:
-        bio = checked_text("bio", input.bio or "", 0, MAX_BIO_CHARS)
-        await users.set_bio(viewer.key, bio or None)
-    return await users.get(*viewer.key)
+        fields["bio"] = checked_text("bio", input.bio or "", 0, MAX_BIO_CHARS) or None
+    return await users.change_profile(info.context.actor, fields) if fields else await users.get(*viewer.key)
 
 
 async def change_handle(

@@ -23,7 +23,9 @@ class User:
     handle: str = strawberry.field(
         description="Name for @mentions, such as `ann-2`; unique within the organization. Only the user changes it."
     )
-    name: str = strawberry.field(description="Display name, from the newest token.")
+    name: str = strawberry.field(
+        description="Display name: the one that the user chose, or else that of the newest token."
+    )
     organization_id: ID = strawberry.field(description="Id of the user's organization.")
     roles: list[Role] = strawberry.field(
         description="Roles that were granted to the user; if none were ever granted, the roles of the user's newest "
@@ -83,6 +85,7 @@ class ProfileMutation:
     )
     update_profile: User = mutation(
         resolvers.identity.update_profile,
-        "Changes the viewer's profile, which everybody of the organization sees. Returns the viewer. Idempotent.",
+        "Changes the viewer's profile, which everybody of the organization sees: all given fields, or none. Returns "
+        "the viewer. Idempotent.",
         limit=WriteLimit.FOLLOWS,
     )

@@ -35,7 +35,6 @@ from tests.resolvers.people import DELETE, EDIT, REACT, Answer, Person, SignIn
 from tests.stored_strings import ADDRESS, WORD
 from tests.twins.push_service import SubscribedBrowser
 
-CHOSEN_HANDLE = f"{WORD}_fish"
 EMAIL = f"{WORD}@Example.net"
 """The mail address as the identity provider writes it. The product stores addresses of invitations in lower case."""
 
@@ -89,8 +88,10 @@ END_SESSIONS = "mutation ($user: ID!, $reason: String!) { endUserSessions(userId
 EDIT_POST = "mutation ($id: ID!, $text: String!) { done: editPost(id: $id, text: $text) { id } }"
 REACT_TO_POST = 'mutation ($id: ID!) { addPostReaction(postId: $id, emoji: "🐟") { id } }'
 REPOST = "mutation ($id: ID!) { repost(postId: $id) { id } }"
-UPDATE_PROFILE = "mutation ($bio: String!) { updateProfile(input: { bio: $bio }) { bio } }"
-CHANGE_HANDLE = "mutation ($handle: String!) { changeHandle(handle: $handle) { handle } }"
+CHANGE_HANDLE = "mutation ($handle: String!) { changeHandle(handle: $handle) { id } }"
+UPDATE_PROFILE = """
+mutation ($name: String!, $bio: String!) { updateProfile(input: { name: $name, bio: $bio }) { name bio } }
+"""
 CHOOSE_DIGESTS = "mutation { setNotificationSettings(input: { digest: DAILY }) { digest } }"
 REGISTER = "mutation ($input: RegisterPushDeviceInput!) { registerPushDevice(input: $input) { id } }"
 UPLOAD = "mutation ($input: CreateUploadInput!) { done: createUpload(input: $input) { id } }"
@@ -212,9 +213,10 @@ async def create_canary(
 ) -> tuple[CanaryPerson, Person]:
     """Returns a person who has used every feature, and Bob, whose data refer to the person."""
     sign_in, roles = SignIn(stores), [Role.MEMBER, Role.OPERATOR]
-    await stores.users.sign_in(organization, "user-1", [*roles, Role.ADMIN], f"{WORD} Q", f"{WORD}_q", EMAIL)
+    await stores.users.sign_in(organization, "user-1", [*roles, Role.ADMIN], f"{WORD} Q", f"{WORD}_early", EMAIL)
     signed_in = await sign_in("user-1", organization, [*roles, Role.ADMIN])
     canary = person(stores, signed_in.user, signed_in.roles)
+    await canary.run(CHANGE_HANDLE, handle=f"{WORD}_q")
     bob, eve = await sign_in("bob", organization), await sign_in("eve", organization)
     await _administer(canary, await sign_in("zed", organization))
     canary = replace(canary, roles=frozenset(roles))
@@ -346,8 +348,7 @@ async def _feed(canary: CanaryPerson, bob: Person) -> None:
     endpoint = f"https://push.example/{WORD}/{canary.organization_id}"
     await canary.run(REGISTER, input=SubscribedBrowser(endpoint).input)
     await canary.run(CHOOSE_DIGESTS)
-    await canary.run(UPDATE_PROFILE, bio=f"{WORD} fishes")
-    await canary.run(CHANGE_HANDLE, handle=CHOSEN_HANDLE)
+    await canary.run(UPDATE_PROFILE, name=f"{WORD} chosen", bio=f"{WORD} fishes")
 
 
 async def _publish(stores: Stores, canary: CanaryPerson) -> None:

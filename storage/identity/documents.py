@@ -39,7 +39,12 @@ class UserDocument(TypedDict):
     """Handles of the last year, the oldest first, which are reserved for the user; absent before the first change."""
 
     name: str
-    """Display name from the newest token that had one, or as given to the local account or the service key."""
+    """Display name that the user chose. Before that, the name of the newest token that had one, or the name that the
+    local account or the service key was created with."""
+
+    name_chosen_at: NotRequired[datetime]
+    """When the user last chose the name, by the database's clock. Absent before that; from then on, no token changes
+    the name."""
 
     search: list[str]
     """Case-folded strings whose prefixes find the user: handle, name, and the words of the name; at most 8."""

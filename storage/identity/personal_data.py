@@ -68,6 +68,7 @@ def _export_user(user: UserDocument) -> Document:
         "handleChangedAt": user.get("handle_changed_at"),
         "formerHandles": user.get("former_handles", []),
         "name": user["name"],
+        "nameChosenAt": user.get("name_chosen_at"),
         "email": user.get("email"),
         "roles": user["roles"],
         "bio": user.get("bio"),

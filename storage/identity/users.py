@@ -10,6 +10,7 @@ from storage.errors import NotFound
 from storage.identity.audit import Actor
 from storage.identity.documents import UserDocument, UserDocumentId
 from storage.identity.handles.changes import HandleChanges
+from storage.identity.handles.names import ProfileChanges, ProfileFields, store_names
 from storage.identity.handles.reserved import ReservedHandles
 from storage.identity.handles.suggestions import free_handle, suggest_handle
 from storage.identity.records import User, user_document_id, user_record
@@ -51,6 +52,7 @@ class UserStore:
         self._clock = clock
         self.roles_last_days = roles_last_days
         self._has_roles_from_tokens = has_roles_from_tokens
+        self._profile_changes = ProfileChanges(mongo)
         self._handle_changes = HandleChanges(mongo, ReservedHandles(mongo))
         self._users: AsyncCollection[UserDocument] = mongo["users"]
         self._documents: BatchLoader[tuple[str, str], UserDocument] = BatchLoader(self._load_documents)
@@ -71,10 +73,11 @@ class UserStore:
     ) -> User:
         """Returns the user that a token describes. The first token creates the user, and later tokens update it.
 
-        Name and mail address come from the newest token. The roles come from the newest token until roles are granted.
-        If roles don't come from tokens, a user without granted roles is at most a MEMBER. Only the first token counts
-        for the handle. `lasting_roles` also counts roles of earlier tokens. Without `roles`, a new user is a MEMBER,
-        and the roles of others stay. With `session`, everything is part of its transaction.
+        The mail address comes from the newest token, and so does the name until the user chooses one. The roles come
+        from the newest token until roles are granted. If roles don't come from tokens, a user without granted roles is
+        at most a MEMBER. Only the first token counts for the handle. `lasting_roles` also counts roles of earlier
+        tokens. Without `roles`, a new user is a MEMBER, and the roles of others stay. With `session`, everything is
+        part of its transaction.
         """
         roles = None if roles is None else self._limited(roles)
         while True:
@@ -107,15 +110,15 @@ class UserStore:
     ) -> User | None:
         """Stores the claims of a token, unless an erasure of the user was requested. Returns the user.
 
-        Returns None if roles were granted, the handle was changed or the erasure was requested since `stored` was
-        read: a token must not undo any of these.
+        Returns None if roles were granted, the handle was changed, the name was chosen or the erasure was requested
+        since `stored` was read: a token must not undo any of these.
         """
         if "erasing_at" in stored:
             return user_record(stored)
         changes: Document = {}
         if roles is not None and not stored.get("roles_granted"):
             changes["roles"] = [role.value for role in roles]
-        if name:
+        if name and name != stored["name"] and "name_chosen_at" not in stored:
             changes["name"] = name
         changes |= email_fields
         seen_roles = self._roles_to_renew(stored, changes.get("roles", ()), await self._clock.now())
@@ -161,19 +164,27 @@ class UserStore:
     async def _change(
         self, stored: UserDocument, changes: Document, seen_roles: Sequence[str], session: Session | None
     ) -> User | None:
-        if "name" in changes:
-            changes["search"] = search_terms(stored["handle"], changes["name"])
-            member = {"org": stored["_id"]["org"], "user": stored["_id"]["id"]}
-            await self._mongo["memberships"].update_many(
-                member, {"$set": {"search": changes["search"]}}, session=session
-            )
+        if "name" not in changes:
+            return await self._store(stored, changes, seen_roles, session)
+
+        async def work(session: Session) -> User | None:
+            user = await self._store(stored, changes, seen_roles, session)
+            if user is not None:
+                await store_names(self._mongo, stored, {"name": user.name}, session)
+            return user
+
+        return await self._mongo.transact(work) if session is None else await work(session)
+
+    async def _store(
+        self, stored: UserDocument, changes: Document, seen_roles: Sequence[str], session: Session | None
+    ) -> User | None:
         update: Document = {"$set": changes}
         if seen_roles:
             update["$currentDate"] = {f"role_seen.{role}": True for role in seen_roles}
         query: Document = {"_id": stored["_id"], "erasing_at": {"$exists": False}}
         if "name" in changes:
-            # The terms contain the handle, which the user may have changed meanwhile.
-            query["handle"] = stored["handle"]
+            # The copies of the name are stored with the handle, which the user may have changed meanwhile.
+            query |= {"handle": stored["handle"], "name_chosen_at": {"$exists": False}}
         if "roles" in changes:
             query["roles_granted"] = {"$exists": False}
         if (await self._users.update_one(query, update, session=session)).matched_count == 0:
@@ -195,11 +206,9 @@ class UserStore:
         """Returns what a user without granted roles gets of the roles of a token."""
         return roles if self._has_roles_from_tokens else [*narrow_roles((Role.MEMBER,), frozenset(roles))]
 
-    async def set_bio(self, user: UserKey, bio: str | None) -> None:
-        """Replaces or removes the text about a user. Changes nothing once the user's erasure was requested."""
-        query = {"_id": user_document_id(*user), "erasing_at": {"$exists": False}}
-        update: Document = {"$unset": {"bio": ""}} if bio is None else {"$set": {"bio": bio}}
-        await self._users.update_one(query, update)
+    async def change_profile(self, actor: Actor, fields: ProfileFields) -> User:
+        """Changes the profile of the actor. See `ProfileChanges.change`."""
+        return await self._profile_changes.change(actor, fields)
 
     async def change_handle(self, actor: Actor, handle: str) -> User:
         """Gives the actor another handle. See `HandleChanges.change`."""

@@ -18,7 +18,7 @@ from server.auth.tokens import mint
 from storage.identity.records import user_document_id
 from storage.mongo import Document
 from storage.stores import Stores, open_stores
-from tests.canary import CHOSEN_HANDLE, EMAIL, CanaryPerson, arguments_with_word, create_canary
+from tests.canary import EMAIL, CanaryPerson, arguments_with_word, create_canary
 from tests.databases import CREDENTIAL_KEYS
 from tests.keys import ADDRESS_KEYS
 from tests.resolvers.people import Answer, until_outbox_is_empty
@@ -187,7 +187,7 @@ async def test_nothing_is_left_after_workers_are_killed(deployment: ErasureDeplo
     assert len(files_with_strings(deployment.uploads)) == len(list(files_in(deployment.uploads))) > 0
     await until(lambda: len(files_with_strings(deployment.mails)) == 2, interval_s=0.2)
 
-    await person.run(ERASE, handle=CHOSEN_HANDLE)
+    await person.run(ERASE, handle=f"{WORD}_q")
     await deployment.make_due("erasures")
     await deployment.kill_during(second, "erasures", {"changed": {"$gt": 0}})
     third = deployment.start_worker("worker-3")

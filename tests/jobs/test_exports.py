@@ -19,7 +19,7 @@ from storage.privacy.archives import PIECE_BYTES
 from storage.privacy.exports import CHUNK_BYTES, ExportLost, ExportState
 from storage.privacy.steps import Eraser
 from storage.stores import Stores
-from tests.canary import CHOSEN_HANDLE, EMAIL, create_canary
+from tests.canary import EMAIL, create_canary
 from tests.jobs.contexts import job_context
 from tests.resolvers.people import SignIn, until_outbox_is_empty
 from tests.stored_strings import ADDRESS, WORD
@@ -76,7 +76,7 @@ async def test_archive_holds_everything_of_the_person_and_nothing_else(canaries:
     assert await write_exports(job_context(stores)) == 1
     files = await exported_objects(stores)
     (user,) = files["user.ndjson"]
-    assert (user["handle"], user["email"], user["organizationId"]) == (CHOSEN_HANDLE, EMAIL, "acme")
+    assert (user["handle"], user["email"], user["organizationId"]) == (f"{WORD}_q", EMAIL, "acme")
     messages = [message for message in files["messages.ndjson"] if not message["deletedAt"]]
     texts = [f"@bob https://example.org/{WORD}", "direct", "quoting", "reply", "second"]
     assert sorted(message["text"] for message in messages) == [f"{WORD} {text}" for text in texts]

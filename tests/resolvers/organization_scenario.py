@@ -353,7 +353,7 @@ async def create_organization(sign_in: SignIn, mark: str, organization_id: str |
     await sign_in.stores.users.sign_in(
         *(organization_id, ann.id, list(Role), f"{mark} ann", None, f"{mark}@mail.example"), is_email_verified=True
     )
-    await sign_in.stores.users.set_bio(UserKey(organization_id, ann.id), f"{mark} fishes")
+    await sign_in.stores.users.change_profile(Actor(organization_id, ann.id), {"bio": f"{mark} fishes"})
     organization = OrganizationScenario(mark, organization_id, ann, cat, dog, {"User": dog.id, "Author": dog.id})
     organization.ids["Community"] = await organization.ann.create_community(
         f"{mark} Fishers", description=f"{mark} on the sea"

@@ -151,8 +151,9 @@ async def test_text_without_visible_character_is_refused(shared_chat: ChatScenar
     queries += [
         'mutation { createPost(input: {text: "LONG"}) { id } }',
         'mutation { updateProfile(input: {bio: "LONG"}) { id } }',
+        'mutation { updateProfile(input: {name: "LONG"}) { id } }',
     ]
-    assert len(queries) == 6
+    assert len(queries) == 7
     for query in queries:
         text = query.replace("LONG", blank).replace("$topic", f'"{chat.topic}"')
         text = text.replace("$community", f'"{chat.community}"')

@@ -1,8 +1,9 @@
-"""Profiles: handle and bio are changed by their owner alone, seen by the organization, exported and erased."""
+"""Profiles: name, handle and bio are changed by their owner alone, seen by the organization, exported and erased."""
 
 import pytest
 
-from resolvers.identity import MAX_BIO_CHARS
+from resolvers.identity import MAX_BIO_CHARS, MAX_NAME_CHARS
+from storage.errors import Forbidden
 from storage.feed.content_reports.records import ContentReportSubject, content_report_id
 from storage.identity.audit import Actor
 from storage.identity.handles.suggestions import HANDLE_FORMAT, MAX_HANDLE
@@ -13,7 +14,7 @@ from tests.resolvers.people import EDIT, ChatScenario, Person, SignIn
 
 pytestmark = pytest.mark.anyio
 
-UPDATE = "mutation ($input: UpdateProfileInput!) { updateProfile(input: $input) { id bio } }"
+UPDATE = "mutation ($input: UpdateProfileInput!) { updateProfile(input: $input) { id name bio } }"
 CHANGE_HANDLE = "mutation ($handle: String!) { changeHandle(handle: $handle) { id handle } }"
 MEMBERS = "query ($id: ID!, $after: ID) { community(id: $id) { members(after: $after) { handle } } }"
 SEARCH = "query ($query: String!) { searchPeople(query: $query) { user { id } } }"
@@ -65,6 +66,28 @@ async def test_sign_in_with_a_token_keeps_the_bio(chat: ChatScenario, sign_in: S
     assert await bio_of(chat.bob, "ann") == "Beacons"
 
 
+async def test_name_is_changed_or_refused(chat: ChatScenario) -> None:
+    await set_bio(chat.ann, "first")
+    for bad in ("", " ", "x" * (MAX_NAME_CHARS + 1), "\u200b", "An\nn", "An\u202en"):
+        refusal = await chat.ann.fails(UPDATE, input={"name": bad, "bio": "second"})
+        assert (refusal["code"], refusal["field"]) == ("BAD_USER_INPUT", "name"), bad
+    assert await chat.ann.code(UPDATE, input={"name": "\ud800"}) == "BAD_USER_INPUT"
+    assert (await chat.ann.fails(UPDATE, input={"name": "Own", "bio": "x" * 301}))["field"] == "bio"
+    unchanged = {"updateProfile": {"id": "ann", "name": "ann", "bio": "first"}}
+    assert await chat.ann.run(UPDATE, input={"name": None}) == unchanged
+    changed = {"id": "ann", "name": "山田 花", "bio": "first"}
+    assert await chat.ann.run(UPDATE, input={"name": " 山田 花 "}) == {"updateProfile": changed}
+    long_name = "𝒳" * MAX_NAME_CHARS
+    assert (await chat.ann.run(UPDATE, input={"name": long_name}))["updateProfile"]["name"] == long_name
+
+
+async def test_members_are_found_by_new_names(chat: ChatScenario) -> None:
+    await chat.ann.run(UPDATE, input={"name": "Hana Sato"})
+    for query, found in (("hana sa", ["ann"]), (f"sato in:{chat.community}", ["ann"])):
+        people = (await chat.bob.run(SEARCH, query=query))["searchPeople"]
+        assert [each["user"]["id"] for each in people] == found
+
+
 async def test_bio_is_seen_through_blocks_as_the_name(chat: ChatScenario) -> None:
     await set_bio(chat.ann, "Beacons")
     await chat.ann.block(chat.bob)
@@ -89,7 +112,8 @@ async def test_bio_is_exported(chat: ChatScenario) -> None:
 
 async def test_bio_cannot_be_changed_once_an_erasure_began(chat: ChatScenario) -> None:
     await chat.ann.stores.erasures.request(Actor("acme", "ann", is_command_line=True), "bob", "bob")
-    await chat.ann.stores.users.set_bio(UserKey("acme", "bob"), "late")
+    with pytest.raises(Forbidden):
+        await chat.ann.stores.users.change_profile(Actor("acme", "bob"), {"bio": "late"})
     assert await bio_of(chat.ann, "bob") is None
 
 

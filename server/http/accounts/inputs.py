@@ -1,21 +1,18 @@
 """Fields of the JSON bodies of account routes, checked one by one."""
 
-import re
 from collections.abc import Mapping
 
-from resolvers.arguments import checked_text
+from resolvers.arguments import checked_name
+from resolvers.identity import MAX_NAME_CHARS
 from storage.errors import BadUserInput
 from storage.identity.accounts.local_accounts import MailLanguage
 from storage.identity.handles.suggestions import HANDLE_FORMAT, is_handle
 from storage.identity.passkeys.records import MAX_NAME_CHARS as MAX_PASSKEY_NAME_CHARS
 from storage.mail.addresses import normalize
 
-MAX_NAME_CHARS = 100
 MAX_TOKEN_CHARS = 200
 MAX_PASSWORD_CHARS = 1000
 """Longer passwords are refused before any other check."""
-
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 RequestBody = Mapping[str, object]
 
@@ -48,8 +45,8 @@ def passkey(body: RequestBody) -> Mapping[str, object]:
 
 def passkey_name(body: RequestBody) -> str:
     """Returns the name of a passkey. Raises: BadUserInput."""
-    value = text(body, "passkeyName", MAX_PASSKEY_NAME_CHARS).strip()
-    return _printable("passkeyName", value, MAX_PASSKEY_NAME_CHARS)
+    value = text(body, "passkeyName", MAX_PASSKEY_NAME_CHARS)
+    return checked_name("passkeyName", value, MAX_PASSKEY_NAME_CHARS)
 
 
 def address(body: RequestBody) -> str:
@@ -62,14 +59,7 @@ def address(body: RequestBody) -> str:
 
 def name(body: RequestBody) -> str:
     """Returns the display name. Raises: BadUserInput."""
-    return _printable("name", text(body, "name", MAX_NAME_CHARS).strip(), MAX_NAME_CHARS)
-
-
-def _printable(field: str, value: str, max_chars: int) -> str:
-    checked = checked_text(field, value, 1, max_chars)
-    if _UNPRINTABLE.search(checked):
-        raise BadUserInput(field, f"1 to {max_chars} characters without control characters")
-    return checked
+    return checked_name("name", text(body, "name", MAX_NAME_CHARS), MAX_NAME_CHARS)
 
 
 def handle(body: RequestBody) -> str | None:

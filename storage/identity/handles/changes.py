@@ -5,18 +5,16 @@ from datetime import datetime, timedelta
 from storage.errors import Conflict, RateLimited
 from storage.identity.audit import Actor
 from storage.identity.documents import FormerHandle, UserDocument
+from storage.identity.handles.names import USERS, store_names
 from storage.identity.handles.reserved import ReservedHandles
 from storage.identity.records import User, user_document_id, user_record
 from storage.identity.rights import lock_actor
 from storage.identity.roles import Role
 from storage.indexes.lifetimes import HANDLES_KEPT_S
 from storage.mongo import Document, Mongo, Session
-from storage.mongo.text_index.names import search_terms
 
 HANDLE_PAUSE_DAYS = 30
 """Days after a change of the handle until the next one. The first change of a user is always allowed."""
-
-USERS = "users"
 
 
 class HandleChanges:
@@ -59,15 +57,10 @@ class HandleChanges:
     async def _store(self, user: UserDocument, handle: str, at: datetime, session: Session) -> User:
         old = user["handle"]
         former = [each for each in _kept(user, at) if each["handle"] not in (old, handle)]
-        search = search_terms(handle, user["name"])
-        changes: Document = {"handle": handle, "search": search, "handle_changed_at": at}
+        changes: Document = {"handle": handle, "handle_changed_at": at}
         changes["former_handles"] = [*former, {"handle": old, "at": at}]
-        await self._mongo[USERS].update_one({"_id": user["_id"]}, {"$set": changes}, session=session)
-        member = {"org": user["_id"]["org"], "user": user["_id"]["id"]}
-        copies = {"$set": {"handle": handle, "search": search}}
-        await self._mongo["memberships"].update_many(member, copies, session=session)
+        changed = await store_names(self._mongo, user, changes, session)
         await self._reserved.reserve(user["_id"]["org"], old, session)
-        changed: UserDocument = {**user, "handle": handle}
         return user_record(changed)
 
 

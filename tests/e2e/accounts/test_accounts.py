@@ -107,6 +107,8 @@ async def test_people_get_accounts_and_keep_them(
 
     administrator = report["firstAdmin"]
     assert "easy to guess" in administrator.pop("refusal")
+    assert administrator.pop("badHandle").startswith("A handle has 1 to 30 of the characters")
+    assert administrator.pop("chosen") == "ada_lee"
     assert administrator == {"name": "Ada", "roles": ["ADMIN"], "hasScriptableToken": False, "isLinkHidden": True}
     assert "not valid" in report["usedLink"]
     assert report["invited"] == {"name": "Bea", "roles": ["OPERATOR"], "hasScriptableToken": False}

@@ -1,4 +1,4 @@
-"""The viewer's picture and bio in a real Chromium: what is refused, what others see, and the removal."""
+"""The viewer's picture, name, handle and bio in a real Chromium: what is refused, what others see, and the removal."""
 
 from pathlib import Path
 
@@ -28,5 +28,10 @@ def test_viewer_chooses_and_removes_avatar_and_bio(product: DeployedProduct, tmp
         "edits": 0,
         "left": None,
     }
+    names = report["names"]
+    assert (names["name"], names["handle"]) == ("Hana", "hana_2")
+    assert names["bad"].startswith("A handle has 1 to 30 of the characters")
+    assert names["taken"] == "This handle is taken, or was until recently. Choose another one."
+    assert names["later"].startswith("You can change your handle again from ")
     assert (report["violations"], report["overflowingScreens"], report["pageErrors"]) == ([], [], [])
     assert foreign_requests(report["requests"], product.url) == []

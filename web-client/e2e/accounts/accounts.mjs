@@ -7,7 +7,7 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { navigate, readInput, runInSession, waitForSignIn } from "../browser.mjs";
-import { expectFocus, press, replaceText } from "../keyboard.mjs";
+import { expectFocus, press, replaceText, tabTo } from "../keyboard.mjs";
 import { openScreenChecker } from "../screen-checker.mjs";
 
 const { firstAdmin, expired, mails, ...options } = readInput();
@@ -67,10 +67,21 @@ async function becomeAdministrator(page) {
   await replaceText(page, page.getByLabel("New password", { exact: true }), "password123");
   await press(page, page.getByRole("button", { name: "Create account" }));
   const refusal = await page.getByRole("alert").innerText();
+  await expectFocus(page, page.getByLabel("New password", { exact: true }));
   await pastePassword(page, page.getByLabel("New password", { exact: true }), PASSWORD);
+  const handle = page.getByLabel("Handle");
+  await tabTo(page, handle, { back: true });
+  await page.keyboard.type("ada lee");
+  await page.keyboard.press("Enter");
+  const badHandle = await page.getByText("A handle has 1 to 30").innerText();
+  await expectFocus(page, handle);
+  await checkVariants(page, "bad-handle");
+  await replaceText(page, handle, "@Ada_Lee");
   await press(page, page.getByRole("button", { name: "Create account" }));
   const address = page.url();
-  return { ...(await viewer(page)), refusal, isLinkHidden: !address.includes("first-admin") };
+  const administrator = await viewer(page);
+  const { handle: chosen } = (await runInSession(page, "{ viewer { handle } }")).viewer;
+  return { ...administrator, refusal, badHandle, chosen, isLinkHidden: !address.includes("first-admin") };
 }
 
 async function openUsedLink() {

@@ -1,7 +1,7 @@
 /**
- * The viewer's picture and bio in a real Chromium, by keyboard alone. A file that is no picture is refused. A picture is
- * sent, seen by another person, and removed. So is a bio, after one that is too long. Prints a report as one line of
- * JSON.
+ * The viewer's picture, name, handle and bio in a real Chromium, by keyboard alone. A file that is no picture is refused.
+ * A picture is sent, seen by another person, and removed. So is a bio, after one that is too long. A handle is changed
+ * after one that is taken, and then no more. Prints a report as one line of JSON.
  *
  * Standard input: {url, chromium, tokens: {ann, bob}, picture, screenshots}. `picture` is the path of a PNG file.
  */
@@ -38,39 +38,68 @@ try {
   await press(page, page.getByRole("button", { name: "Remove picture" }));
   await avatar(page).first().waitFor({ state: "detached" });
   const bio = await writeBio(page, others);
+  const names = await changeNames(page, others);
   const { avatarUrl } = (await run(tokens.ann, "{ viewer { avatarUrl } }")).viewer;
-  console.log(JSON.stringify({ refusal, side, buttons, avatarUrl, bio, ...findings }));
+  console.log(JSON.stringify({ refusal, side, buttons, avatarUrl, bio, names, ...findings }));
 } finally {
   await close();
 }
 
 /** Writes a bio, which another page then shows, and removes it. Returns what the pages said. */
 async function writeBio(page, others) {
-  await press(page, page.getByRole("button", { name: "Add bio" }));
-  const dialog = page.getByRole("dialog", { name: "Your bio" });
+  await press(page, page.getByRole("button", { name: "Edit profile" }));
+  const dialog = page.getByRole("dialog", { name: "Edit profile" });
   const field = dialog.getByRole("textbox", { name: "About you" });
   await tabTo(page, field);
   await page.keyboard.insertText("x".repeat(301));
-  const tooLong = await dialog.getByRole("status").innerText();
+  const tooLong = await dialog.getByRole("status").last().innerText();
   const canSave = await dialog.getByRole("button", { name: "Save" }).isEnabled();
   await checkVariants(page, "bio-too-long");
   await replaceText(page, field, "Sets up **beacons** on the northern hills");
   await checkVariants(page, "bio-dialog");
   await page.keyboard.press("Control+Enter");
   await page.locator("[data-bio] strong").waitFor();
-  await expectFocus(page, page.getByRole("button", { name: "Edit bio" }));
+  await expectFocus(page, page.getByRole("button", { name: "Edit profile" }));
   await checkVariants(page, "bio");
   await others.reload();
   const shown = await others.locator("[data-bio]").innerText();
   const bold = await others.locator("[data-bio] strong").innerText();
-  const edits = await others.getByRole("button", { name: "Edit bio" }).count();
-  await press(page, page.getByRole("button", { name: "Edit bio" }));
+  const edits = await others.getByRole("button", { name: "Edit profile" }).count();
+  await press(page, page.getByRole("button", { name: "Edit profile" }));
   await press(page, field, "Control+A");
   await page.keyboard.press("Delete");
   await press(page, dialog.getByRole("button", { name: "Save" }));
-  await page.getByRole("button", { name: "Add bio" }).waitFor();
+  await page.locator("[data-bio]").waitFor({ state: "detached" });
   const left = (await run(tokens.ann, "{ viewer { bio } }")).viewer.bio;
   return { tooLong, canSave, shown, bold, edits, left };
+}
+
+/** Changes name and handle, after a handle that is taken. Returns what the pages said. */
+async function changeNames(page, others) {
+  await press(page, page.getByRole("button", { name: "Edit profile" }));
+  const dialog = page.getByRole("dialog", { name: "Edit profile" });
+  const [name, handle] = ["Name", "Handle"].map((label) => dialog.getByRole("textbox", { name: label }));
+  await expectFocus(page, name);
+  await replaceText(page, name, "Hana");
+  await replaceText(page, handle, "h n");
+  const bad = await dialog.getByRole("alert").innerText();
+  await replaceText(page, handle, "bob");
+  await page.keyboard.press("Enter");
+  const taken = await dialog.getByRole("alert").innerText();
+  await expectFocus(page, handle);
+  await checkVariants(page, "handle-taken");
+  await replaceText(page, handle, "@Hana_2");
+  await page.keyboard.press("Enter");
+  await dialog.waitFor({ state: "detached" });
+  await page.getByRole("heading", { name: "Hana" }).waitFor();
+  await others.reload();
+  await others.getByText("@hana_2").first().waitFor();
+  await press(page, page.getByRole("button", { name: "Edit profile" }));
+  await replaceText(page, handle, "hana_3");
+  await page.keyboard.press("Enter");
+  const later = await dialog.getByRole("alert").innerText();
+  await checkVariants(page, "handle-later");
+  return { bad, taken, later, ...(await run(tokens.ann, "{ viewer { name handle } }")).viewer };
 }
 
 function avatar(page) {

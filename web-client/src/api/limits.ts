@@ -4,6 +4,7 @@ export const LIMITS = {
   post: 4_000,
   scheduledPost: 10_000,
   bio: 300,
+  personName: 100,
   altText: 1_500,
   accountName: 100,
   externalId: 500,

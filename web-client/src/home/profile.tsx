@@ -19,7 +19,8 @@ import { PageTitle } from "../ui/page-title";
 import { useTranslation } from "../ui/preferences";
 import { EmptyState, ErrorState, LoadingState } from "../ui/states";
 import { notifyFailure } from "../ui/toasts";
-import { Bio, BioButton } from "./bio";
+import { Bio } from "./bio";
+import { EditProfileButton } from "./edit-profile";
 import { FeedList } from "./feed-list";
 import { Block, Follow, type Post, PostsOf, Profile, Unblock, Unfollow } from "./operations";
 import { PostCard } from "./post-card";
@@ -85,7 +86,7 @@ function ProfileHeader({ user, onChanged }: { user: Person; onChanged: () => voi
       </div>
       {user.id === viewer.id ? (
         <div className="flex flex-wrap gap-2">
-          <BioButton bio={user.bio} />
+          <EditProfileButton user={user} />
           <AvatarActions hasAvatar={user.avatarUrl !== null} />
         </div>
       ) : (

@@ -4,6 +4,7 @@ export const accounts = {
   "local.accepted": "You accepted the invitation.",
   "local.address": "Mail address",
   "local.badAddress": "This is not a mail address.",
+  "local.badHandle": "A handle has 1 to 30 of the characters a–z, 0–9 and _, and is not “me”.",
   "local.badName": "A name has 1 to 100 characters.",
   "local.changePassword": "Change password",
   "local.changePasswordLead": "Afterwards you stay signed in here, and are signed out everywhere else.",
@@ -20,6 +21,9 @@ export const accounts = {
   "local.forgotten": "Forgot your password?",
   "local.forgottenLead":
     "Enter your mail address. If it has an account, you get a link to choose a new password.",
+  "local.handle": "Handle",
+  "local.handleHint":
+    "Optional. For @mentions: a–z, 0–9 and _, up to 30 characters. If it is empty, it is made from your name. A taken one gets a number. You can change it later.",
   "local.haveAccount": "I already have an account",
   "local.invitation": "You are invited",
   "local.invited": "Accept to join the organization. Your role: {role}.",

@@ -7,6 +7,7 @@ export const accounts: Record<keyof typeof en, Text> = {
   "local.accepted": "招待を受けました。",
   "local.address": "メールアドレス",
   "local.badAddress": "メールアドレスの形式が正しくありません。",
+  "local.badHandle": "ハンドルは a〜z、0〜9、_ の 1〜30 文字で入力してください。「me」は使えません。",
   "local.badName": "名前は 1〜100 文字で入力してください。",
   "local.changePassword": "パスワードの変更",
   "local.changePasswordLead":
@@ -23,6 +24,9 @@ export const accounts: Record<keyof typeof en, Text> = {
   "local.forgotten": "パスワードを忘れた場合",
   "local.forgottenLead":
     "メールアドレスを入力してください。アカウントがあれば、パスワードを再設定するリンクを送ります。",
+  "local.handle": "ハンドル",
+  "local.handleHint":
+    "任意です。@メンションに使います。a〜z、0〜9、_ の 30 文字まで。空欄の場合は名前から作ります。使用中の場合は番号が付きます。あとで変更できます。",
   "local.haveAccount": "すでにアカウントがあります",
   "local.invitation": "招待が届いています",
   "local.invited": "招待を受けると組織に参加できます。役割: {role}",

@@ -7,7 +7,7 @@ import { Button } from "../../ui/button";
 import { useTranslation } from "../../ui/preferences";
 import { notify, notifyError } from "../../ui/toasts";
 import { useSignInMethods, WelcomeFrame } from "../sign-in";
-import { AccountForm, AddressField, NameField, PasswordField, TextButton } from "./account-form";
+import { AccountForm, AddressField, HandleField, NameField, PasswordField, TextButton } from "./account-form";
 import { type AccountLink, accountLink } from "./account-link";
 import { accountFailureTextKey, sendAccountRequest } from "./account-requests";
 import { useNewCredential } from "./passkey-sign-in";
@@ -66,6 +66,7 @@ function AccountLinkForm({ link, token }: { link: AccountLink; token: string | n
     >
       {isFirst && <AddressField />}
       <NameField />
+      <HandleField />
       {credential.field}
     </AccountForm>
   );
@@ -192,6 +193,7 @@ function NewAccountForm({
       {offer.address !== null && (
         <>
           <NameField />
+          <HandleField />
           {credential.field}
         </>
       )}

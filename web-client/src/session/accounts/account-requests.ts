@@ -60,6 +60,7 @@ const TEXT_KEYS: Record<string, TextKey> = {
 const FIELD_TEXT_KEYS: Record<string, TextKey> = {
   address: "local.badAddress",
   currentPassword: "local.wrongCurrentPassword",
+  handle: "local.badHandle",
   name: "local.badName",
   passkey: "passkeys.cancelled",
   password: "local.weakPassword",

@@ -31,6 +31,7 @@ export function FormDialog(props: Props) {
     event.preventDefault();
     if (!canSubmit || isSending) return;
     setIsSending(true);
+    setErrorText(null);
     try {
       await submit();
     } catch (error) {
