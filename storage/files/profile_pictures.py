@@ -1,5 +1,7 @@
 """Avatars and banners: pictures that a user has chosen. A file stays until the user chooses another one."""
 
+from typing import Any
+
 from pymongo import ReturnDocument
 from pymongo.asynchronous.collection import AsyncCollection
 
@@ -56,7 +58,7 @@ class ProfilePictures:
         """Changes the user's document, and lets the file of the earlier picture expire. Raises: NotFound if erased."""
         query: Document = {"_id": user_document_id(*owner), "erasing_at": {"$exists": False}}
         change: list[Document] = [{"$unset": field} if file_id is None else {"$set": {field: file_id}}]
-        earlier: Document | None = await self._users.find_one_and_update(query, change, {field: 1}, session=session)
+        earlier: Any = await self._users.find_one_and_update(query, change, {field: 1}, session=session)
         if earlier is None:
             raise NotFound("user", owner.user_id)
         if (earlier_id := earlier.get(field)) is not None and earlier_id != file_id:
