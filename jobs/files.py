@@ -5,7 +5,7 @@ from typing import Any
 import structlog
 
 from jobs.context import JobContext
-from jobs.pictures.results import ATTACHMENT, AVATAR, STAMP, PictureRefusalReason, RefusedPicture
+from jobs.pictures.results import ATTACHMENT, AVATAR, BANNER, STAMP, PictureRefusalReason, RefusedPicture
 from storage.errors import Unavailable
 from storage.files.content_types import HEAD_BYTES, PICTURES, content_type
 from storage.files.pictures import FileRefusal
@@ -13,7 +13,12 @@ from storage.files.records import StoredFile, UploadPurpose
 from storage.heartbeats import process_name
 from storage.metrics import FILE_PRUNING_DELAY_S
 
-LAYOUTS = {UploadPurpose.ATTACHMENT: ATTACHMENT, UploadPurpose.AVATAR: AVATAR, UploadPurpose.STAMP: STAMP}
+LAYOUTS = {
+    UploadPurpose.ATTACHMENT: ATTACHMENT,
+    UploadPurpose.AVATAR: AVATAR,
+    UploadPurpose.BANNER: BANNER,
+    UploadPurpose.STAMP: STAMP,
+}
 """The renditions of a picture, by the purpose of its upload."""
 
 REFUSALS = {

@@ -124,8 +124,8 @@ class TopicChanged(EventKindMixin, Event):
 
 
 @strawberry.type(
-    description="An owner changed a community's name, description or visibility, or archived or reopened it. Members "
-    "receive it also while the community is archived."
+    description="An owner changed a community's name, description, visibility or pictures, or archived or reopened it. "
+    "Members receive it also while the community is archived."
 )
 class CommunityChanged(EventKindMixin, Event):
     community: Community | None = field(

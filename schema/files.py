@@ -5,7 +5,7 @@ from datetime import datetime
 import strawberry
 from strawberry import ID
 
-import resolvers.files.avatars
+import resolvers.files.profile_pictures
 import resolvers.files.uploads
 from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
@@ -120,11 +120,24 @@ class FileMutation:
         limit=WriteLimit.UPLOADS,
     )
     set_avatar: User = mutation(
-        resolvers.files.avatars.set_avatar,
+        resolvers.files.profile_pictures.set_avatar,
         "Makes a picture that the viewer has uploaded the viewer's avatar, and deletes the earlier one. Members of the "
         "organization see it. BAD_USER_INPUT for an upload that is not READY or has another purpose.",
         limit=WriteLimit.UPLOADS,
     )
     remove_avatar: User = mutation(
-        resolvers.files.avatars.remove_avatar, "Removes and deletes the viewer's avatar.", limit=WriteLimit.UPLOADS
+        resolvers.files.profile_pictures.remove_avatar,
+        "Removes and deletes the viewer's avatar.",
+        limit=WriteLimit.UPLOADS,
+    )
+    set_banner: User = mutation(
+        resolvers.files.profile_pictures.set_banner,
+        "Makes a picture that the viewer has uploaded the viewer's banner, and deletes the earlier one. Members of the "
+        "organization see it. BAD_USER_INPUT for an upload that is not READY or has another purpose.",
+        limit=WriteLimit.UPLOADS,
+    )
+    remove_banner: User = mutation(
+        resolvers.files.profile_pictures.remove_banner,
+        "Removes and deletes the viewer's banner.",
+        limit=WriteLimit.UPLOADS,
     )

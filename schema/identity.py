@@ -49,6 +49,10 @@ class User:
         "at most 192 pixels. Each request needs the viewer's credentials: the cookie of a session, or the header "
         "Authorization. Another avatar has another path."
     )
+    banner_url: str | None = strawberry.field(
+        description="Path of the user's banner, relative to the server's origin; null without one. A picture three "
+        "times as wide as high, at most 1500 pixels wide. It needs credentials and changes as `avatarUrl` does."
+    )
     bio: str | None = strawberry.field(
         description="What the user wrote about themselves, as typed; null if nothing. Clients show it with the "
         "formatting of messages."

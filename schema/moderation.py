@@ -5,6 +5,7 @@ from datetime import datetime
 import strawberry
 from strawberry import ID
 
+import resolvers.chat.community_pictures
 import resolvers.chat.community_settings
 import resolvers.chat.joining
 import resolvers.chat.moderation
@@ -92,6 +93,38 @@ class ModerationMutation:
         resolvers.chat.community_settings.update_community,
         "Changes the name, the description or the visibility of a community. Needs an owner. When a community is no "
         "longer PUBLIC, the subscriptions of people who have not joined end. Subscribers of the community receive "
+        "`CommunityChanged`. Idempotent.",
+        limit=WriteLimit.MODERATION,
+        scope="moderation:write",
+    )
+    set_community_picture: Community = mutation(
+        resolvers.chat.community_pictures.set_community_picture,
+        "Makes a picture that the viewer has uploaded the picture of a community, and deletes the earlier one. The "
+        "file then belongs to the community. Needs an owner. Subscribers of the community receive `CommunityChanged`. "
+        "BAD_USER_INPUT for an upload that is not READY or has another purpose than AVATAR. CONFLICT for a file that "
+        "is shown elsewhere. Idempotent.",
+        limit=WriteLimit.MODERATION,
+        scope="moderation:write",
+    )
+    remove_community_picture: Community = mutation(
+        resolvers.chat.community_pictures.remove_community_picture,
+        "Removes and deletes the picture of a community. Needs an owner. Subscribers of the community receive "
+        "`CommunityChanged`. Idempotent.",
+        limit=WriteLimit.MODERATION,
+        scope="moderation:write",
+    )
+    set_community_banner: Community = mutation(
+        resolvers.chat.community_pictures.set_community_banner,
+        "Makes a picture that the viewer has uploaded the banner of a community, and deletes the earlier one. The "
+        "file then belongs to the community. Needs an owner. Subscribers of the community receive `CommunityChanged`. "
+        "BAD_USER_INPUT for an upload that is not READY or has another purpose than BANNER. CONFLICT for a file that "
+        "is shown elsewhere. Idempotent.",
+        limit=WriteLimit.MODERATION,
+        scope="moderation:write",
+    )
+    remove_community_banner: Community = mutation(
+        resolvers.chat.community_pictures.remove_community_banner,
+        "Removes and deletes the banner of a community. Needs an owner. Subscribers of the community receive "
         "`CommunityChanged`. Idempotent.",
         limit=WriteLimit.MODERATION,
         scope="moderation:write",

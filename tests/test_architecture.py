@@ -34,6 +34,7 @@ NAMES_AUDIT_LOG = {
 
 TESTED_ELSEWHERE = {
     # Covered by the tests of the checks at start.
+    "resolvers/chat/community_pictures.py": "tests/server/http/test_community_pictures.py",
     "storage/mongo/deployments.py": "tests/server/embedded/test_checks.py",
     # Declarations, which tests check on the whole schema, and modules that the tests of other layers cover.
     "schema/administration/users.py": "tests/resolvers/administration/test_users.py",

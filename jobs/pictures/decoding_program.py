@@ -61,6 +61,9 @@ TRANSPOSITIONS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
+SIDEWAYS = (5, 6, 7, 8)
+"""Orientations whose transposition exchanges width and height."""
+
 OUTPUT_FORMATS = {"JPEG": "JPEG", "PNG": "PNG", "GIF": "PNG", "WEBP": "WEBP", "AVIF": "WEBP", "HEIF": "JPEG"}
 """The format of the largest rendition by the format of the file. Thumbnails and animations are WebP files."""
 
@@ -113,7 +116,7 @@ def decode(source: BinaryIO, settings: dict[str, Any]) -> tuple[dict[str, Any], 
     durations = frame_durations(image, format_name) if settings["has_animation"] and is_animated(image) else []
     animation = [(image.size, "WEBP", encode_animation(image, durations))] if durations else []
     orientation = read_orientation(image)
-    still = reduce(image, settings["side"], settings["is_square"], orientation)
+    still = reduce(image, settings["side"], settings["aspect_ratio"], orientation)
     renditions = animation or [encode(still, "WEBP" if settings["is_compact"] else OUTPUT_FORMATS[format_name])]
     for side in [each for each in settings["thumbnail_sides"] if each < max(still.size)]:
         thumbnail = still.copy()
@@ -198,23 +201,32 @@ def read_orientation(image: Image.Image) -> int:
     return value if value in TRANSPOSITIONS else 1
 
 
-def reduce(image: Image.Image, side: int, is_square: bool, orientation: int) -> Image.Image:
+def reduce(image: Image.Image, side: int, aspect_ratio: float | None, orientation: int) -> Image.Image:
     """Decodes the first frame at a reduced size, upright, in sRGB and without metadata."""
     profile = image.info.get("icc_profile")
-    shortest, longest = min(image.size), max(image.size)
-    side = min(side, shortest if is_square else longest)
-    scale = side / (shortest if is_square else longest)
+    kept = kept_size(image, aspect_ratio, orientation)
+    scale = min(1.0, side / max(kept))
     image.draft("RGB", (max(1, int(image.width * scale)), max(1, int(image.height * scale))))
     image = convert_for_resizing(image)
-    if is_square:
-        image = ImageOps.fit(image, (side, side), Image.Resampling.LANCZOS)
-    else:
+    if aspect_ratio is None:
         image.thumbnail((side, side), Image.Resampling.LANCZOS, reducing_gap=2.0)
+    else:
+        size = max(1, round(kept[0] * scale)), max(1, round(kept[1] * scale))
+        image = ImageOps.fit(image, size, Image.Resampling.LANCZOS)
     image = convert_to_srgb(image, profile)
     if orientation in TRANSPOSITIONS:
         image = image.transpose(TRANSPOSITIONS[orientation])
     image.info = {}
     return image
+
+
+def kept_size(image: Image.Image, aspect_ratio: float | None, orientation: int) -> tuple[float, float]:
+    """Returns the size of the largest part with the ratio, before the picture is turned upright."""
+    width, height = image.size
+    if aspect_ratio is None:
+        return width, height
+    ratio = 1 / aspect_ratio if orientation in SIDEWAYS else aspect_ratio
+    return min(width, height * ratio), min(height, width / ratio)
 
 
 def convert_for_resizing(image: Image.Image) -> Image.Image:

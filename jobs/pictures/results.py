@@ -36,8 +36,8 @@ class RenditionSettings:
     thumbnail_sides: tuple[int, ...] = ()
     """The longest side of each thumbnail in pixels, in ascending order. Larger ones than the picture are left out."""
 
-    is_square: bool = False
-    """Cuts the middle of the picture to a square."""
+    aspect_ratio: float | None = None
+    """Cuts the middle of the picture to this ratio of width to height. None keeps the proportions."""
 
     is_compact: bool = False
     """Encodes every still picture as WebP, which takes the fewest bytes."""
@@ -47,6 +47,7 @@ class RenditionSettings:
 
 
 ATTACHMENT = RenditionSettings(side=2048, thumbnail_sides=(320, 960), has_animation=True)
-AVATAR = RenditionSettings(side=512, thumbnail_sides=(192,), is_square=True)
+AVATAR = RenditionSettings(side=512, thumbnail_sides=(192,), aspect_ratio=1)
+BANNER = RenditionSettings(side=1500, aspect_ratio=3, is_compact=True)
 STAMP = RenditionSettings(side=320, thumbnail_sides=(64,))
 PREVIEW = RenditionSettings(side=640, is_compact=True)

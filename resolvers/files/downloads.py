@@ -1,6 +1,8 @@
 """Rights to download files: of the uploader before a file is attached, then of everybody who sees its subject."""
 
 from storage.errors import NotFound
+from storage.files.community_pictures import COMMUNITY_PLACE
+from storage.files.profile_pictures import PROFILE_PICTURES
 from storage.files.records import FileState, StoredFile
 from storage.files.stamp_files import STAMP_PLACE
 from storage.identity.records import User
@@ -21,8 +23,8 @@ async def _is_visible(stores: Stores, viewer: User, file: StoredFile) -> bool:
         return file.owner == viewer.key
     for place in file.places:
         kind, _, id_ = place.partition(":")
-        if kind in ("avatar", STAMP_PLACE):
-            return True  # Everybody of the organization sees the avatars of its people, and its stamps.
+        if kind in SHOWN_TO_ALL:
+            return True
         if await SUBJECTS[kind](stores, viewer, id_):
             return True
     return False
@@ -59,5 +61,18 @@ async def _sees_publication(stores: Stores, viewer: User, id_: str) -> bool:
     return publication.author_id == viewer.id
 
 
-SUBJECTS = {"message": _sees_message, "post": _sees_post, "publication": _sees_publication}
+async def _sees_community(stores: Stores, viewer: User, id_: str) -> bool:
+    """Returns whether the viewer may see the community."""
+    return id_ in await stores.communities.visible_among(viewer.key, [id_])
+
+
+SHOWN_TO_ALL = {*PROFILE_PICTURES.values(), STAMP_PLACE}
+"""Kinds of places that everybody of the organization sees: the avatars and banners of its people, and its stamps."""
+
+SUBJECTS = {
+    "message": _sees_message,
+    "post": _sees_post,
+    "publication": _sees_publication,
+    COMMUNITY_PLACE: _sees_community,
+}
 """Checks whether a viewer sees what a file is attached to, by the kind of place."""

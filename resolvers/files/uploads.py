@@ -23,9 +23,10 @@ DIRECTIONS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", 
 
 strawberry.enum(
     UploadPurpose,
-    description="What a file is uploaded for. ATTACHMENT: messages and posts. AVATAR: `setAvatar`; the middle of the "
-    "picture is cut to a square of at most 512 pixels. STAMP: `addStamp`; the picture is reduced to at most 320 "
-    "pixels.",
+    description="What a file is uploaded for. ATTACHMENT: messages and posts. AVATAR: `setAvatar` and "
+    "`setCommunityPicture`; the middle of the picture is cut to a square of at most 512 pixels. BANNER: `setBanner` "
+    "and `setCommunityBanner`; the middle is cut to 3:1, at most 1500 by 500 pixels. STAMP: `addStamp`; the picture is "
+    "reduced to at most 320 pixels.",
 )
 
 

@@ -30,6 +30,15 @@ class Community:
     archived_at: datetime | None = strawberry.field(
         description="When the community was archived, which makes it read-only; null if it is not."
     )
+    picture_url: str | None = strawberry.field(
+        description="Path of the community's picture, relative to the server's origin; null without one. A square of "
+        "at most 192 pixels, for those who may see the community. Each request needs the viewer's credentials: the "
+        "cookie of a session, or the header Authorization. Another picture has another path."
+    )
+    banner_url: str | None = strawberry.field(
+        description="Path of the community's banner, relative to the server's origin; null without one. A picture "
+        "three times as wide as high, at most 1500 pixels wide. It needs credentials and changes as `pictureUrl` does."
+    )
     joined: bool = field(
         resolvers.chat.communities.joined, "Whether the viewer is a member.", resolvers.chat.communities.joined_of_many
     )

@@ -23,7 +23,7 @@ from storage.chat.records import Community, CommunityVisibility
 from storage.chat.roles import CommunityRole, active_with_role, list_without_owner, lock_founder
 from storage.errors import NotFound
 from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key
-from storage.identity.records import User
+from storage.identity.records import User, avatar_path, banner_path
 from storage.ids import UserKey, new_id
 from storage.mongo import Document, Mongo, Session
 from storage.mongo.batch_loader import MAX_KEYS, BatchLoader
@@ -312,4 +312,6 @@ def _community(document: CommunityDocument) -> Community:
         document["members"],
         stored_visibility(document),
         document.get("archived_at"),
+        avatar_path(document["picture"]) if "picture" in document else None,
+        banner_path(document["banner"]) if "banner" in document else None,
     )

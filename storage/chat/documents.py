@@ -38,6 +38,12 @@ class CommunityDocument(TypedDict):
     description: str
     """Description; may be empty."""
 
+    picture: NotRequired[str]
+    """Id of the file of the picture; absent without one."""
+
+    banner: NotRequired[str]
+    """Id of the file of the banner; absent without one."""
+
     visibility: NotRequired[str]
     """Value of `CommunityVisibility`; absent for PUBLIC."""
 

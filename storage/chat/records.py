@@ -38,6 +38,11 @@ class Community:
     member_count: int
     visibility: CommunityVisibility = CommunityVisibility.PUBLIC
     archived_at: datetime | None = None
+    picture_url: str | None = None
+    """Path of the picture; None without one."""
+
+    banner_url: str | None = None
+    """Path of the banner; None without one."""
 
 
 @dataclass(frozen=True, slots=True)

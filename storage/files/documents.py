@@ -52,10 +52,11 @@ class FileDocument(TypedDict):
     """Organization id."""
 
     user: str
-    """Id of the user who uploads the file; empty for a file of the organization: a stamp, or a copy."""
+    """Id of the user who uploads the file; empty for a file of the organization or of a
+    community: a stamp, a picture of a community, or a copy."""
 
     name: str
-    """Name of the file as the user gave it; empty for a copy."""
+    """Name of the file as the user gave it; empty for a copy, and the same for all pictures of communities."""
 
     size: int
     """Size in bytes that the upload will have, and that counts for the quotas."""

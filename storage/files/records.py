@@ -23,6 +23,7 @@ class UploadPurpose(Enum):
 
     ATTACHMENT = "ATTACHMENT"
     AVATAR = "AVATAR"
+    BANNER = "BANNER"
     STAMP = "STAMP"
 
 
@@ -60,7 +61,7 @@ class StoredFile:
     id: str
     organization_id: str
     owner_id: str
-    """Id of the user who uploaded the file; empty for a file of the organization."""
+    """Id of the user who uploaded the file; empty for a file of the organization or of a community."""
 
     name: str
     size: int

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.errors import BadUserInput, NotFound
+from storage.errors import NotFound
 from storage.files.documents import FileDocument
-from storage.files.records import FileState, StoredFile, UploadPurpose, file_record
-from storage.files.uploads import FILES, NOT_DELETING
+from storage.files.records import UploadPurpose, file_record
+from storage.files.uploads import FILES, NOT_DELETING, require_picture
 from storage.files.usage import FileUsage
 from storage.ids import UserKey
 from storage.mongo import Document, Mongo, Session
@@ -37,18 +37,10 @@ class StampFiles:
         if document is None:
             raise NotFound("upload", file_id)
         file = file_record(document)
-        _check_stamp(file)
+        require_picture(file, UploadPurpose.STAMP)
         await self._usage.give_to_organization(owner, file.size, session)
 
     async def release(self, file_ids: Sequence[str], session: Session) -> None:
         """Lets files expire. A worker deletes them."""
         expired: list[Document] = [{"$set": {"expires_at": "$$NOW"}}, {"$unset": "places"}]
         await self._files.update_many({"_id": {"$in": list(file_ids)}, **NOT_DELETING}, expired, session=session)
-
-
-def _check_stamp(file: StoredFile) -> None:
-    """Raises BadUserInput for a file that cannot be a stamp."""
-    if file.purpose is not UploadPurpose.STAMP:
-        raise BadUserInput("uploadId", "an upload that was created with the purpose STAMP")
-    if file.state is not FileState.READY or file.picture is None:
-        raise BadUserInput("uploadId", f"an upload in the state READY; this one is {file.state.value}")

@@ -52,6 +52,14 @@ class OffsetChanged(Conflict):
         self.offset = offset
 
 
+def require_picture(file: StoredFile, purpose: UploadPurpose) -> None:
+    """Raises BadUserInput for a file that is no picture of this purpose."""
+    if file.purpose is not purpose:
+        raise BadUserInput("uploadId", f"an upload that was created with the purpose {purpose.value}")
+    if file.state is not FileState.READY or file.picture is None:
+        raise BadUserInput("uploadId", f"an upload in the state READY; this one is {file.state.value}")
+
+
 class UploadStore:
     """Creates uploads and adds their bytes."""
 

@@ -98,6 +98,9 @@ class UserDocument(TypedDict):
     avatar: NotRequired[str]
     """Id of the file of the avatar; absent without one."""
 
+    banner: NotRequired[str]
+    """Id of the file of the banner; absent without one."""
+
     bio: NotRequired[str]
     """Text about the user, as typed; absent without one."""
 

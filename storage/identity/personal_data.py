@@ -73,6 +73,7 @@ def _export_user(user: UserDocument) -> Document:
         "roles": user["roles"],
         "bio": user.get("bio"),
         "avatarFileId": user.get("avatar"),
+        "bannerFileId": user.get("banner"),
         "presenceHidden": user.get("presence_hidden", False),
         "createdAt": user["at"],
     }

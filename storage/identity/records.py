@@ -36,6 +36,8 @@ class User:
     hides_presence: bool = False
     """Whether nobody sees that the user is online or typing."""
     bio: str | None = None
+    banner_url: str | None = None
+    """Path of the banner; None without one."""
 
     @property
     def key(self) -> UserKey:
@@ -84,12 +86,18 @@ def user_record(document: UserDocument) -> User:
         avatar_path(document["avatar"]) if "avatar" in document else None,
         document.get("presence_hidden", False),
         document.get("bio"),
+        banner_path(document["banner"]) if "banner" in document else None,
     )
 
 
 def avatar_path(file_id: str) -> str:
-    """Returns the path of the avatar with this file, in the size of a thumbnail."""
+    """Returns the path of the avatar, or the picture of a community, with this file: a thumbnail."""
     return f"/files/{file_id}/thumbnail"
+
+
+def banner_path(file_id: str) -> str:
+    """Returns the path of the banner with this file."""
+    return f"/files/{file_id}/banner"
 
 
 def has_access(document: UserDocument) -> bool:

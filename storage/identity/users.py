@@ -25,7 +25,7 @@ _LAST_CHARACTER = "\U0010ffff"
 USER_FIELDS = dict.fromkeys(
     (
         *("handle", "name", "roles", "followers", "following", "email"),
-        *("roles_granted", "deactivated_at", "erasing_at", "service", "avatar", "presence_hidden", "bio"),
+        *("roles_granted", "deactivated_at", "erasing_at", "service", "avatar", "presence_hidden", "bio", "banner"),
     ),
     1,
 )

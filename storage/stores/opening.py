@@ -12,6 +12,7 @@ from storage.calls.expired_data import ExpiredCallData
 from storage.calls.jobs import CallJobStore
 from storage.calls.wake_ups import WakeUpChannel
 from storage.chat.communities import CommunityStore
+from storage.chat.community_pictures import CommunityPictureStore
 from storage.chat.conversations.contacts import CONTACTS_PER_DAY
 from storage.chat.conversations.expired_messages import ExpiredDirectMessages
 from storage.chat.conversations.store import ConversationStore
@@ -40,11 +41,11 @@ from storage.feed.stamp_rules.counts import ActivityCounts
 from storage.feed.stamp_rules.evaluation import StampRuleEvaluation
 from storage.feed.stamp_rules.walk import StampRuleWalk
 from storage.feed.subscribers import HomeSubscribers, ListSubscribers
-from storage.files.avatars import AvatarStore
 from storage.files.checks import FileChecks
 from storage.files.deletion import FileDeletion
 from storage.files.objects import MEMORY, FileObjects, open_objects
 from storage.files.preview_pictures import PreviewPictures
+from storage.files.profile_pictures import ProfilePictures
 from storage.files.uploads import DEFAULT_FILE_LIMITS, FileLimits, UploadStore
 from storage.identity.access_changes import AccessChanges
 from storage.identity.accounts.attempt_limits import AttemptLimits
@@ -315,7 +316,8 @@ async def _started(
         preview_pictures=PreviewPictures(mongo, objects, file_limits),
         file_checks=FileChecks(mongo, objects),
         file_deletion=file_deletion,
-        avatars=AvatarStore(mongo),
+        profile_pictures=ProfilePictures(mongo),
+        community_pictures=CommunityPictureStore(sequencer),
     )
     event_sender.start()
     outbox.start(sequencer)

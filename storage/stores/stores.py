@@ -10,6 +10,7 @@ from storage.calls.expired_data import ExpiredCallData
 from storage.calls.jobs import CallJobStore
 from storage.calls.wake_ups import WakeUpChannel
 from storage.chat.communities import CommunityStore
+from storage.chat.community_pictures import CommunityPictureStore
 from storage.chat.conversations.expired_messages import ExpiredDirectMessages
 from storage.chat.conversations.store import ConversationStore
 from storage.chat.messages import MessageStore
@@ -35,11 +36,11 @@ from storage.feed.stamp_rules.activity import StampRuleActivity
 from storage.feed.stamp_rules.evaluation import StampRuleEvaluation
 from storage.feed.stamp_rules.walk import StampRuleWalk
 from storage.feed.subscribers import HomeSubscribers, ListSubscribers
-from storage.files.avatars import AvatarStore
 from storage.files.checks import FileChecks
 from storage.files.deletion import FileDeletion
 from storage.files.objects import FileObjects
 from storage.files.preview_pictures import PreviewPictures
+from storage.files.profile_pictures import ProfilePictures
 from storage.files.uploads import UploadStore
 from storage.identity.access_changes import AccessChanges
 from storage.identity.accounts.attempt_limits import AttemptLimits
@@ -185,4 +186,5 @@ class Stores:
     preview_pictures: PreviewPictures
     file_checks: FileChecks
     file_deletion: FileDeletion
-    avatars: AvatarStore
+    profile_pictures: ProfilePictures
+    community_pictures: CommunityPictureStore

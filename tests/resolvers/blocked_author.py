@@ -30,6 +30,7 @@ REACT_TO_POST = "mutation ($id: ID!, $emoji: String!) { done: addPostReaction(po
 RENAME = "mutation ($id: ID!, $name: String!) { done: renameConversation(conversationId: $id, name: $name) { id } }"
 SET_BIO = f'mutation {{ updateProfile(input: {{ bio: "{MARK} fishes" }}) {{ id }} }}'
 SET_AVATAR = "mutation ($id: ID!) { done: setAvatar(uploadId: $id) { id } }"
+SET_BANNER = "mutation ($id: ID!) { done: setBanner(uploadId: $id) { id } }"
 
 
 @dataclass
@@ -188,10 +189,10 @@ class BlockedAuthorScenario:
             pass
         await until_outbox_is_empty(self.organization.stores)
 
-    async def upload(self, is_avatar: bool = False) -> str:
+    async def upload(self, type_: str = "Upload") -> str:
         """Uploads a picture of Bob's, and returns its id."""
         bobs = replace(self.organization, mark=MARK, ann=self.bob, ids={})
-        await (bobs.upload_avatar() if is_avatar else bobs.upload_file())
+        await (bobs.upload_file() if type_ == "Upload" else bobs.renew_upload(type_))
         (upload_id,) = bobs.ids.values()
         self.written_ids.add(upload_id)
         return upload_id
@@ -204,7 +205,8 @@ async def create_blocked_author(sign_in: SignIn) -> BlockedAuthorScenario:
     bob = await sign_in(f"{MARK}-bob", "canary", [Role.MEMBER], name=f"{MARK} bob", handle=HANDLE)
     scenario = BlockedAuthorScenario(organization, bob, dict(organization.ids))
     await bob.run(SET_BIO)
-    await bob.run(SET_AVATAR, id=await scenario.upload(is_avatar=True))
+    await bob.run(SET_AVATAR, id=await scenario.upload("AvatarUpload"))
+    await bob.run(SET_BANNER, id=await scenario.upload("BannerUpload"))
     await bob.join(organization.ids["Community"])
     for follower, followee in ((ann, bob), (bob, ann), (cat, bob), (ann, cat)):
         await follower.follow(followee)

@@ -118,6 +118,15 @@ TYPE_BY_ARGUMENT = {"toTopicIds": "Topic", "toAccountIds": "ConnectedAccount"} |
 }
 """Types of the ids in arguments whose name does not contain the type, or whose type is not ID."""
 
+UPLOAD_TYPES = {
+    "addStamp": "StampUpload",
+    "setAvatar": "AvatarUpload",
+    "setBanner": "BannerUpload",
+    "setCommunityBanner": "CommunityBannerUpload",
+    "setCommunityPicture": "CommunityPictureUpload",
+}
+"""Types of the ids in `uploadId`, for fields that use an upload up. Each has a purpose."""
+
 ENDING = (
     *("archive", "ban", "cancel", "deactivate", "decide", "decline", "delete", "disconnect", "end", "erase", "kick"),
     *("leave", "release", "remove", "resolve", "revoke", "rotate", "takeBack", "undo", "unmute"),
@@ -168,10 +177,8 @@ class RootField:
         """Returns the type of an id: Topic for `topicId` and `topicIds`, the type of the field for `id` and `after`."""
         if self.name in ("eraseUser", "erasures"):
             return "ErasedUser"
-        if self.name == "setAvatar":
-            return "AvatarUpload"
-        if self.name == "addStamp" and name == "uploadId":
-            return "StampUpload"
+        if self.name in UPLOAD_TYPES and name == "uploadId":
+            return UPLOAD_TYPES[self.name]
         if self.name in ("acceptConversation", "declineConversation"):
             return "RequestedConversation"
         if name in TYPE_BY_ARGUMENT:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from secrets import token_bytes
 
 from storage.calls.calls import NextCall, TimedStart
@@ -59,6 +60,14 @@ mutation ($id: ID!, $text: String!) {
 }
 """
 MARK_READ = "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic, timestamp: $at) { id } }"
+PICTURE_UPLOADS = {
+    "AvatarUpload": UploadPurpose.AVATAR,
+    "BannerUpload": UploadPurpose.BANNER,
+    "CommunityBannerUpload": UploadPurpose.BANNER,
+    "CommunityPictureUpload": UploadPurpose.AVATAR,
+    "StampUpload": UploadPurpose.STAMP,
+}
+"""Purposes of the uploads that mutations use up, by type."""
 
 
 @dataclass
@@ -113,8 +122,7 @@ class OrganizationScenario:
             "ServiceKey": self.create_service_key,
             "HeldPost": self.hold_post,
             "Upload": self.upload_file,
-            "AvatarUpload": self.upload_avatar,
-            "StampUpload": self.upload_stamp,
+            **{name: partial(self.renew_upload, name) for name in PICTURE_UPLOADS},
             "StampPack": self.create_stamp_pack,
             **dict.fromkeys(("Invitation", "InvitationToken"), self.invite),
             **dict.fromkeys(("Session", "UsersSession"), self.begin_sessions),
@@ -168,13 +176,9 @@ class OrganizationScenario:
         """Uploads a picture of Ann's, which is ready to be attached."""
         self.ids["Upload"] = await self._upload(UploadPurpose.ATTACHMENT)
 
-    async def upload_avatar(self) -> None:
-        """Uploads a picture of Ann's, which is ready to be the avatar."""
-        self.ids["AvatarUpload"] = await self._upload(UploadPurpose.AVATAR)
-
-    async def upload_stamp(self) -> None:
-        """Uploads a picture of Ann's, which is ready to be a stamp."""
-        self.ids["StampUpload"] = await self._upload(UploadPurpose.STAMP)
+    async def renew_upload(self, name: str) -> None:
+        """Uploads a picture of Ann's, which is ready to be shown as an avatar, a banner or a stamp."""
+        self.ids[name] = await self._upload(PICTURE_UPLOADS[name])
 
     async def create_stamp_pack(self) -> None:
         """Creates a pack with the stamp "lit", which Ann gave to Dog. Removes all other packs."""
@@ -522,8 +526,7 @@ def unknown_ids() -> dict[str, str]:
         "Invitation",
         "InvitationToken",
         "Upload",
-        "AvatarUpload",
-        "StampUpload",
+        *PICTURE_UPLOADS,
         "StampPack",
     )
     return {

@@ -1,4 +1,4 @@
-"""The viewer's picture, name, handle and bio in a real Chromium: what is refused, what others see, and the removal."""
+"""The viewer's pictures, name, handle and bio in a real Chromium: what is refused, what others see, and the removal."""
 
 from pathlib import Path
 
@@ -20,6 +20,7 @@ def test_viewer_chooses_and_removes_avatar_and_bio(product: DeployedProduct, tmp
     assert report["refusal"] == "This file is not a picture, or it is damaged."
     assert report["side"] == [192, 192]
     assert (report["buttons"], report["avatarUrl"]) == (0, None)
+    assert report["banner"] == {"size": [900, 300], "left": None}
     assert report["bio"] == {
         "tooLong": "1 character too long. At most 300 can be sent.",
         "canSave": False,

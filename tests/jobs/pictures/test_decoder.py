@@ -12,7 +12,7 @@ import pytest
 from PIL import Image, ImageCms
 
 from jobs.pictures.decoder import PROGRAM, PictureDecoder
-from jobs.pictures.results import ATTACHMENT, AVATAR, PREVIEW, PictureRefusalReason, RenditionSettings
+from jobs.pictures.results import ATTACHMENT, AVATAR, BANNER, PREVIEW, PictureRefusalReason, RenditionSettings
 from storage.files.pictures import MAX_PICTURE_BYTES, DecodedPicture, EncodedPicture
 from tests.jobs.pictures.hostile_files import (
     animation,
@@ -133,6 +133,26 @@ async def test_avatar_is_the_middle_square() -> None:
     assert (result.picture.width, result.picture.height) == (300, 300)
     assert [each.width for each in result.thumbnails] == [192]
     assert opened(result.picture).getpixel((2, 150)) == (0, 0, 255)
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [((3000, 2000), (1500, 500)), ((900, 100), (300, 100)), ((90, 900), (90, 30)), ((1, 1), (1, 1))],
+)
+async def test_banner_is_the_middle_of_three_to_one(size: tuple[int, int], expected: tuple[int, int]) -> None:
+    result = await decoded(encoded(Image.new("RGB", size, "red"), "PNG"), BANNER)
+    assert (result.picture.width, result.picture.height) == expected
+    assert (result.picture.content_type, result.thumbnails) == ("image/webp", [])
+
+
+@pytest.mark.parametrize("orientation", [1, 3, 6, 8])
+async def test_banner_is_cut_as_people_see_it(orientation: int) -> None:
+    """A phone stores a photograph as it holds it, and says how to turn it."""
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    result = await decoded(encoded(Image.new("RGB", (600, 900), "red"), "JPEG", exif=exif), BANNER)
+    width = 600 if orientation in (1, 3) else 900
+    assert (result.picture.width, result.picture.height) == (width, width // 3)
 
 
 @pytest.mark.parametrize("name", ["GIF", "WEBP", "PNG"])

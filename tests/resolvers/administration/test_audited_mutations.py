@@ -27,7 +27,7 @@ MUTATIONS = {field.name: field for field in root_fields() if field.root == "Muta
 ORDINARY = {
     "addReaction", "blockUser", "createCommunity", "createPost", "createTopic", "createUpload", "editMessage",
     "endOtherSessions", "endSession", "exportMyData", "follow", "joinCommunity", "leaveCommunity", "removeAvatar",
-    "setAvatar", "markNotificationsRead", "markRead",
+    "setAvatar", "setBanner", "removeBanner", "markNotificationsRead", "markRead",
     "muteCommunity", "muteTopic", "muteUser", "postMessage", "recordDeliveries", "removeReaction", "renamePasskey",
     "reportCall", "reportContent", "requestToJoin", "schedulePost", "schedulePostAtLocalTime", "unblockUser",
     "unfollow", "unmuteCommunity",
@@ -99,6 +99,10 @@ AUDITED = {
     "unblockAddress": AuditAction.MAIL_ADDRESS_UNBLOCKED,
     "unmuteMember": AuditAction.COMMUNITY_MEMBER_UNMUTED,
     "updateCommunity": AuditAction.COMMUNITY_CHANGED,
+    "setCommunityPicture": AuditAction.COMMUNITY_CHANGED,
+    "setCommunityBanner": AuditAction.COMMUNITY_CHANGED,
+    "removeCommunityPicture": AuditAction.COMMUNITY_CHANGED,
+    "removeCommunityBanner": AuditAction.COMMUNITY_CHANGED,
     # Last, because nobody is left to act on afterwards.
     "eraseUser": AuditAction.USER_ERASED,
 }

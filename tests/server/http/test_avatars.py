@@ -1,5 +1,6 @@
-"""Avatars: chosen from an upload, shown to people of the organization only, replaced, removed and erased."""
+"""Avatars and banners: chosen from an upload, shown to people of the organization only, replaced and removed."""
 
+import asyncio
 import io
 from collections.abc import AsyncIterator
 
@@ -31,6 +32,8 @@ mutation ($size: Int!, $purpose: UploadPurpose!) {
 SET = "mutation ($id: ID!) { done: setAvatar(uploadId: $id) { id avatarUrl } }"
 REMOVE = "mutation { done: removeAvatar { id avatarUrl } }"
 AVATAR = "query ($id: ID!) { user(id: $id) { avatarUrl } }"
+SET_BANNER = "mutation ($id: ID!) { done: setBanner(uploadId: $id) { id avatarUrl bannerUrl } }"
+REMOVE_BANNER = "mutation { done: removeBanner { id avatarUrl bannerUrl } }"
 
 
 @pytest.fixture
@@ -145,3 +148,58 @@ async def test_unsuitable_upload_is_no_avatar(sign_in: SignIn, stores: Stores) -
     assert await ann.code(SET, id=incomplete) == "BAD_USER_INPUT"
     attached = await stores.mongo["files"].count_documents({"places": {"$exists": True}})
     assert attached == 0, "A refused upload is attached."
+
+
+async def choose_banner(person: Person, colour: str = "red") -> str:
+    """Gives a person a banner, and returns its path."""
+    picture = encoded(Image.new("RGB", (3000, 2000), colour), "PNG")
+    file_id = await upload(person, picture, UploadPurpose.BANNER)
+    path: str = (await person.run(SET_BANNER, id=file_id))["done"]["bannerUrl"]
+    return path
+
+
+async def test_banner_is_wide_for_people_of_the_organization(
+    sign_in: SignIn, stores: Stores, client: httpx2.AsyncClient
+) -> None:
+    ann, bob, gus = await sign_in("ann"), await sign_in("bob"), await sign_in("gus", organization="globex")
+    path = await choose_banner(ann)
+    answer = await client.get(path, headers=await as_page(stores, bob))
+    image = Image.open(io.BytesIO(answer.content))
+    assert (answer.status_code, image.size, image.format) == (200, (1500, 500), "WEBP")
+    assert (await client.get(path, headers=await as_page(stores, gus))).status_code == 404
+    assert (await client.get(path)).status_code == 401
+
+
+async def test_replaced_banner_is_deleted_and_avatar_stays(
+    sign_in: SignIn, stores: Stores, client: httpx2.AsyncClient
+) -> None:
+    ann = await sign_in("ann")
+    avatar, first, second = await choose_avatar(ann), await choose_banner(ann), await choose_banner(ann, "blue")
+    assert len({avatar, first, second}) == 3
+    assert await delete_expired_files(job_context(stores)) == 1
+    removed = (await ann.run(REMOVE_BANNER))["done"]
+    assert (removed["avatarUrl"], removed["bannerUrl"]) == (avatar, None)
+    assert (await ann.run(REMOVE_BANNER))["done"]["bannerUrl"] is None
+    assert await delete_expired_files(job_context(stores)) == 1
+    page = await as_page(stores, ann)
+    assert [(await client.get(path, headers=page)).status_code for path in (avatar, first, second)] == [200, 404, 404]
+
+
+async def test_upload_of_another_purpose_is_no_banner(sign_in: SignIn, stores: Stores) -> None:
+    ann, bob = await sign_in("ann"), await sign_in("bob")
+    picture = encoded(gradient(30, 30), "PNG")
+    avatar, banner = await upload(ann, picture), await upload(ann, picture, UploadPurpose.BANNER)
+    assert await ann.code(SET_BANNER, id=avatar) == await ann.code(SET, id=banner) == "BAD_USER_INPUT"
+    assert await bob.code(SET_BANNER, id=banner) == "NOT_FOUND"
+    assert await stores.mongo["files"].count_documents({"places": {"$exists": True}}) == 0
+
+
+@pytest.mark.parametrize(("query", "purpose"), [(SET, UploadPurpose.AVATAR), (SET_BANNER, UploadPurpose.BANNER)])
+async def test_of_two_pictures_at_once_one_is_kept(
+    sign_in: SignIn, stores: Stores, query: str, purpose: UploadPurpose
+) -> None:
+    ann = await sign_in("ann")
+    ids = [await upload(ann, encoded(gradient(30, 30), "PNG"), purpose) for _ in range(4)]
+    await asyncio.gather(*(ann.run(query, id=each) for each in ids))
+    assert await stores.mongo["files"].count_documents({"places": {"$exists": True}}) == 1
+    assert await delete_expired_files(job_context(stores)) == 3

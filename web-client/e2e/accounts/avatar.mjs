@@ -1,7 +1,7 @@
 /**
- * The viewer's picture, name, handle and bio in a real Chromium, by keyboard alone. A file that is no picture is refused.
- * A picture is sent, seen by another person, and removed. So is a bio, after one that is too long. A handle is changed
- * after one that is taken, and then no more. Prints a report as one line of JSON.
+ * The viewer's pictures, name, handle and bio in a real Chromium, by keyboard alone. A file that is no picture is refused.
+ * A picture is sent, seen by another person, and removed. So are a banner and a bio, after one that is too long. A handle
+ * is changed after one that is taken, and then no more. Prints a report as one line of JSON.
  *
  * Standard input: {url, chromium, tokens: {ann, bob}, picture, screenshots}. `picture` is the path of a PNG file.
  */
@@ -37,12 +37,31 @@ try {
   const buttons = await others.getByRole("button", { name: "Change picture" }).count();
   await press(page, page.getByRole("button", { name: "Remove picture" }));
   await avatar(page).first().waitFor({ state: "detached" });
+  const banner = await chooseBanner(page, others);
   const bio = await writeBio(page, others);
   const names = await changeNames(page, others);
   const { avatarUrl } = (await run(tokens.ann, "{ viewer { avatarUrl } }")).viewer;
-  console.log(JSON.stringify({ refusal, side, buttons, avatarUrl, bio, names, ...findings }));
+  console.log(JSON.stringify({ refusal, side, buttons, avatarUrl, banner, bio, names, ...findings }));
 } finally {
   await close();
+}
+
+/** Chooses a banner, which another page then shows, and removes it. Returns its size, and what is left. */
+async function chooseBanner(page, others) {
+  await chooseFile(page, "Choose banner", picture);
+  await page.locator("[data-banner] img").waitFor();
+  await checkVariants(page, "banner");
+  await others.reload();
+  const banner = others.locator("[data-banner] img");
+  await banner.waitFor();
+  const size = await banner.evaluate(async (image) => {
+    await image.decode();
+    return [image.naturalWidth, image.naturalHeight];
+  });
+  await press(page, page.getByRole("button", { name: "Remove banner" }));
+  await page.locator("[data-banner]").waitFor({ state: "detached" });
+  const left = (await run(tokens.ann, "{ viewer { bannerUrl } }")).viewer.bannerUrl;
+  return { size, left };
 }
 
 /** Writes a bio, which another page then shows, and removes it. Returns what the pages said. */

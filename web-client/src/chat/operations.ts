@@ -57,7 +57,7 @@ export const JOINED_PAGE_SIZE = 50;
 export const Communities = graphql(
   `query Communities($after: ID, $limit: Int!) {
     communities(joined: true, includeArchived: true, after: $after, limit: $limit) {
-      id name description joined archivedAt topics(limit: 31) { ...TopicParts }
+      id name description pictureUrl joined archivedAt topics(limit: 31) { ...TopicParts }
     }
   }`,
   [TopicParts],
@@ -83,7 +83,7 @@ export const COMMUNITIES_PAGE_SIZE = 50;
 export const OtherCommunities = graphql(`
   query OtherCommunities($after: ID, $limit: Int!) {
     communities(joined: false, after: $after, limit: $limit) {
-      id name description memberCount joined visibility
+      id name description pictureUrl memberCount joined visibility
     }
   }
 `);
@@ -109,7 +109,7 @@ export const CommunityEvents = graphql(
       ... on TopicCreated { topic { ...TopicParts } }
       ... on TopicActivity { topic { ...TopicParts } }
       ... on TopicChanged { topic { ...TopicParts } }
-      ... on CommunityChanged { community { id name description visibility archivedAt } }
+      ... on CommunityChanged { community { id name description pictureUrl bannerUrl visibility archivedAt } }
     }
   }`,
   [TopicParts],

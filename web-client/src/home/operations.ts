@@ -165,7 +165,9 @@ export const DeletePost = graphql(`mutation DeletePost($id: ID!) { deletePost(id
 
 export const Profile = graphql(`
   query Profile($id: ID!) {
-    user(id: $id) { id handle name avatarUrl bio roles followerCount followingCount following blocked muted }
+    user(id: $id) {
+      id handle name avatarUrl bannerUrl bio roles followerCount followingCount following blocked muted
+    }
   }
 `);
 export const Follow = graphql(

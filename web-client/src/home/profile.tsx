@@ -6,7 +6,8 @@ import { request, useApi } from "../api/api";
 import type { ResultOf } from "../api/graphql";
 import { navigate } from "../app/router";
 import { StartConversation } from "../chat/conversations/operations";
-import { AvatarActions } from "../files/avatar-actions";
+import { Banner } from "../files/banner";
+import { AvatarActions, BannerActions } from "../files/profile-pictures";
 import { MuteButton } from "../mutes/mute-button";
 import { PresenceProvider } from "../presence/presence";
 import { ReportDialog } from "../reports/report-dialog";
@@ -72,6 +73,7 @@ function ProfileHeader({ user, onChanged }: { user: Person; onChanged: () => voi
   const viewer = useViewer();
   return (
     <header className="flex flex-wrap items-center gap-4 border-b border-line py-6">
+      {user.bannerUrl && <Banner path={user.bannerUrl} />}
       <PresenceProvider communityId={null}>
         <Avatar user={user} size="large" />
       </PresenceProvider>
@@ -88,6 +90,7 @@ function ProfileHeader({ user, onChanged }: { user: Person; onChanged: () => voi
         <div className="flex flex-wrap gap-2">
           <EditProfileButton user={user} />
           <AvatarActions hasAvatar={user.avatarUrl !== null} />
+          <BannerActions hasBanner={user.bannerUrl !== null} />
         </div>
       ) : (
         <ProfileActions user={user} onChanged={onChanged} />

@@ -1,5 +1,6 @@
 /**
- * The settings of a community. Owners change its name, description and visibility, and archive it. Members see its
+ * The settings of a community. Owners change its name, description, visibility and
+ * pictures, and archive it. Members see its
  * archived topics and the button to leave.
  */
 import { type FormEvent, useState } from "react";
@@ -15,6 +16,7 @@ import { useLength } from "../ui/fields/length";
 import { useTranslation } from "../ui/preferences";
 import { notify, notifyFailure } from "../ui/toasts";
 import { ArchivedTopicsSection } from "./archived-topics";
+import { CommunityPictures } from "./community-pictures";
 import {
   ArchiveCommunity,
   type Community,
@@ -29,6 +31,7 @@ export function CommunitySettings({ community, rights }: { community: Community;
   return (
     <div className="flex max-w-xl flex-col gap-8 pt-2">
       {maySetRoles(rights) && <CommunitySettingsForm key={community.id} community={community} />}
+      {maySetRoles(rights) && <CommunityPictures community={community} />}
       {maySetRoles(rights) && <ArchiveSection community={community} />}
       {community.joined && <ArchivedTopicsSection communityId={community.id} />}
       {community.joined && <LeaveSection community={community} />}

@@ -3,7 +3,7 @@ import { graphql, type ResultOf } from "../api/graphql";
 
 const CommunityParts = graphql(`
   fragment CommunityParts on Community {
-    id name description memberCount visibility joined muted viewerRole viewerMutedUntil archivedAt
+    id name description pictureUrl bannerUrl memberCount visibility joined muted viewerRole viewerMutedUntil archivedAt
   }
 `);
 export const CommunityDetails = graphql(

@@ -2,11 +2,13 @@
 
 import { useQuery } from "urql";
 import { type CommunityRoute, hrefOf } from "../app/router";
+import { Banner } from "../files/banner";
 import { MuteButton } from "../mutes/mute-button";
 import { PresenceProvider } from "../presence/presence";
 import { ReportList } from "../reports/report-list";
 import { mayAdminister } from "../session/permissions";
 import { useViewer } from "../session/viewer";
+import { CommunityAvatar } from "../ui/avatar";
 import { Badge } from "../ui/badge";
 import { Icon } from "../ui/icons";
 import { PageTitle } from "../ui/page-title";
@@ -55,7 +57,8 @@ function tabsOf(community: Community, rights: CommunityRights): CommunityTabName
 function CommunityHeader({ community }: { community: Community }) {
   const { t } = useTranslation();
   return (
-    <header className="flex items-start gap-2 pt-4">
+    <header className="flex flex-wrap items-start gap-2 pt-4">
+      {community.bannerUrl && <Banner path={community.bannerUrl} />}
       <a
         href={hrefOf({ name: "chat" })}
         aria-label={t("back")}
@@ -63,7 +66,8 @@ function CommunityHeader({ community }: { community: Community }) {
       >
         <Icon name="back" />
       </a>
-      <div className="min-w-0 grow">
+      <CommunityAvatar community={community} size="large" />
+      <div className="min-w-32 flex-1">
         <PageTitle name={community.name} />
         <h1 className="flex flex-wrap items-center gap-2 text-xl font-semibold">
           {community.name}

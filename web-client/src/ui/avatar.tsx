@@ -1,4 +1,4 @@
-/** A user's picture, or the initial on a colour derived from the id. */
+/** The picture of a user or a community, or the initial on a colour derived from the id. */
 import { usePicture } from "../files/pictures";
 import { useIsOnline } from "../presence/presence";
 import { useTranslation } from "./preferences";
@@ -27,6 +27,11 @@ interface Props {
   size?: keyof typeof SIZES;
 }
 
+interface CommunityProps {
+  community: { id: string; name: string; pictureUrl: string | null };
+  size: keyof typeof SIZES;
+}
+
 /** The avatar, with a dot for a person who is online. */
 export function Avatar(props: Props) {
   const { t } = useTranslation();
@@ -41,6 +46,11 @@ export function Avatar(props: Props) {
       />
     </span>
   );
+}
+
+/** The picture of a community. */
+export function CommunityAvatar({ community: { id, name, pictureUrl }, size }: CommunityProps) {
+  return <AvatarPicture user={{ id, name, handle: name, avatarUrl: pictureUrl }} size={size} />;
 }
 
 function AvatarPicture({ user, size = "middle" }: Props) {

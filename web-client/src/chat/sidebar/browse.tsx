@@ -6,6 +6,7 @@ import { errorCode, restrictedUntil } from "../../api/failure";
 import type { ResultOf } from "../../api/graphql";
 import { hrefOf, navigate } from "../../app/router";
 import { dateAndTime } from "../../i18n/times";
+import { CommunityAvatar } from "../../ui/avatar";
 import { Button } from "../../ui/button";
 import { Icon } from "../../ui/icons";
 import { PageTitle } from "../../ui/page-title";
@@ -107,6 +108,7 @@ function CommunityRow({ community }: { community: ListedCommunity }) {
   }
   return (
     <li className="flex items-center gap-4 rounded-card border border-line bg-raised p-4">
+      <CommunityAvatar community={community} size="middle" />
       <div className="min-w-0 grow">
         <h2 className="font-semibold">{name}</h2>
         <p className="text-sm text-quiet">{community.description}</p>

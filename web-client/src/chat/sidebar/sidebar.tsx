@@ -6,6 +6,7 @@ import { type RefObject, useCallback, useEffect, useRef, useState } from "react"
 import { useQuery } from "urql";
 import { lazyDialog } from "../../app/lazy-screen";
 import { hrefOf, useRoute } from "../../app/router";
+import { CommunityAvatar } from "../../ui/avatar";
 import { Button, IconButton } from "../../ui/button";
 import { Icon } from "../../ui/icons";
 import { useTranslation } from "../../ui/preferences";
@@ -104,12 +105,13 @@ function CommunityTopics({ community, isSubscribed, onVisible }: CommunityTopics
   return (
     <section ref={section} aria-label={community.name} className="mb-4">
       <div className="flex items-center justify-between pl-2">
-        <h3 className="truncate text-sm font-semibold text-quiet" title={community.description}>
+        <h3 className="min-w-0 text-sm font-semibold text-quiet" title={community.description}>
           <a
             href={hrefOf({ name: "community", id: community.id, tab: "members", person: null })}
-            className="rounded hover:text-ink hover:underline"
+            className="flex items-center gap-2 rounded hover:text-ink hover:underline"
           >
-            {community.name}
+            <CommunityAvatar community={community} size="small" />
+            <span className="truncate">{community.name}</span>
           </a>
         </h3>
         <IconButton

@@ -1,7 +1,6 @@
-/** The buttons with which the viewer chooses and removes the picture. */
+/** The buttons with which a picture of a person or a community is chosen and removed. */
 import { useEffect, useRef, useState } from "react";
-import { request, useApi } from "../api/api";
-import { graphql } from "../api/graphql";
+import { useApi } from "../api/api";
 import type { TextKey } from "../i18n/texts";
 import { Button } from "../ui/button";
 import { useTranslation } from "../ui/preferences";
@@ -9,19 +8,28 @@ import { LabelledProgress } from "../ui/progress";
 import { notify, notifyError } from "../ui/toasts";
 import { UploadError, uploadFile } from "./upload";
 
-const SetAvatar = graphql(`mutation SetAvatar($id: ID!) { setAvatar(uploadId: $id) { id avatarUrl } }`);
-const RemoveAvatar = graphql(`mutation RemoveAvatar { removeAvatar { id avatarUrl } }`);
-
 const PICTURE_TYPES = "image/jpeg,image/png,image/gif,image/webp,image/avif";
 
-export function AvatarActions({ hasAvatar }: { hasAvatar: boolean }) {
+interface PictureActionsProps {
+  /** An avatar is cut to a square, a banner to 3:1. */
+  purpose: "AVATAR" | "BANNER";
+  /** Beginning of the texts that name the picture, such as `avatar.set`. */
+  subject: "avatar" | "banner" | "communityPicture" | "communityBanner";
+  hasPicture: boolean;
+  set: (uploadId: string) => Promise<unknown>;
+  remove: () => Promise<unknown>;
+}
+
+export function PictureActions({ purpose, subject, hasPicture, set, remove }: PictureActionsProps) {
   const { t } = useTranslation();
-  const { cached } = useApi();
-  const { choose, share, failure } = useAvatarUpload();
+  const { choose, share, failure } = usePictureUpload(purpose, async (id) => {
+    await set(id);
+    notify(t(`${subject}.set`));
+  });
   const input = useRef<HTMLInputElement>(null);
-  const remove = () => request(cached, RemoveAvatar, {}).then(() => notify(t("avatar.removed")), notifyError);
+  const words = purpose === "AVATAR" ? "avatar" : "banner";
   return (
-    <section aria-label={t("avatar.title")} aria-busy={share !== null} className="flex flex-wrap gap-2">
+    <section aria-label={t(`${subject}.title`)} aria-busy={share !== null} className="flex flex-wrap gap-2">
       <input
         ref={input}
         type="file"
@@ -34,10 +42,14 @@ export function AvatarActions({ hasAvatar }: { hasAvatar: boolean }) {
         }}
       />
       <Button aria-disabled={share !== null} onClick={() => share === null && input.current?.click()}>
-        {t(hasAvatar ? "avatar.change" : "avatar.choose")}
+        {t(hasPicture ? `${words}.change` : `${words}.choose`)}
       </Button>
-      {hasAvatar && <Button onClick={remove}>{t("avatar.remove")}</Button>}
-      {share !== null && <AvatarUploadProgress share={share} />}
+      {hasPicture && (
+        <Button onClick={() => remove().then(() => notify(t(`${subject}.removed`)), notifyError)}>
+          {t(`${words}.remove`)}
+        </Button>
+      )}
+      {share !== null && <PictureUploadProgress share={share} />}
       {failure && (
         <p role="alert" className="w-full text-sm text-bad">
           {t(failure)}
@@ -47,17 +59,16 @@ export function AvatarActions({ hasAvatar }: { hasAvatar: boolean }) {
   );
 }
 
-function AvatarUploadProgress({ share }: { share: number }) {
+function PictureUploadProgress({ share }: { share: number }) {
   const { t, language } = useTranslation();
   const percent = new Intl.NumberFormat(language, { style: "percent" }).format(share);
   const label = share < 1 ? t("file.sending", { percent }) : t("avatar.checking");
   return <LabelledProgress label={label} done={share} total={1} />;
 }
 
-/** Uploads a picture and makes it the avatar. `share` is the sent part, from 0 to 1; null while nothing is sent. */
-function useAvatarUpload() {
-  const { t } = useTranslation();
-  const { cached, direct } = useApi();
+/** Uploads a picture and shows it. `share` is the sent part, from 0 to 1; null while nothing is sent. */
+function usePictureUpload(purpose: "AVATAR" | "BANNER", show: (uploadId: string) => Promise<void>) {
+  const { direct } = useApi();
   const [share, setShare] = useState<number | null>(null);
   const [failure, setFailure] = useState<TextKey | null>(null);
   const running = useRef<AbortController | null>(null);
@@ -70,12 +81,9 @@ function useAvatarUpload() {
     setFailure(null);
     setShare(0);
     try {
-      const upload = await uploadFile(direct, file, { purpose: "AVATAR", signal, onProgress: setShare });
+      const upload = await uploadFile(direct, file, { purpose, signal, onProgress: setShare });
       if (upload.refusal) setFailure(`file.refusal.${upload.refusal}`);
-      else {
-        await request(cached, SetAvatar, { id: upload.id });
-        notify(t("avatar.set"));
-      }
+      else await show(upload.id);
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof UploadError) setFailure("file.failed");
