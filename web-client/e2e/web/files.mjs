@@ -165,7 +165,9 @@ async function chooseAgainAfterReload(page, path) {
  */
 async function sendWithoutConnection(page, path) {
   const refuse = (route) =>
-    route.request().postData()?.includes("createUpload") ? route.abort("connectionrefused") : route.fallback();
+    route.request().postData()?.includes("createUpload")
+      ? route.abort("connectionrefused")
+      : route.fallback();
   await page.route("**/graphql", refuse);
   await chooseFiles(page, "Add files", [path]);
   await composed(page, "waiting").waitFor();
