@@ -5,6 +5,7 @@ from storage.files.records import FileState, StoredFile
 from storage.files.stamp_files import STAMP_PLACE
 from storage.identity.records import User
 from storage.ids import message_key, post_key
+from storage.publishing.scheduling import publication_place
 from storage.stores import Stores
 
 
@@ -14,6 +15,13 @@ async def visible_file(stores: Stores, viewer: User, id_: str) -> StoredFile:
     if file is None or file.state is not FileState.READY or not await _is_visible(stores, viewer, file):
         raise NotFound("file", id_)
     return file
+
+
+async def published_file(stores: Stores, publication_id: str, id_: str) -> StoredFile:
+    """Returns a file that a publication has, for the network that gets it. Raises: NotFound."""
+    for file in await stores.uploads.find_in_place(publication_place(publication_id), [id_]):
+        return file
+    raise NotFound("file", id_)
 
 
 async def _is_visible(stores: Stores, viewer: User, file: StoredFile) -> bool:

@@ -112,6 +112,11 @@ def _check_free(file: FileDocument, owner: UserKey) -> None:
         raise Conflict(f"The file {file['_id']} is {file['state']}. Attach it when its state is READY.")
 
 
+def attachment_documents(batch: Batch, attachments: Sequence[NewAttachment]) -> list[AttachmentDocument]:
+    """Returns what the subject stores of files that `check_attachable` has accepted. Attaches nothing."""
+    return [_document(batch.get(FILES, each.file_id), each) for each in attachments]
+
+
 def attach_files(batch: Batch, places: Sequence[str], attachments: Sequence[NewAttachment]) -> list[AttachmentDocument]:
     """Attaches files that `check_attachable` has accepted, and returns what their subjects store."""
     return [_attach(batch, places, each) for each in attachments]
@@ -150,10 +155,15 @@ def move_files(
     return kept
 
 
-def remove_files(batch: Batch, place: str, attachments: Sequence[AttachmentDocument]) -> None:
-    """Removes the files of a deleted subject. A sweeper then deletes those that are attached nowhere else."""
+def remove_files(
+    batch: Batch, place: str, attachments: Sequence[AttachmentDocument], after: timedelta = timedelta(0)
+) -> None:
+    """Removes the files of a deleted subject after a time. A sweeper then deletes those that are attached nowhere else.
+
+    Until that time has passed, the files stay attached in the place.
+    """
     for each in attachments:
-        removal: FileRemovalDocument = {"_id": {"f": each["id"], "p": place}, "at": batch.at}
+        removal: FileRemovalDocument = {"_id": {"f": each["id"], "p": place}, "at": batch.at + after}
         batch.put(REMOVALS, removal)
 
 
@@ -162,6 +172,10 @@ def _attach(batch: Batch, places: Sequence[str], attachment: NewAttachment) -> A
     file["places"] = list(places)
     file.pop("expires_at", None)
     batch.put(FILES, file)
+    return _document(file, attachment)
+
+
+def _document(file: FileDocument, attachment: NewAttachment) -> AttachmentDocument:
     stored_size = sum(part["size"] for part in file["parts"])
     document: AttachmentDocument = {
         "id": file["_id"],

@@ -143,7 +143,7 @@ class FileRemovalDocument(TypedDict):
 
     _id: FileRemovalId
     at: datetime
-    """When the subject was deleted."""
+    """When to remove the place: when the subject was deleted, or a day after a network got a scheduled post."""
 
 
 class FileUsageId(TypedDict):

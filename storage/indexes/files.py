@@ -17,6 +17,7 @@ FILES_INDEXES: dict[str, list[IndexModel]] = {
             for moment in ("due", "expires_at")
         ),
     ],
-    "file_removals": [],  # FileRemovalDocument
+    # FileRemovalDocument
+    "file_removals": [IndexModel([("at", UP)])],
     "file_usage": [],  # FileUsageDocument
 }

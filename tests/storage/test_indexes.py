@@ -457,6 +457,8 @@ async def query_files(scenario: TopicScenario) -> None:
         assert claimed is not None
         await stores.file_checks.accept(claimed, "text/plain")
     await stores.uploads.require(owner, [file.id])
+    await stores.uploads.find_in_place("publication:p", [file.id])
+    await stores.file_deletion.remove_places()
     await stores.file_checks.refuse(claimed, FileRefusal.UNREADABLE)
     await stores.file_deletion.delete_expired()
     await stores.file_deletion.delay_s()
@@ -579,7 +581,7 @@ QUERIES = {
         "mail_reports",
         "mail_sources",
     },
-    query_files: {"files", "file_usage"},
+    query_files: {"files", "file_usage", "file_removals"},
     query_stamps: {"stamp_catalogues", "stamp_ownerships", "stamp_scans", "posts", "messages", "received_reactions"}
     | {"topics", "notifications"},
     query_calls: {"call_jobs", "call_tasks", "do_not_call"},
