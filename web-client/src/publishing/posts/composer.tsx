@@ -100,8 +100,7 @@ export function ScheduledPostComposer(props: Props) {
   const hasTarget = targets.toHomeFeed || targets.toTopicIds.length > 0 || targets.toAccountIds.length > 0;
   const hasFiles = composed.files.length > 0;
   const hasContent = draft.text.trim() !== "" || draft.media.length > 0 || hasFiles;
-  const hasMisplacedFiles = hasFiles && targets.toAccountIds.length > 0;
-  const areFilesReady = composed.ready !== null && !hasMisplacedFiles;
+  const areFilesReady = composed.ready !== null;
   const isAmbiguous = submission.readings !== null && draft.dueTime.reading === null;
   const isTooLong =
     length.isTooLong || draft.media.some(({ altText }) => excessOf(altText, LIMITS.altText) > 0);
@@ -187,12 +186,7 @@ export function ScheduledPostComposer(props: Props) {
           <FilePicker onPick={composed.add} />
         </div>
         <ComposedFileList composed={composed} />
-        {hasMisplacedFiles && (
-          <p role="alert" className="text-sm text-bad">
-            {t("publishing.filesMisplaced")}
-          </p>
-        )}
-        <MediaRows value={draft.media} onChange={(media) => change({ media })} />
+        {draft.media.length > 0 && <MediaRows value={draft.media} onChange={(media) => change({ media })} />}
         <DueTimeFields
           value={draft.dueTime}
           onChange={(dueTime) => {
