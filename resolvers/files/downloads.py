@@ -1,6 +1,7 @@
 """Rights to download files: of the uploader before a file is attached, then of everybody who sees its subject."""
 
 from storage.errors import NotFound
+from storage.files.library import LIBRARY_PLACE
 from storage.files.records import FileState, StoredFile
 from storage.files.stamp_files import STAMP_PLACE
 from storage.identity.records import User
@@ -28,6 +29,10 @@ async def _is_visible(stores: Stores, viewer: User, file: StoredFile) -> bool:
     if not file.places:
         return file.owner == viewer.key
     for place in file.places:
+        if place == LIBRARY_PLACE:
+            if file.owner == viewer.key:
+                return True
+            continue
         kind, _, id_ = place.partition(":")
         if kind in ("avatar", STAMP_PLACE):
             return True  # Everybody of the organization sees the avatars of its people, and its stamps.

@@ -88,7 +88,10 @@ class FileDocument(TypedDict):
     """An `UploadPurpose`; absent for an attachment and for a copy."""
 
     places: NotRequired[list[str]]
-    """Where the file is attached; absent if nowhere."""
+    """Where the file is attached; absent if nowhere. The owner's library is one of the places."""
+
+    library_alt: NotRequired[str]
+    """Alternative text in the owner's library, may be empty; absent for a file that is not in the library."""
 
     expires_at: NotRequired[datetime]
     """When the file is deleted; absent while it is attached."""
@@ -162,3 +165,6 @@ class FileUsageDocument(TypedDict):
     _id: FileUsageId
     bytes: int
     """Sum of the sizes of the files."""
+
+    library: NotRequired[int]
+    """Number of files in the user's library; absent for an organization, and before the first one."""

@@ -170,6 +170,8 @@ class RootField:
             return "ErasedUser"
         if self.name == "setAvatar":
             return "AvatarUpload"
+        if self.name in ("mediaLibrary", "removeFromLibrary"):
+            return "LibraryFile"
         if self.name == "addStamp" and name == "uploadId":
             return "StampUpload"
         if self.name in ("acceptConversation", "declineConversation"):

@@ -26,6 +26,7 @@ from storage.feed.content_reports.records import (
 )
 from storage.feed.edits import NewText
 from storage.feed.records import PostParent, PostParentKind
+from storage.files.attachments import NewAttachment
 from storage.files.link_previews import LinkPreview, PreviewPicture
 from storage.files.pictures import DecodedPicture, EncodedPicture
 from storage.files.records import FileState, UploadPurpose
@@ -114,6 +115,7 @@ class OrganizationScenario:
             "HeldPost": self.hold_post,
             "Upload": self.upload_file,
             "AvatarUpload": self.upload_avatar,
+            "LibraryFile": self.add_to_library,
             "StampUpload": self.upload_stamp,
             "StampPack": self.create_stamp_pack,
             **dict.fromkeys(("Invitation", "InvitationToken"), self.invite),
@@ -171,6 +173,12 @@ class OrganizationScenario:
     async def upload_avatar(self) -> None:
         """Uploads a picture of Ann's, which is ready to be the avatar."""
         self.ids["AvatarUpload"] = await self._upload(UploadPurpose.AVATAR)
+
+    async def add_to_library(self) -> None:
+        """Uploads a picture of Ann's, and adds it to her library."""
+        self.ids["LibraryFile"] = await self._upload(UploadPurpose.ATTACHMENT)
+        owner = UserKey(self.organization_id, self.ann.id)
+        await self.stores.media_library.add(owner, NewAttachment(self.ids["LibraryFile"], f"{self.mark} hill"))
 
     async def upload_stamp(self) -> None:
         """Uploads a picture of Ann's, which is ready to be a stamp."""
@@ -523,6 +531,7 @@ def unknown_ids() -> dict[str, str]:
         "InvitationToken",
         "Upload",
         "AvatarUpload",
+        "LibraryFile",
         "StampUpload",
         "StampPack",
     )

@@ -403,3 +403,30 @@ async def test_files_to_fetch_need_a_public_address(sign_in: SignIn, network: Ne
     operator.has_public_address = False
     refused = await operator.fails(UPDATE, id=scheduled["id"], input={"text": "Words"})
     assert refused["field"] == "attachments"
+
+
+LIBRARY = "{ mediaLibrary { id altText url } }"
+ADD = 'mutation ($id: ID!) { done: addToLibrary(uploadId: $id, altText: "A beacon") { id } }'
+REMOVE = "mutation ($id: ID!) { done: removeFromLibrary(uploadId: $id) }"
+
+
+async def test_library_is_only_for_its_owner(chat: ChatScenario) -> None:
+    ann, bob, stores = chat.ann, chat.bob, chat.ann.stores
+    id_ = await upload(ann, picture=True)
+    assert await bob.code(ADD, id=id_) == "NOT_FOUND"
+    await ann.run(ADD, id=id_)
+    assert (await ann.run(LIBRARY))["mediaLibrary"] == [
+        {"id": id_, "altText": "A beacon", "url": f"/files/{id_}/a.txt"}
+    ]
+    assert (await bob.run(LIBRARY))["mediaLibrary"] == []
+    assert await bob.code(REMOVE, id=id_) == "NOT_FOUND"
+    assert await bob.code("query ($id: ID!) { mediaLibrary(after: $id) { id } }", id=id_) == "NOT_FOUND"
+    assert (await visible_file(stores, ann.user, id_)).id == id_
+    with pytest.raises(NotFound):
+        await visible_file(stores, bob.user, id_)
+    for _ in range(2):
+        await ann.run(POST, input=attaching(chat.topic, id_, alt_text="A hill"))
+    assert (await visible_file(stores, bob.user, id_)).id == id_
+    assert await bob.code(POST, input=attaching(chat.topic, id_, alt_text="A hill")) == "NOT_FOUND"
+    await ann.run(REMOVE, id=id_)
+    assert (await visible_file(stores, bob.user, id_)).id == id_

@@ -36,6 +36,7 @@ from storage.feed.home import FEW_MERGED_AUTHORS
 from storage.feed.records import Post, PostParent, PostParentKind, author_stream
 from storage.feed.stamp_rules.activity import SCANS
 from storage.files import documents as files
+from storage.files.attachments import NewAttachment
 from storage.files.pictures import DecodedPicture, EncodedPicture, FileRefusal
 from storage.files.preview_pictures import preview_picture_id
 from storage.heartbeats import MailTailDocument, WorkerDocument
@@ -459,6 +460,10 @@ async def query_files(scenario: TopicScenario) -> None:
     await stores.uploads.require(owner, [file.id])
     await stores.uploads.find_in_place("publication:p", [file.id])
     await stores.file_deletion.remove_places()
+    ready = await stores.uploads.get(owner, file.id)
+    await stores.media_library.add(owner, NewAttachment(ready.id, ""))
+    await stores.media_library.list_files(owner, ready.id, 50)
+    await stores.media_library.remove(owner, ready.id)
     await stores.file_checks.refuse(claimed, FileRefusal.UNREADABLE)
     await stores.file_deletion.delete_expired()
     await stores.file_deletion.delay_s()
