@@ -37,7 +37,8 @@ try {
   report.published = await publishPost(page, topicId);
   await checkViews(page, report.published.day);
   report.files = await publishFile(page, topicId);
-  report.picture = await publishPicture(page);
+  report.picture = await publishPicture(page, "From a disk", uploadAndKeep);
+  report.kept = await publishPicture(page, "From the library", addFromLibrary);
   report.media = await editPostWithMedia(page);
   report.overflows_px = await overflows_px(page);
   const { requests, pageErrors } = session;
@@ -262,12 +263,28 @@ async function publishFile(page, topicId) {
   }
 }
 
-/** Publishes a picture to an account at once. Returns the files and the publications of the post. */
-async function publishPicture(page) {
-  await navigate(page, "/publishing/list/today/new");
-  const dialog = page.getByRole("dialog", { name: "Schedule a post" });
+/** Adds a picture, and keeps it in the library. */
+async function uploadAndKeep(page, dialog) {
   await addFile(page, dialog, "fire.png", PNG);
   await dialog.getByRole("textbox", { name: "Description of fire.png" }).fill("A fire on a hill");
+  await dialog.getByRole("button", { name: "Your library" }).click();
+  await dialog.getByText("Your library is empty.").waitFor();
+  await dialog.getByRole("button", { name: "Keep this post's files" }).click();
+  await checkThemes(page, "library", dialog.getByRole("region", { name: "Your library" }).locator("img"));
+}
+
+async function addFromLibrary(_page, dialog) {
+  await dialog.getByRole("button", { name: "Your library" }).click();
+  await dialog.getByRole("button", { name: "Add from your library: fire.png, A fire on a hill" }).click();
+  await dialog.locator("[data-composed=ready]").waitFor();
+}
+
+/** Publishes a picture to an account at once. Returns the files and the publications of the post. */
+async function publishPicture(page, text, addPicture) {
+  await navigate(page, "/publishing/list/today/new");
+  const dialog = page.getByRole("dialog", { name: "Schedule a post" });
+  await dialog.getByLabel("What do you want to say?").fill(text);
+  await addPicture(page, dialog);
   await dialog.getByRole("checkbox", { name: "Home feed" }).uncheck();
   await dialog.getByRole("checkbox", { name: "Playground" }).check();
   const local = minuteAgo();
@@ -279,7 +296,7 @@ async function publishPicture(page) {
   const posts = "items { text state attachments { altText contentType } publications { state } }";
   for (;;) {
     const { scheduledPosts } = await run(`{ scheduledPosts(latest: "now") { ${posts} } }`);
-    const post = scheduledPosts.items.find(({ text }) => text === "");
+    const post = scheduledPosts.items.find((each) => each.text === text);
     if (post?.state === "PUBLISHED") return post;
     await page.waitForTimeout(100);
   }

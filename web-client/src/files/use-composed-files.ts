@@ -10,6 +10,7 @@ import { DRAFT, type UserStorage, useUserStorage } from "../session/user-storage
 import { useTranslation } from "../ui/preferences";
 import { notify } from "../ui/toasts";
 import {
+  attachedFile,
   type ComposedFile,
   chosenFile,
   hasSameFacts,
@@ -18,6 +19,7 @@ import {
   restoredFiles,
   withOtherBytes,
 } from "./composed-file";
+import type { Attachment } from "./operations";
 import { type CheckedUpload, continueUpload, discardUpload, UploadError, uploadFile } from "./upload";
 
 const MAX_FILES = 10;
@@ -84,6 +86,14 @@ export function useComposedFiles(field: string, initial: readonly ComposedFile[]
     }
   }
 
+  /** Adds a file that the server has checked already, such as one of the library. */
+  function addStored(file: Attachment) {
+    const files = kept.latest();
+    if (files.some(({ uploadId }) => uploadId === file.id)) return;
+    if (files.length >= MAX_FILES) notify(t("file.tooMany", { count: MAX_FILES }));
+    else kept.set([...files, attachedFile(file)]);
+  }
+
   /** Continues an upload with the bytes of its file. Another file takes the place of the composed one. */
   function chooseAgain(key: string, file: File) {
     filesByKey.set(key, file);
@@ -115,6 +125,7 @@ export function useComposedFiles(field: string, initial: readonly ComposedFile[]
     /** Returns the idempotency key of a text with these files. Other files, or other descriptions, have another key. */
     idempotencyKey: (textKey: string) => (kept.files.length > 0 ? `${textKey} ${kept.version}` : textKey),
     add,
+    addStored,
     chooseAgain,
     remove,
     retry,
