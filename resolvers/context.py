@@ -84,6 +84,9 @@ class Context:
     base_url: str = ""
     """The address at which people reach the server, without a slash at the end; for links."""
 
+    has_public_address: bool = False
+    """Whether networks can fetch files from `base_url`, because it is an address that the operator has set."""
+
     is_query: bool = False
     """Whether the context serves one query, which reads the viewer's blocks and memberships once and reuses them."""
 

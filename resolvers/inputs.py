@@ -41,7 +41,7 @@ class CreateTopicInput:
 @strawberry.input(description="A file to attach.")
 class AttachmentInput:
     upload_id: strawberry.ID = strawberry.field(
-        description="Id of an upload of the viewer that is READY and not attached. It is attached once."
+        description="Id of an upload of the viewer that is READY, and not attached or in the viewer's library."
     )
     alt_text: str = strawberry.field(
         default="",

@@ -5,6 +5,7 @@ from datetime import datetime
 import strawberry
 from strawberry import ID
 
+import resolvers.files.library
 import resolvers.files.profile_pictures
 import resolvers.files.uploads
 from resolvers.limits.writes import WriteLimit
@@ -27,7 +28,10 @@ strawberry.enum(
 )
 
 
-@strawberry.type(description="A file that the viewer uploads. It is deleted a day after its creation if not attached.")
+@strawberry.type(
+    description="A file that the viewer uploads. It is deleted a day after its creation if it is neither attached nor "
+    "in the viewer's library."
+)
 class Upload:
     id: ID = strawberry.field(description="Unique identifier, also of the file. Treat as an opaque string.")
     name: str = strawberry.field(description="Name of the file as given.")
@@ -109,6 +113,11 @@ class FileQuery:
     upload: Upload | None = field(
         resolvers.files.uploads.upload, "Upload of the viewer with this id. NOT_FOUND if the viewer has none."
     )
+    media_library: list[Attachment] = field(
+        resolvers.files.library.media_library,
+        "Files of the viewer's library, those that were uploaded last first. `altText` is the text for the library. "
+        "NOT_FOUND if `after` is no upload of the viewer.",
+    )
 
 
 @strawberry.type
@@ -117,6 +126,19 @@ class FileMutation:
         resolvers.files.uploads.create_upload,
         "Creates an upload. Its bytes go to `url`. QUOTA_EXCEEDED if the viewer or the organization has too many bytes "
         "of files, or the viewer too many files that are not attached.",
+        limit=WriteLimit.UPLOADS,
+    )
+    add_to_library: Attachment = mutation(
+        resolvers.files.library.add_to_library,
+        "Keeps an upload in the viewer's library, so that it can be attached more than once, and is not deleted while "
+        "it is attached nowhere. A file of the library gets another alternative text. CONFLICT for an upload that is "
+        "not READY; QUOTA_EXCEEDED for more than 500 files.",
+        limit=WriteLimit.UPLOADS,
+    )
+    remove_from_library: bool = mutation(
+        resolvers.files.library.remove_from_library,
+        "Removes a file from the viewer's library. What it is attached to keeps it; without that, it is deleted a day "
+        "later. Returns true.",
         limit=WriteLimit.UPLOADS,
     )
     set_avatar: User = mutation(

@@ -171,7 +171,8 @@ class ScheduledPost:
     media: list[ScheduledMedia] = strawberry.field(description="Media in the order in which they are published.")
     attachments: list[Attachment] = strawberry.field(
         description="Uploaded files in their order, at most 10. Until the post is published, only its author can "
-        "download them; then everybody who sees a published message or post, while one of them exists."
+        "download them; then everybody who sees a published message or post, while one of them exists. Files that "
+        "only accounts got are deleted a day after the publication."
     )
     due_at: datetime = strawberry.field(description="When the post is due to be published.")
     time_zone: str = strawberry.field(description="IANA time zone of the author.")

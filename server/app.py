@@ -33,7 +33,7 @@ from server.http.audit_export import audit_export_route
 from server.http.callbacks import callback_routes
 from server.http.demo_sign_in import demo_sign_in_routes
 from server.http.exports import exports_route
-from server.http.files import files_routes
+from server.http.files import files_routes, media_route
 from server.http.hosts import HostCheck
 from server.http.images import ImageCache, images_routes
 from server.http.ingest import ingest_routes
@@ -51,7 +51,7 @@ from server.stores import open_stores_for
 from server.telephony import telephony_lines
 from server.transport.bodies import RefusalsAfterBodies
 from storage.mail.legacy_book import LegacyBook
-from storage.privacy.download_urls import DownloadUrls
+from storage.secrets.download_urls import DownloadUrls, media_urls
 from storage.secrets.image_urls import ImageUrls
 from storage.secrets.shared_secrets import shared_secret
 from storage.secrets.unsubscribe_links import unsubscribe_links
@@ -112,6 +112,7 @@ async def _add_routes_of_stores(
         telephony_lines=telephony_lines(settings),
         write_budgets=WriteBudgets(writes_per_minute(settings)),
         base_url=settings.base_url,
+        has_public_address=settings.public_url is not None,
     )
     endpoint = GraphQLEndpoint(
         schema,
@@ -133,6 +134,7 @@ async def _add_routes_of_stores(
         unsubscribe_route(stores, await unsubscribe_links(stores.mongo, settings.base_url)),
         uploads_route(stores, access_watch.sessions, credentials),
         *files_routes(stores, access_watch.sessions, credentials),
+        media_route(stores, await media_urls(stores.mongo, settings.base_url)),
         *callback_routes(settings, stores),
         *ingest_routes(stores, access_watch.sessions),
         *await _account_routes(settings, stores, access_watch.sessions),

@@ -27,6 +27,7 @@ from server.telephony import make_telephony
 from storage.heartbeats import WorkerHeartbeat, process_name
 from storage.publishing.sandbox import SandboxStore
 from storage.redis.queue import arq_client, deserialize, serialize
+from storage.secrets.download_urls import media_urls
 from storage.secrets.vapid_keys import vapid_key
 from storage.stores import Stores
 
@@ -56,7 +57,7 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     egress = Egress(settings.egress_allow)
     async with open_stores_for(settings) as stores:
-        jobs = _job_context(settings, stores, egress)
+        jobs = await _job_context(settings, stores, egress)
         heartbeat = WorkerHeartbeat(stores.mongo, process_name())
         loops = [_arq_loop(jobs, settings.redis_url or "", queue) for queue in queues]
         loops += [_supervise(loop.name, partial(loop.run, jobs)) for loop in LOOPS]
@@ -84,8 +85,10 @@ def tune_interpreter() -> None:
     gc.set_threshold(*GC_THRESHOLDS)
 
 
-def _job_context(settings: Settings, stores: Stores, egress: Egress) -> JobContext:
-    publisher = PostPublisher(stores, all_networks(egress, SandboxStore(stores.mongo)))
+async def _job_context(settings: Settings, stores: Stores, egress: Egress) -> JobContext:
+    urls = await media_urls(stores.mongo, settings.base_url)
+    sign_media = None if settings.public_url is None else urls.sign_until
+    publisher = PostPublisher(stores, all_networks(egress, SandboxStore(stores.mongo)), sign_media)
     mailer = Mailer(settings.smtp_url, settings.mail_from, settings.data_dir / "mail")
     telephony = make_telephony(settings, stores)
     if telephony is None:

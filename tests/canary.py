@@ -94,6 +94,7 @@ mutation ($name: String!, $bio: String!) { updateProfile(input: { name: $name, b
 """
 CHOOSE_DIGESTS = "mutation { setNotificationSettings(input: { digest: DAILY }) { digest } }"
 REGISTER = "mutation ($input: RegisterPushDeviceInput!) { registerPushDevice(input: $input) { id } }"
+ADD_TO_LIBRARY = "mutation ($id: ID!, $text: String!) { addToLibrary(uploadId: $id, altText: $text) { id } }"
 UPLOAD = "mutation ($input: CreateUploadInput!) { done: createUpload(input: $input) { id } }"
 START = "mutation ($input: StartConversationInput!) { done: startConversation(input: $input) { id } }"
 _ORGANIZATION = "Belongs to the organization, which keeps it (docs/privacy.md, What remains)."
@@ -291,6 +292,7 @@ async def _chat(stores: Stores, canary: CanaryPerson, bob: Person, eve: Person) 
     await bob.join(own)
     text = f"{WORD} @bob https://example.org/{WORD}"
     attachment = {"uploadId": await _upload(canary), "altText": f"{WORD} hill"}
+    await canary.run(ADD_TO_LIBRARY, id=await _upload(canary), text=f"{WORD} tower")
     message = await canary.post(topic, text, stampId="hello", idempotencyKey=f"{WORD}-key-2", attachments=[attachment])
     url = f"https://example.org/{WORD}"
     preview = LinkPreview(url, f"{WORD} title", f"{WORD} words", f"{url}.png", WORD)

@@ -123,7 +123,6 @@ TESTED_ELSEWHERE = {
     "resolvers/exports.py": "tests/jobs/test_exports.py",
     "storage/privacy/exports.py": "tests/jobs/test_exports.py",
     "storage/privacy/archives.py": "tests/jobs/test_exports.py",
-    "storage/privacy/download_urls.py": "tests/server/http/test_exports.py",
     "schema/privacy.py": "tests/resolvers/administration/test_erasures.py",
     "storage/privacy/steps.py": "tests/jobs/test_erasures.py",
     "storage/publishing/erasing.py": "tests/storage/publishing/test_stored_posts.py",

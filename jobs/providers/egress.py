@@ -280,7 +280,7 @@ class Egress:
         """Fetches as `get`, but writes the body to the file, in a thread. The response's body is empty."""
 
         async def write(piece: bytes) -> None:
-            await asyncio.to_thread(_write_all, file, piece)
+            await asyncio.to_thread(write_all, file, piece)
 
         return await self._fetch(url, _FetchOptions(("*/*",), max_bytes, False, timeout_s / 2, write), timeout_s)
 
@@ -322,7 +322,8 @@ class Egress:
         await self.transport.aclose()
 
 
-def _write_all(file: RawIOBase, data: bytes) -> None:
+def write_all(file: RawIOBase, data: bytes) -> None:
+    """Writes all bytes. A single write may write fewer."""
     rest = memoryview(data)
     while rest:
         rest = rest[file.write(rest) :]

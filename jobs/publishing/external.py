@@ -25,6 +25,7 @@ from jobs.providers.social.network import (
     UploadExpired,
 )
 from jobs.providers.social.registry import NetworkClients
+from jobs.publishing.attached_media import AttachedMedia, SignMedia
 from jobs.publishing.author_rights import author_and_missing_role
 from jobs.publishing.internal import FORBIDDEN
 from jobs.publishing.leases import ClaimLease, keep_renewing, loop_time_s
@@ -120,8 +121,10 @@ class AuthorDeactivated(PublishingForbidden):
 class NetworkCaller:
     """Calls networks to publish posts, and reconciles unknown outcomes. One for each worker process."""
 
-    def __init__(self, stores: Stores, networks: NetworkClients) -> None:
+    def __init__(self, stores: Stores, networks: NetworkClients, sign_media: SignMedia | None = None) -> None:
+        """`sign_media` is None if this server has no public address, from which networks could fetch files."""
         self._stores = stores
+        self._attached = AttachedMedia(stores, sign_media)
         self._networks = networks
         self._call_slots = asyncio.Semaphore(MAX_CALLS)
         self._account_call_slots: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
@@ -177,6 +180,9 @@ class NetworkCaller:
         """Returns the outcome to store, or None if it is stored already: the publication has failed, or is held."""
         try:
             call = await self._prepare(publication, post)
+            await self._attached.check(publication, post)
+        except PublishingRefused as error:
+            return MarkFailed(publication, error.code, str(error))
         except PublishingForbidden as error:
             if isinstance(error, AuthorDeactivated) and publication.state is PublicationState.SCHEDULED:
                 await self._stores.held_posts.hold(post.organization_id, post.id, publication.author_id)
@@ -215,7 +221,9 @@ class NetworkCaller:
         network = self._networks[target.network]
         progress = publication.progress
         key = progress.key if progress is not None else network.new_key(publication.id, publication.due_at)
-        outgoing = _outgoing_post(publication, post, PostAuthor(author.id, author.handle, author.name))
+        media = [*post.media, *self._attached.of(publication, post)]
+        by = PostAuthor(author.id, author.handle, author.name)
+        outgoing = OutgoingPost(publication.id, post.text, media, publication.due_at, by)
         account_with_secret = PublishingAccount(account.id, account.base_url, secret)
         return NetworkCall(publication, outgoing, account_with_secret, network, BEHAVIOURS[target.network], key)
 
@@ -345,7 +353,3 @@ def _outcome_of_refusal(call: NetworkCall, error: PublishingRefused, is_queryabl
         return MarkUnknown(call.publication, str(error), call.reconciliation)
     # An idempotent network repeats its answer to a known key, so a refusal means that the first call had no effect.
     return MarkFailed(call.publication, error.code, str(error))
-
-
-def _outgoing_post(publication: Publication, post: ScheduledPost, author: PostAuthor) -> OutgoingPost:
-    return OutgoingPost(publication.id, post.text, post.media, publication.due_at, author)

@@ -8,6 +8,7 @@ import asyncio
 import structlog
 
 from jobs.providers.social.registry import NetworkClients
+from jobs.publishing.attached_media import SignMedia
 from jobs.publishing.external import NetworkCaller
 from jobs.publishing.internal import publish_internal
 from jobs.publishing.uploads import MediaUploader
@@ -24,7 +25,8 @@ log = structlog.get_logger(__name__)
 class PostPublisher:
     """Publishes the publications that this process has claimed. One for each worker process."""
 
-    def __init__(self, stores: Stores, networks: NetworkClients) -> None:
+    def __init__(self, stores: Stores, networks: NetworkClients, sign_media: SignMedia | None = None) -> None:
+        """`sign_media` is None if this server has no public address, from which networks could fetch files."""
         self._stores = stores
         self._clock = stores.clock
         self._waiting: dict[asyncio.Task[None], Publication] = {}
@@ -32,7 +34,7 @@ class PostPublisher:
         self._claim_lock = asyncio.Lock()
         self._next_claim: asyncio.Task[int] | None = None
         self._is_closed = False
-        self.network_caller = NetworkCaller(stores, networks)
+        self.network_caller = NetworkCaller(stores, networks, sign_media)
         self.uploads = MediaUploader(stores, self.network_caller)
 
     async def sweep(self) -> int:

@@ -2,11 +2,13 @@
 
 from storage.errors import NotFound
 from storage.files.community_pictures import COMMUNITY_PLACE
+from storage.files.library import LIBRARY_PLACE
 from storage.files.profile_pictures import PROFILE_PICTURES
 from storage.files.records import FileState, StoredFile
 from storage.files.stamp_files import STAMP_PLACE
 from storage.identity.records import User
 from storage.ids import message_key, post_key
+from storage.publishing.scheduling import publication_place
 from storage.stores import Stores
 
 
@@ -18,10 +20,21 @@ async def visible_file(stores: Stores, viewer: User, id_: str) -> StoredFile:
     return file
 
 
+async def published_file(stores: Stores, publication_id: str, id_: str) -> StoredFile:
+    """Returns a file that a publication has, for the network that gets it. Raises: NotFound."""
+    for file in await stores.uploads.find_in_place(publication_place(publication_id), [id_]):
+        return file
+    raise NotFound("file", id_)
+
+
 async def _is_visible(stores: Stores, viewer: User, file: StoredFile) -> bool:
     if not file.places:
         return file.owner == viewer.key
     for place in file.places:
+        if place == LIBRARY_PLACE:
+            if file.owner == viewer.key:
+                return True
+            continue
         kind, _, id_ = place.partition(":")
         if kind in SHOWN_TO_ALL:
             return True

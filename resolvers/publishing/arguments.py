@@ -19,6 +19,7 @@ from storage.files.attachments import NewAttachment
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.publishing.editing import ScheduledPostEdit
+from storage.publishing.network_files import FILE_LIMITS
 from storage.publishing.networks import HOME_FEED_LIMITS, POST_LIMITS, TOPIC_LIMITS, PostLimits, limit_violation
 from storage.publishing.records import (
     AccountTarget,
@@ -58,6 +59,8 @@ async def new_scheduled_post(
         attachments=attachments,
     )
     check_targets(targets, new.text, media, has_files=bool(attachments))
+    if attachments:
+        _check_files_are_fetched(info, targets)
     return new
 
 
@@ -75,6 +78,8 @@ async def scheduled_post_edit(
     has_files = bool(post.attachments if attachments is None else attachments)
     edited_text = _text(post.text if new_text is None else new_text, bool(edited_media) or has_files)
     check_targets(targets, edited_text, edited_media, has_files=has_files)
+    if has_files:
+        _check_files_are_fetched(info, targets)
     lateness_s = checked_max_lateness_s(input.max_lateness_s) if isinstance(input.max_lateness_s, int) else None
     return ScheduledPostEdit(new_text, media, targets, due_at, zone, lateness_s, attachments, post.revision)
 
@@ -167,18 +172,33 @@ def checked_max_lateness_s(seconds: int) -> int:
 def check_targets(
     targets: Sequence[Target], text: str, media: Sequence[ScheduledMedia], *, has_files: bool = False
 ) -> None:
-    """Checks that there is a target, and that the post is within the limits of each target. Raises: BadUserInput."""
+    """Checks that there is a target, and that the post is within the limits of each target. Raises: BadUserInput.
+
+    With files, the limits of networks are checked when the post is stored, since they depend on the files.
+    """
     if not targets:
         raise BadUserInput("toHomeFeed", "at least one target in toHomeFeed, toTopicIds or toAccountIds")
     kinds = [each.kind for each in media]
-    if has_files and any(isinstance(each, AccountTarget) for each in targets):
-        raise BadUserInput("attachments", "no files for targets in toAccountIds; give the addresses of media instead")
     for target in targets:
+        if has_files and isinstance(target, AccountTarget):
+            continue
         name, limits = _limits(target)
         violation = limit_violation(limits, text, kinds)
         if violation is not None:
             field, expected = violation
             raise BadUserInput(field, f"{expected} (for {name})")
+
+
+def _check_files_are_fetched(info: Info, targets: Sequence[Target]) -> None:
+    """Raises BadUserInput if a network has to fetch files from this server, but cannot reach it."""
+    networks = {each.network for each in targets if isinstance(each, AccountTarget)}
+    fetching = sorted(each.value for each in networks if FILE_LIMITS[each].is_fetched)
+    if fetching and not info.context.has_public_address:
+        raise BadUserInput(
+            "attachments",
+            f"no files for {' and '.join(fetching)}, which fetch files from this server, because it has no public "
+            "address; give addresses of media, or ask the operator to set NOROSHI_PUBLIC_URL",
+        )
 
 
 def _limits(target: Target) -> tuple[str, PostLimits]:

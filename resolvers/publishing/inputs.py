@@ -73,7 +73,8 @@ class NewScheduledPostInput:
     )
     attachments: list[AttachmentInput] | None = strawberry.field(
         default=UNSET,
-        description="Files of the post, at most 10, each once. Only topics and the home feed take them.",
+        description="Files of the post, at most 10, each once. Accounts take images and videos within the limits of "
+        "their networks, after the media.",
     )
     to_home_feed: bool = strawberry.field(default=False, description="Whether to publish to the author's followers.")
     to_topic_ids: list[ID] = strawberry.field(

@@ -4,8 +4,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from storage.privacy.download_urls import DownloadUrls
 from storage.privacy.exports import ExportState, ExportStore
+from storage.secrets.download_urls import DownloadUrls
 
 _HEADERS = {
     "Cache-Control": "no-store",

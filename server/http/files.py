@@ -1,5 +1,7 @@
 """GET /files/{id}/…: the bytes of a file, for viewers who may see a message or post that the file is attached to.
 
+GET /media/{publication}/{id}: a file of a scheduled post, under the signed URL that a network gets.
+
 A browser never shows bytes as they were uploaded: everything but a decoded picture is an attachment, in a sandbox.
 """
 
@@ -12,13 +14,14 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from resolvers.files.downloads import visible_file
+from resolvers.files.downloads import published_file, visible_file
 from server.auth.credentials import RequestCredentials
 from server.auth.viewers import ViewerSessions
 from server.http.browser_routes import refusal
 from storage.errors import Forbidden, NotFound, Unauthenticated
 from storage.files.records import StoredFile, StoredObject
 from storage.identity.roles import Role, with_included
+from storage.secrets.download_urls import MEDIA_FOLDER, DownloadUrls
 from storage.stores import Stores
 
 READ_SCOPE = "files:read"
@@ -69,6 +72,24 @@ def files_routes(stores: Stores, viewers: ViewerSessions, credentials: RequestCr
             return response
 
     return [Route("/files/{id}/thumbnail", endpoint), Route("/files/{id}/{name}", endpoint)]
+
+
+def media_route(stores: Stores, urls: DownloadUrls) -> Route:
+    """Returns the route of files of scheduled posts, under the signed URLs that networks get."""
+
+    async def endpoint(request: Request) -> Response:
+        publication_id, id_ = request.path_params["publication"], request.path_params["id"]
+        expires, signature = (request.query_params.get(name, "") for name in ("expires", "signature"))
+        try:
+            if not urls.is_valid(f"{publication_id}/{id_}", expires, signature):
+                raise NotFound("file", id_)
+            return await _answer(stores, request, _content(await published_file(stores, publication_id, id_)))
+        except Exception as error:
+            response = refusal(error)
+            response.headers.update(_SECURITY_HEADERS)
+            return response
+
+    return Route(f"/{MEDIA_FOLDER}/{{publication}}/{{id}}", endpoint)
 
 
 def _content(file: StoredFile) -> _FileContent:

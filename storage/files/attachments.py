@@ -6,7 +6,7 @@ attached, so that a download finds them.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from storage.errors import BadUserInput, Conflict, NotFound
@@ -18,6 +18,9 @@ from storage.mongo import Document
 from storage.streams.changes import Batch, DocumentKey
 
 REMOVALS = "file_removals"
+
+MAX_PLACES = 200
+"""In how many places a file of a library can be attached before it is attached once more. A download checks each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +109,24 @@ def check_attachable(
 def _check_free(file: FileDocument, owner: UserKey) -> None:
     if (file["org"], file["user"]) != owner:
         raise NotFound("upload", file["_id"])
-    if file.get("places"):
-        raise Conflict(f"The file {file['_id']} is attached already. Upload it again to attach it once more.")
+    if "library_alt" in file:
+        _check_places(file)
+    elif file.get("places"):
+        raise Conflict(
+            f"The file {file['_id']} is attached already. Upload it again, or keep it in your library before."
+        )
     if file["state"] != FileState.READY.value:
         raise Conflict(f"The file {file['_id']} is {file['state']}. Attach it when its state is READY.")
+
+
+def _check_places(file: FileDocument) -> None:
+    if len(file.get("places", ())) >= MAX_PLACES:
+        raise Conflict(f"The file {file['_id']} is attached in {MAX_PLACES} places. Upload it again to attach it more.")
+
+
+def attachment_documents(batch: Batch, attachments: Sequence[NewAttachment]) -> list[AttachmentDocument]:
+    """Returns what the subject stores of files that `check_attachable` has accepted. Attaches nothing."""
+    return [attachment_document(batch.get(FILES, each.file_id), each) for each in attachments]
 
 
 def attach_files(batch: Batch, places: Sequence[str], attachments: Sequence[NewAttachment]) -> list[AttachmentDocument]:
@@ -120,7 +137,7 @@ def attach_files(batch: Batch, places: Sequence[str], attachments: Sequence[NewA
 def replace_files(
     batch: Batch, places: Sequence[str], present: Sequence[AttachmentDocument], attachments: Sequence[NewAttachment]
 ) -> list[AttachmentDocument]:
-    """Attaches files that `check_attachable` has accepted, in place of present ones that are attached nowhere else.
+    """Attaches files that `check_attachable` has accepted, in place of present ones that are not in these places then.
 
     Present files that are left out expire as files that were never attached. Returns what the subject stores.
     """
@@ -128,9 +145,15 @@ def replace_files(
     for each in present:
         file: FileDocument | None = batch.get(FILES, each["id"])
         if each["id"] not in kept and file is not None and "deleting" not in file:
-            expires_at = batch.at + timedelta(seconds=UNATTACHED_KEPT_S)
-            batch.put(FILES, {**file, "places": [], "expires_at": expires_at})
+            batch.put(FILES, _released(file, places, batch.at + timedelta(seconds=UNATTACHED_KEPT_S)))
     return attach_files(batch, places, attachments)
+
+
+def _released(file: FileDocument, places: Sequence[str], expires_at: datetime) -> FileDocument:
+    """Returns the file without these places. A file of a library keeps the others, and does not expire."""
+    if "library_alt" in file:
+        return {**file, "places": [place for place in file["places"] if place not in places]}
+    return {**file, "places": [], "expires_at": expires_at}
 
 
 def move_files(
@@ -150,18 +173,29 @@ def move_files(
     return kept
 
 
-def remove_files(batch: Batch, place: str, attachments: Sequence[AttachmentDocument]) -> None:
-    """Removes the files of a deleted subject. A sweeper then deletes those that are attached nowhere else."""
+def remove_files(
+    batch: Batch, place: str, attachments: Sequence[AttachmentDocument], after: timedelta = timedelta(0)
+) -> None:
+    """Removes the files of a deleted subject after a time. A sweeper then deletes those that are attached nowhere else.
+
+    Until that time has passed, the files stay attached in the place.
+    """
     for each in attachments:
-        removal: FileRemovalDocument = {"_id": {"f": each["id"], "p": place}, "at": batch.at}
+        removal: FileRemovalDocument = {"_id": {"f": each["id"], "p": place}, "at": batch.at + after}
         batch.put(REMOVALS, removal)
 
 
 def _attach(batch: Batch, places: Sequence[str], attachment: NewAttachment) -> AttachmentDocument:
     file: FileDocument = batch.get(FILES, attachment.file_id).copy()
-    file["places"] = list(places)
+    # A file of a library is attached in other places, too.
+    file["places"] = list(dict.fromkeys([*file.get("places", ()), *places]))
     file.pop("expires_at", None)
     batch.put(FILES, file)
+    return attachment_document(file, attachment)
+
+
+def attachment_document(file: FileDocument, attachment: NewAttachment) -> AttachmentDocument:
+    """Returns what a subject stores of a file that is ready."""
     stored_size = sum(part["size"] for part in file["parts"])
     document: AttachmentDocument = {
         "id": file["_id"],

@@ -33,11 +33,13 @@ class FileDeletion:
         return len(documents)
 
     async def remove_places(self) -> int:
-        """Removes at most 100 places of deleted messages and posts from their files. Returns how many.
+        """Removes at most 100 places of deleted messages and posts from their files, if it is time. Returns how many.
 
         A file that is then attached nowhere has expired.
         """
-        removals: list[FileRemovalDocument] = await self._mongo.find(REMOVALS, {}, None, [("_id", 1)], BATCH)
+        removals: list[FileRemovalDocument] = await self._mongo.find(
+            REMOVALS, due_filter("at"), None, [("at", 1)], BATCH
+        )
         for removal in removals:
             await self._mongo.transact(partial(self._remove_place, removal))
         return len(removals)

@@ -89,7 +89,10 @@ class FileDocument(TypedDict):
     """An `UploadPurpose`; absent for an attachment and for a copy."""
 
     places: NotRequired[list[str]]
-    """Where the file is attached; absent if nowhere."""
+    """Where the file is attached; absent if nowhere. The owner's library is one of the places."""
+
+    library_alt: NotRequired[str]
+    """Alternative text in the owner's library, may be empty; absent for a file that is not in the library."""
 
     expires_at: NotRequired[datetime]
     """When the file is deleted; absent while it is attached."""
@@ -144,7 +147,7 @@ class FileRemovalDocument(TypedDict):
 
     _id: FileRemovalId
     at: datetime
-    """When the subject was deleted."""
+    """When to remove the place: when the subject was deleted, or a day after a network got a scheduled post."""
 
 
 class FileUsageId(TypedDict):
@@ -163,3 +166,6 @@ class FileUsageDocument(TypedDict):
     _id: FileUsageId
     bytes: int
     """Sum of the sizes of the files."""
+
+    library: NotRequired[int]
+    """Number of files in the user's library; absent for an organization, and before the first one."""

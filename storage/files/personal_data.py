@@ -28,6 +28,8 @@ def _export_file(file: FileDocument) -> Document:
         "contentType": file.get("type"),
         "state": file["state"],
         "createdAt": file["at"],
+        "isInLibrary": "library_alt" in file,
+        "libraryAltText": file.get("library_alt"),
     }
 
 

@@ -134,6 +134,11 @@ class UploadStore:
             raise NotFound("upload", id_)
         return file
 
+    async def find_in_place(self, place: str, ids: Collection[str]) -> list[StoredFile]:
+        """Returns those of the files that exist and are attached in a place, in any order."""
+        query: Document = {"_id": {"$in": list(ids)}, "places": place, **NOT_DELETING}
+        return [file_record(each) for each in await self._mongo.find(FILES, query)]
+
     async def require(self, owner: UserKey, ids: Collection[str]) -> None:
         """Raises NotFound unless all of the files are the user's."""
         query = {"_id": {"$in": list(ids)}, "org": owner.organization_id, "user": owner.user_id, **NOT_DELETING}

@@ -42,6 +42,18 @@ class FileUsage:
         """Counts the bytes of a file for the organization only, and no longer for the user."""
         await self._mongo[USAGE].update_one({"_id": usage_ids(owner)[0]}, {"$inc": {"bytes": -size}}, session=session)
 
+    async def add_to_library(self, owner: UserKey, limit: int, session: Session) -> None:
+        """Counts a file of the user's library. Raises: QuotaExceeded if there are then more than `limit`."""
+        usage: FileUsageDocument = await self._mongo.find_one_and_update(
+            USAGE, {"_id": usage_ids(owner)[0]}, {"$inc": {"library": 1, "bytes": 0}}, session, upsert=True
+        )
+        if usage["library"] > limit:
+            raise QuotaExceeded(f"Your library has {limit} files. Remove some of them first.")
+
+    async def remove_from_library(self, owner: UserKey, session: Session) -> None:
+        """Counts a file of the user's library no longer."""
+        await self._mongo[USAGE].update_one({"_id": usage_ids(owner)[0]}, {"$inc": {"library": -1}}, session=session)
+
     async def of_user(self, owner: UserKey) -> int:
         """Returns the number of bytes of the user's files."""
         document = await self._mongo[USAGE].find_one({"_id": usage_ids(owner)[0]})

@@ -12,11 +12,17 @@ FILES_INDEXES: dict[str, list[IndexModel]] = {
             name="unattached",
             partialFilterExpression={"expires_at": {"$exists": True}},
         ),
+        IndexModel(
+            [("org", UP), ("user", UP), ("_id", UP)],
+            name="library",
+            partialFilterExpression={"library_alt": {"$exists": True}},
+        ),
         *(
             IndexModel([(moment, UP)], partialFilterExpression={moment: {"$exists": True}})
             for moment in ("due", "expires_at")
         ),
     ],
-    "file_removals": [],  # FileRemovalDocument
+    # FileRemovalDocument
+    "file_removals": [IndexModel([("at", UP)])],
     "file_usage": [],  # FileUsageDocument
 }

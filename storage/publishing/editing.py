@@ -7,6 +7,7 @@ from datetime import datetime
 from storage.errors import Conflict
 from storage.files.attachments import (
     NewAttachment,
+    attachment_documents,
     check_attachable,
     file_keys,
     move_files,
@@ -26,6 +27,7 @@ from storage.publishing.documents import (
     TargetDocument,
 )
 from storage.publishing.free_timestamps import free_timestamps
+from storage.publishing.network_files import check_files
 from storage.publishing.records import (
     PublicationState,
     ScheduledMedia,
@@ -114,11 +116,11 @@ class UpdateScheduledPost(ScheduledPostChange):
             raise Conflict("The scheduled post can no longer be changed: publishing has started.")
         new_post = self._edit_post(batch, post)
         check_not_too_late(new_post["due"], new_post["max_lateness_s"], batch.at)
-        self._check_files(batch, post)
+        self._check_files(batch, new_post, publications)
         new_publications = self._change_targets(batch, new_post, publications)
         self._replace_files(batch, new_post, new_publications)
         batch.put(SCHEDULED_POSTS, new_post)
-        has_new_content = new_post["text"] != post["text"] or new_post["media"] != post["media"]
+        has_new_content = any(new_post.get(name) != post.get(name) for name in ("text", "media", "attachments"))
         for place, publication in enumerate(new_publications):
             invalidate_upload(publication, new_post, has_new_content)
             put_scheduled(batch, publication, new_post, place)
@@ -160,9 +162,19 @@ class UpdateScheduledPost(ScheduledPostChange):
         post["publications"] = [each["_id"] for each in new_publications]
         return new_publications
 
-    def _check_files(self, batch: Batch, post: ScheduledPostDocument) -> None:
-        kept = {each["id"] for each in post.get("attachments", ())}
-        check_attachable(batch, UserKey(post["org"], post["author"]), self.edit.attachments or (), kept)
+    def _check_files(
+        self, batch: Batch, post: ScheduledPostDocument, publications: Sequence[PublicationDocument]
+    ) -> None:
+        """Checks the files that the edited post will have. `post` has those of before."""
+        files = post.get("attachments", [])
+        new_files = self.edit.attachments
+        if new_files is not None:
+            check_attachable(batch, UserKey(post["org"], post["author"]), new_files, {each["id"] for each in files})
+            files = attachment_documents(batch, new_files)
+        targets = [each["target"] for each in publications]
+        if self.edit.targets is not None:
+            targets = [target_document(each) for each in self.edit.targets]
+        check_files(targets, post["text"], post["media"], files)
 
     def _replace_files(
         self, batch: Batch, post: ScheduledPostDocument, publications: Sequence[PublicationDocument]

@@ -12,6 +12,7 @@ from storage.errors import BadUserInput, Conflict, NotFound
 from storage.files.attachments import (
     NewAttachment,
     attach_files,
+    attachment_documents,
     check_attachable,
     file_keys,
     remove_files,
@@ -30,6 +31,7 @@ from storage.publishing.documents import (
 )
 from storage.publishing.events import emit_changed
 from storage.publishing.free_timestamps import free_timestamps
+from storage.publishing.network_files import VIDEO_TYPES, check_files
 from storage.publishing.networks import BEHAVIOURS, MediaKind, Network
 from storage.publishing.records import (
     MediaState,
@@ -43,6 +45,9 @@ from storage.streams.changes import Batch, Change, DocumentKey, Right
 
 CLAIM_AHEAD_S = 5.0
 """How long before the due moment a worker claims a publication."""
+
+FILES_KEPT = timedelta(days=1)
+"""How long files are kept that a network got, since it may fetch them after its answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +95,13 @@ class SchedulePost(Change[str]):
         """Puts the post and its publications, each of which keeps the files until it is finished.
 
         Raises: BadUserInput for a due moment too far in the past; NotFound, Conflict and BadUserInput for files that
-        cannot be attached.
+        cannot be attached, or that a network does not take.
         """
         new = self.new
         check_not_too_late(new.due_at, new.max_lateness_s, batch.at)
         check_attachable(batch, UserKey(new.organization_id, new.author_id), new.attachments)
+        files = attachment_documents(batch, new.attachments)
+        check_files(map(target_document, new.targets), new.text, media_documents(new.media), files)
         post: ScheduledPostDocument = {
             "_id": self.id,
             "org": new.organization_id,
@@ -175,7 +182,7 @@ def put_scheduled(batch: Batch, publication: PublicationDocument, post: Schedule
 
 def _plan_upload(publication: PublicationDocument, post: ScheduledPostDocument) -> None:
     lead_s = upload_lead_s(publication, post)
-    if lead_s is None or not post["media"]:
+    if lead_s is None or not (post["media"] or "attachments" in post):
         publication["media_state"] = MediaState.NONE.value
         drop_upload(publication)
     elif publication["media_state"] != MediaState.READY.value:
@@ -204,6 +211,7 @@ def upload_lead_s(publication: PublicationDocument, post: ScheduledPostDocument)
         return None
     behaviour = BEHAVIOURS[Network(target["network"])]
     has_video = any(each["kind"] != MediaKind.IMAGE.value for each in post["media"])
+    has_video = has_video or any(each["type"] in VIDEO_TYPES for each in post.get("attachments", ()))
     return behaviour.video_lead_s if has_video and behaviour.video_lead_s is not None else behaviour.upload_lead_s
 
 
@@ -277,11 +285,21 @@ class CancelScheduledPost(ScheduledPostChange):
 
 
 def put_finished(batch: Batch, publication: PublicationDocument) -> None:
-    """Puts a publication that needs no more work, and emits its change. It no longer keeps the post's files."""
-    remove_files(batch, publication_place(publication["_id"]), publication.pop("attachments", ()))
+    """Puts a publication that needs no more work, and emits its change. It no longer keeps the post's files.
+
+    Files that a network may have got are kept for a day more.
+    """
+    place, files = publication_place(publication["_id"]), publication.pop("attachments", ())
+    remove_files(batch, place, files, FILES_KEPT if _may_be_published(publication) else timedelta(0))
     publication.pop("wake_at", None)
     publication.pop("held_at", None)
     publication.pop("claim", None)
     release_upload(publication)
     batch.put(PUBLICATIONS, publication)
     emit_changed(batch, publication)
+
+
+def _may_be_published(publication: PublicationDocument) -> bool:
+    """Returns whether a network may have got the publication."""
+    states = PublicationState.PUBLISHED.value, PublicationState.UNKNOWN.value
+    return publication["target"]["kind"] == "ACCOUNT" and publication["state"] in states

@@ -43,6 +43,7 @@ from storage.feed.stamp_rules.walk import StampRuleWalk
 from storage.feed.subscribers import HomeSubscribers, ListSubscribers
 from storage.files.checks import FileChecks
 from storage.files.deletion import FileDeletion
+from storage.files.library import MediaLibrary
 from storage.files.objects import MEMORY, FileObjects, open_objects
 from storage.files.preview_pictures import PreviewPictures
 from storage.files.profile_pictures import ProfilePictures
@@ -316,6 +317,7 @@ async def _started(
         preview_pictures=PreviewPictures(mongo, objects, file_limits),
         file_checks=FileChecks(mongo, objects),
         file_deletion=file_deletion,
+        media_library=MediaLibrary(mongo),
         profile_pictures=ProfilePictures(mongo),
         community_pictures=CommunityPictureStore(sequencer),
     )

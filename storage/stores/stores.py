@@ -38,6 +38,7 @@ from storage.feed.stamp_rules.walk import StampRuleWalk
 from storage.feed.subscribers import HomeSubscribers, ListSubscribers
 from storage.files.checks import FileChecks
 from storage.files.deletion import FileDeletion
+from storage.files.library import MediaLibrary
 from storage.files.objects import FileObjects
 from storage.files.preview_pictures import PreviewPictures
 from storage.files.profile_pictures import ProfilePictures
@@ -186,5 +187,6 @@ class Stores:
     preview_pictures: PreviewPictures
     file_checks: FileChecks
     file_deletion: FileDeletion
+    media_library: MediaLibrary
     profile_pictures: ProfilePictures
     community_pictures: CommunityPictureStore

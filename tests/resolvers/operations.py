@@ -179,6 +179,8 @@ class RootField:
             return "ErasedUser"
         if self.name in UPLOAD_TYPES and name == "uploadId":
             return UPLOAD_TYPES[self.name]
+        if self.name in ("mediaLibrary", "removeFromLibrary"):
+            return "LibraryFile"
         if self.name in ("acceptConversation", "declineConversation"):
             return "RequestedConversation"
         if name in TYPE_BY_ARGUMENT:
@@ -256,11 +258,7 @@ def root_fields() -> list[RootField]:
     """Returns every root field of the schema."""
     roots = (schema._schema.query_type, schema._schema.mutation_type, schema._schema.subscription_type)
     fields = [RootField(root.name, name, field) for root in roots if root for name, field in root.fields.items()]
-    # A post that is scheduled to accounts takes no files. A reply does not quote.
-    omitted_types = dict.fromkeys(
-        ("schedulePost", "schedulePostAtLocalTime", "updateScheduledPost"), frozenset({"Upload"})
-    )
-    omitted_types["createPost"] = frozenset({"QuotedPost"})
+    omitted_types = {"createPost": frozenset({"QuotedPost"})}  # A reply does not quote.
     return [replace(each, omitted_types=omitted_types.get(each.name, frozenset())) for each in fields]
 
 

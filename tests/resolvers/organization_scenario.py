@@ -27,6 +27,7 @@ from storage.feed.content_reports.records import (
 )
 from storage.feed.edits import NewText
 from storage.feed.records import PostParent, PostParentKind
+from storage.files.attachments import NewAttachment
 from storage.files.link_previews import LinkPreview, PreviewPicture
 from storage.files.pictures import DecodedPicture, EncodedPicture
 from storage.files.records import FileState, UploadPurpose
@@ -123,6 +124,7 @@ class OrganizationScenario:
             "HeldPost": self.hold_post,
             "Upload": self.upload_file,
             **{name: partial(self.renew_upload, name) for name in PICTURE_UPLOADS},
+            "LibraryFile": self.add_to_library,
             "StampPack": self.create_stamp_pack,
             **dict.fromkeys(("Invitation", "InvitationToken"), self.invite),
             **dict.fromkeys(("Session", "UsersSession"), self.begin_sessions),
@@ -179,6 +181,12 @@ class OrganizationScenario:
     async def renew_upload(self, name: str) -> None:
         """Uploads a picture of Ann's, which is ready to be shown as an avatar, a banner or a stamp."""
         self.ids[name] = await self._upload(PICTURE_UPLOADS[name])
+
+    async def add_to_library(self) -> None:
+        """Uploads a picture of Ann's, and adds it to her library."""
+        self.ids["LibraryFile"] = await self._upload(UploadPurpose.ATTACHMENT)
+        owner = UserKey(self.organization_id, self.ann.id)
+        await self.stores.media_library.add(owner, NewAttachment(self.ids["LibraryFile"], f"{self.mark} hill"))
 
     async def create_stamp_pack(self) -> None:
         """Creates a pack with the stamp "lit", which Ann gave to Dog. Removes all other packs."""
@@ -527,6 +535,7 @@ def unknown_ids() -> dict[str, str]:
         "InvitationToken",
         "Upload",
         *PICTURE_UPLOADS,
+        "LibraryFile",
         "StampPack",
     )
     return {

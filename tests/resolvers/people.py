@@ -128,6 +128,7 @@ class Person:
     roles: frozenset[Role] = frozenset()
     sign_image: ImageSigner = fake_signed_url
     subscriptions: Subscriptions = field(default_factory=lambda: Subscriptions(OPERATIONS))
+    has_public_address: bool = False
 
     @property
     def id(self) -> str:
@@ -136,7 +137,7 @@ class Person:
 
     @property
     def context(self) -> Context:
-        return Context(self.stores, self.sign_image, self.user, self.roles)
+        return Context(self.stores, self.sign_image, self.user, self.roles, has_public_address=self.has_public_address)
 
     async def execute(self, query: str, /, **variables: Any) -> Answer:
         """Executes a query or a mutation, and returns its data and errors."""

@@ -84,14 +84,21 @@ POST = "mutation ($input: PostMessageInput!) { done: postMessage(input: $input) 
 PAGE = 'query ($topic: ID!) { messages(topicId: $topic, latest: "now") { items { ' + MESSAGE + " } } }"
 
 
-async def upload(person: Person, data: bytes = b"words", name: str = "a.txt", *, picture: bool = False) -> str:
+async def upload(
+    person: Person,
+    data: bytes = b"words",
+    name: str = "a.txt",
+    *,
+    picture: bool = False,
+    content_type: str = "image/webp",
+) -> str:
     """Returns the id of a file of the person that is ready. A picture has 30 by 20 pixels."""
     stores, owner = person.stores, UserKey(person.user.organization_id, person.id)
     file = await stores.uploads.append(await stores.uploads.create(owner, name, len(data)), data)
     claimed = await stores.file_checks.claim()
     assert claimed is not None
     if picture:
-        encoded = [EncodedPicture("image/webp", side, side * 2 // 3, data) for side in (30, 15)]
+        encoded = [EncodedPicture(content_type, side, side * 2 // 3, data) for side in (30, 15)]
         await stores.file_checks.accept_picture(claimed, DecodedPicture(encoded[0], encoded[1:], "LKO2"))
     else:
         await stores.file_checks.accept(claimed, "text/plain")
@@ -359,13 +366,67 @@ async def test_edit_during_publication_moves_one_set_of_files(chat: ChatScenario
             await visible_file(stores, chat.bob.user, other)
 
 
-async def test_accounts_take_no_files(chat: ChatScenario, sign_in: SignIn) -> None:
-    operator = await sign_in("op", roles=[Role.OPERATOR])
-    account = AccountToConnect("acme", Network.SANDBOX, "a", None)
+async def account_input(operator: Person, network: Network, *ids: str, **fields: Any) -> dict[str, Any]:
+    account = AccountToConnect("acme", network, "a", None if network is Network.SANDBOX else "https://example.org")
     connected = await operator.stores.accounts.connect(account, "ok", None)
-    input_ = {**scheduling(chat, await upload(operator)), "toTopicIds": [], "toAccountIds": [connected.id]}
+    attachments = [{"uploadId": each, "altText": "A beacon"} for each in ids]
+    due_at = "2030-01-01T00:00:00Z"
+    return {"text": "", "attachments": attachments, "toAccountIds": [connected.id], "dueAt": due_at, **fields}
+
+
+async def test_accounts_take_pictures_and_no_documents(sign_in: SignIn) -> None:
+    operator = await sign_in("op", roles=[Role.OPERATOR])
+    picture, document = await upload(operator, picture=True), await upload(operator)
+    input_ = await account_input(operator, Network.SANDBOX, picture)
+    refused = await operator.fails(
+        SCHEDULE, input={**input_, "attachments": [*input_["attachments"], {"uploadId": document}]}
+    )
+    assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", "attachments[1]")
+    scheduled = (await operator.run(SCHEDULE, input=input_))["done"]
+    assert await scheduled_files(operator, scheduled["id"]) == [(picture, "A beacon")]
+    refused = await operator.fails(UPDATE, id=scheduled["id"], input=edit(document))
+    assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", "attachments[0]")
+    assert await operator.code(UPDATE, id=scheduled["id"], input=edit(picture, alt_text="A hill")) is None
+    assert await scheduled_files(operator, scheduled["id"]) == [(picture, "A hill")]
+
+
+@pytest.mark.parametrize("network", [Network.WEBHOOK, Network.INSTAGRAM])
+async def test_files_to_fetch_need_a_public_address(sign_in: SignIn, network: Network) -> None:
+    operator = await sign_in("op", roles=[Role.OPERATOR])
+    picture = await upload(operator, picture=True, content_type="image/jpeg")
+    input_ = await account_input(operator, network, picture)
     refused = await operator.fails(SCHEDULE, input=input_)
     assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", "attachments")
-    scheduled = (await operator.run(SCHEDULE, input={**input_, "text": "Words", "attachments": []}))["done"]
-    refused = await operator.fails(UPDATE, id=scheduled["id"], input=edit(await upload(operator)))
-    assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", "attachments")
+    assert "NOROSHI_PUBLIC_URL" in refused["expected"]
+    operator.has_public_address = True
+    scheduled = (await operator.run(SCHEDULE, input=input_))["done"]
+    operator.has_public_address = False
+    refused = await operator.fails(UPDATE, id=scheduled["id"], input={"text": "Words"})
+    assert refused["field"] == "attachments"
+
+
+LIBRARY = "{ mediaLibrary { id altText url } }"
+ADD = 'mutation ($id: ID!) { done: addToLibrary(uploadId: $id, altText: "A beacon") { id } }'
+REMOVE = "mutation ($id: ID!) { done: removeFromLibrary(uploadId: $id) }"
+
+
+async def test_library_is_only_for_its_owner(chat: ChatScenario) -> None:
+    ann, bob, stores = chat.ann, chat.bob, chat.ann.stores
+    id_ = await upload(ann, picture=True)
+    assert await bob.code(ADD, id=id_) == "NOT_FOUND"
+    await ann.run(ADD, id=id_)
+    assert (await ann.run(LIBRARY))["mediaLibrary"] == [
+        {"id": id_, "altText": "A beacon", "url": f"/files/{id_}/a.txt"}
+    ]
+    assert (await bob.run(LIBRARY))["mediaLibrary"] == []
+    assert await bob.code(REMOVE, id=id_) == "NOT_FOUND"
+    assert await bob.code("query ($id: ID!) { mediaLibrary(after: $id) { id } }", id=id_) == "NOT_FOUND"
+    assert (await visible_file(stores, ann.user, id_)).id == id_
+    with pytest.raises(NotFound):
+        await visible_file(stores, bob.user, id_)
+    for _ in range(2):
+        await ann.run(POST, input=attaching(chat.topic, id_, alt_text="A hill"))
+    assert (await visible_file(stores, bob.user, id_)).id == id_
+    assert await bob.code(POST, input=attaching(chat.topic, id_, alt_text="A hill")) == "NOT_FOUND"
+    await ann.run(REMOVE, id=id_)
+    assert (await visible_file(stores, bob.user, id_)).id == id_

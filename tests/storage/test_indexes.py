@@ -36,6 +36,7 @@ from storage.feed.home import FEW_MERGED_AUTHORS
 from storage.feed.records import Post, PostParent, PostParentKind, author_stream
 from storage.feed.stamp_rules.activity import SCANS
 from storage.files import documents as files
+from storage.files.attachments import NewAttachment
 from storage.files.pictures import DecodedPicture, EncodedPicture, FileRefusal
 from storage.files.preview_pictures import preview_picture_id
 from storage.heartbeats import MailTailDocument, WorkerDocument
@@ -457,6 +458,12 @@ async def query_files(scenario: TopicScenario) -> None:
         assert claimed is not None
         await stores.file_checks.accept(claimed, "text/plain")
     await stores.uploads.require(owner, [file.id])
+    await stores.uploads.find_in_place("publication:p", [file.id])
+    await stores.file_deletion.remove_places()
+    ready = await stores.uploads.get(owner, file.id)
+    await stores.media_library.add(owner, NewAttachment(ready.id, ""))
+    await stores.media_library.list_files(owner, ready.id, 50)
+    await stores.media_library.remove(owner, ready.id)
     await stores.file_checks.refuse(claimed, FileRefusal.UNREADABLE)
     await stores.file_deletion.delete_expired()
     await stores.file_deletion.delay_s()
@@ -579,7 +586,7 @@ QUERIES = {
         "mail_reports",
         "mail_sources",
     },
-    query_files: {"files", "file_usage"},
+    query_files: {"files", "file_usage", "file_removals"},
     query_stamps: {"stamp_catalogues", "stamp_ownerships", "stamp_scans", "posts", "messages", "received_reactions"}
     | {"topics", "notifications"},
     query_calls: {"call_jobs", "call_tasks", "do_not_call"},

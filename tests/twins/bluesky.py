@@ -34,6 +34,9 @@ class BlueskyTwin(NetworkTwin):
         super().__init__(lose_rate, seed)
         self.records: dict[str, Any] = {}
         self.blobs: set[str] = set()
+        self.contents: dict[str, bytes] = {}
+        """The uploaded bytes by the reference of their blob."""
+
         self.jwt_count = 0
         self.jobs: dict[str, dict[str, Any]] = {}
         self.video_result: dict[str, Any] = {"state": "JOB_STATE_COMPLETED"}
@@ -86,6 +89,7 @@ class BlueskyTwin(NetworkTwin):
         if id_ in self.blobs:
             return JSONResponse({**known, "error": "already_exists", "message": "Video already processed"}, 409)
         blob = {"$type": "blob", "ref": {"$link": id_}, "mimeType": "video/mp4", "size": len(content)}
+        self.contents[id_] = content
         self.jobs[id_] = {"did": DID, "jobId": id_, "blob": blob, "polls": 0}
         return JSONResponse({"did": DID, "jobId": id_, "state": "JOB_STATE_CREATED"})
 
@@ -108,6 +112,7 @@ class BlueskyTwin(NetworkTwin):
             return xrpc_error(400, "BlobTooLarge", "This file is too large")
         link = hashlib.sha256(content).hexdigest()
         self.blobs.add(link)
+        self.contents[link] = content
         kind = request.headers["content-type"]
         return JSONResponse({"blob": {"$type": "blob", "ref": {"$link": link}, "mimeType": kind, "size": len(content)}})
 

@@ -3,6 +3,7 @@
 from typing import Any
 from urllib.parse import parse_qsl
 
+import httpx2
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -30,6 +31,8 @@ class InstagramTwin(NetworkTwin):
         self.containers: dict[str, dict[str, Any]] = {}
         self.failure: Response | None = None
         self.fails_processing = False
+        self.fetches_media = False
+        """Whether media are fetched from their addresses when their container is created, as Instagram does."""
 
     def routes(self) -> list[Route]:
         return [
@@ -50,6 +53,13 @@ class InstagramTwin(NetworkTwin):
             return graph_error(400, "A carousel has 2 to 10 items", 100, 2207023)
         id_ = self.new_id("c")
         self.containers[id_] = {"fields": fields, "status": "IN_PROGRESS", "polls_left": self.polls_until_ready}
+        if self.fetches_media and "children" not in fields:
+            url = fields.get("image_url") or fields["video_url"]
+            async with httpx2.AsyncClient() as client:
+                answer = await client.get(url)
+            if answer.status_code != 200:
+                return graph_error(400, "Only photo or video can be accepted as media type.", 9004, 2207052)
+            self.containers[id_] |= {"content": answer.content, "type": answer.headers["content-type"]}
         return JSONResponse({"id": id_})
 
     async def read(self, request: Request) -> Response:

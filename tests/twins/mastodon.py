@@ -44,6 +44,8 @@ class MastodonTwin(NetworkTwin):
         self.media[id_] = {
             "polls_left": self.polls_until_ready,
             "bytes": len(content),
+            "content": content,
+            "type": content_type,
             "description": description,
             "used": False,
         }

@@ -28,12 +28,13 @@ from jobs.providers.social.network import (
     RetryableFailure,
     UploadExpired,
 )
+from storage.publishing.network_files import FILE_LIMITS
 from storage.publishing.networks import BEHAVIOURS, MediaKind, Network, ReconciliationMethod
 from storage.publishing.records import ScheduledMedia
 from storage.timeline import instant
 
 COLLECTION = "app.bsky.feed.post"
-MAX_BLOB_BYTES = 1_000_000
+MAX_BLOB_BYTES = FILE_LIMITS[Network.BLUESKY].max_image_bytes
 BLOB_LIFETIME_S = 300.0
 """How long an uploaded blob is used. Bluesky removes a blob without a record after some minutes (not documented)."""
 

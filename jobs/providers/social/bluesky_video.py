@@ -10,9 +10,11 @@ from typing import Any
 from jobs.providers.social.http import UPLOAD_TIMEOUT_S, HttpClient, NetworkResponse, bearer, require_success
 from jobs.providers.social.media import MediaFile
 from jobs.providers.social.network import OutcomeUncertain, PublishingRefused, RetryableFailure
+from storage.publishing.network_files import FILE_LIMITS
+from storage.publishing.networks import Network
 
 OWN_ADDRESS = "https://video.bsky.app"
-MAX_VIDEO_BYTES = 50_000_000
+MAX_VIDEO_BYTES = FILE_LIMITS[Network.BLUESKY].max_video_bytes
 POLL_S = 1.5
 POLLS = 400
 FINAL_FAILURES = frozenset({"validation_failure", "encoding_failure", "pds_upload_unsupported_blob_size"})

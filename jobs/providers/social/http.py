@@ -12,16 +12,15 @@ from typing import Any, cast
 import httpx2
 import orjson
 
-from jobs.providers.egress import Egress, EgressFailed, EgressRefused
+from jobs.providers.egress import Egress, EgressFailed, EgressRefused, write_all
 from jobs.providers.social.media import MediaFile
-from jobs.providers.social.network import OutcomeUncertain, PublishingRefused, RetryableFailure
+from jobs.providers.social.network import OutcomeUncertain, PublishingRefused, RetryableFailure, UploadedMedium
+from storage.publishing.network_files import MAX_IMAGE_BYTES
 from storage.publishing.records import ScheduledMedia
 
 CALL_TIMEOUT_S = 10.0
 CONNECT_TIMEOUT_S = 5.0
 UPLOAD_TIMEOUT_S = 60.0
-MAX_IMAGE_BYTES = 16 * 1024 * 1024
-MAX_VIDEO_BYTES = 512 * 1024 * 1024
 MAX_RESPONSE_BYTES = 1024 * 1024
 MAX_CONCURRENT_IMAGES = 16
 MAX_CONCURRENT_VIDEOS = 2
@@ -148,13 +147,16 @@ class HttpClient:
 
     @asynccontextmanager
     async def load_medium(self, medium: ScheduledMedia, max_bytes: int) -> AsyncIterator[MediaFile]:
-        """Fetches a medium into a temporary file, after a wait while too many are loaded.
+        """Fetches a medium into a temporary file, after a wait while too many are loaded. Copies an uploaded one.
 
         Raises: PublishingRefused, RetryableFailure.
         """
         async with self._images if max_bytes <= MAX_IMAGE_BYTES else self._videos:
             with _temporary_file() as file:
-                yield await self._fetch(medium, file, max_bytes)
+                if isinstance(medium, UploadedMedium):
+                    yield await _copy(medium, file, max_bytes)
+                else:
+                    yield await self._fetch(medium, file, max_bytes)
 
     async def _fetch(self, medium: ScheduledMedia, file: FileIO, max_bytes: int) -> MediaFile:
         try:
@@ -166,6 +168,17 @@ class HttpClient:
         if fetched.status != 200:
             raise PublishingRefused("MEDIA_UNAVAILABLE", f"{medium.url} answers HTTP {fetched.status}")
         return MediaFile(file, file.tell(), fetched.content_type)
+
+
+async def _copy(medium: UploadedMedium, file: FileIO, max_bytes: int) -> MediaFile:
+    if medium.size > max_bytes:
+        raise PublishingRefused("MEDIA_REFUSED", f"The file has {medium.size} bytes, more than {max_bytes}.")
+    try:
+        async for piece in medium.read():
+            await asyncio.to_thread(write_all, file, piece)
+    except OSError as error:
+        raise RetryableFailure(f"The worker can't write a temporary file: {error}") from error
+    return MediaFile(file, medium.size, medium.content_type)
 
 
 def _temporary_file() -> FileIO:

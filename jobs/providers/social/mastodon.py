@@ -9,8 +9,6 @@ from datetime import datetime
 from typing import Any
 
 from jobs.providers.social.http import (
-    MAX_IMAGE_BYTES,
-    MAX_VIDEO_BYTES,
     UPLOAD_TIMEOUT_S,
     HttpClient,
     NetworkResponse,
@@ -27,6 +25,7 @@ from jobs.providers.social.network import (
     RetryableFailure,
     UploadExpired,
 )
+from storage.publishing.network_files import MAX_IMAGE_BYTES, MAX_VIDEO_BYTES
 from storage.publishing.networks import MediaKind, ReconciliationMethod
 from storage.publishing.records import ScheduledMedia
 

@@ -1,6 +1,6 @@
 """The protocol of social networks, and the outcomes of a call. Implementations do not retry; their callers do."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -53,6 +53,18 @@ class PostAuthor:
     id: str
     handle: str
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class UploadedMedium(ScheduledMedia):
+    """A file of the post. `url` is a signed address of this server; empty for networks that fetch nothing."""
+
+    content_type: str
+    size: int
+    """Number of bytes."""
+
+    read: Callable[[], AsyncIterator[bytes]]
+    """Yields the bytes. Raises: PublishingRefused if the file no longer exists; RetryableFailure."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,6 @@ from datetime import datetime
 from typing import Any
 
 from jobs.providers.social.http import (
-    MAX_IMAGE_BYTES,
-    MAX_VIDEO_BYTES,
     UPLOAD_TIMEOUT_S,
     HttpClient,
     NetworkResponse,
@@ -33,6 +31,7 @@ from jobs.providers.social.network import (
     RetryableFailure,
     UploadExpired,
 )
+from storage.publishing.network_files import MAX_IMAGE_BYTES, MAX_VIDEO_BYTES
 from storage.publishing.networks import BEHAVIOURS, MediaKind, Network, ReconciliationMethod
 from storage.publishing.records import ScheduledMedia
 

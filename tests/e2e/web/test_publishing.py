@@ -30,6 +30,12 @@ def test_post_is_scheduled_moved_cancelled_and_published(product: DeployedProduc
     assert report["cancelled"] == "CANCELLED"
     assert (published["publishedBefore"], published["stateAfter"], published["messages"]) == (3, "PUBLISHED", 1)
     assert report["files"] == {"scheduled": ["torches.txt"], "edited": ["map.txt"], "published": ["map.txt"]}
+    for post in (report["picture"], report["kept"]):
+        assert post["attachments"] == [{"altText": "A fire on a hill", "contentType": "image/png"}]
+        assert post["publications"] == [{"state": "PUBLISHED"}], "The only target is the account."
+    assert report["media"] == [{"url": "https://pictures.invalid/fire.png", "altText": "A fire", "kind": "IMAGE"}], (
+        "An edit in the client must keep media by address."
+    )
     assert report["violations"] == []
     assert report["overflows_px"] == [0] * 8, "Something is wider than 360 or 2560 pixels."
     assert report["pageErrors"] == []

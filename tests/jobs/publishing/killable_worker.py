@@ -54,10 +54,12 @@ class StepCounter:
             self.step()
 
 
-async def work(uri: str, redis_url: str, database: str, kill_at: int) -> int:
+async def work(uri: str, redis_url: str, database: str, files_address: str, kill_at: int) -> int:
     """Publishes due publications as a worker's sweep does, and returns the number of steps."""
     steps = StepCounter(kill_at)
-    async with open_stores(uri, redis_url, database, credential_keys=CREDENTIAL_KEYS, is_prepared=True) as stores:
+    async with open_stores(
+        uri, redis_url, database, credential_keys=CREDENTIAL_KEYS, files_address=files_address, is_prepared=True
+    ) as stores:
         egress = Egress((ip_network("127.0.0.0/8"),), ssl_context=TRUST)
         publisher = PostPublisher(stores, quick_networks(stores, egress))
 
@@ -81,7 +83,8 @@ def run(arguments: list[str], kill_at: int) -> str:
     read_end, write_end = os.pipe()
     pid = os.fork()
     if pid == 0:
-        count = asyncio.run(work(*arguments, kill_at))  # type: ignore[arg-type]
+        uri, redis_url, database, files_address = arguments
+        count = asyncio.run(work(uri, redis_url, database, files_address, kill_at))
         os.write(write_end, str(count).encode())
         os._exit(0)
     os.close(write_end)

@@ -8,10 +8,13 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
+from jobs.providers.egress import Egress
 from jobs.publishing.publisher import PostPublisher
+from storage.files.attachments import NewAttachment
 from storage.mongo import Mongo
 from storage.publishing.networks import Network
 from storage.publishing.records import (
@@ -24,10 +27,12 @@ from storage.publishing.records import (
     Target,
     TopicTarget,
 )
-from storage.stores import Stores
-from tests.jobs.publishing.runs import connected_twin
+from storage.stores import Stores, open_stores
+from tests.databases import CREDENTIAL_KEYS
+from tests.jobs.publishing.runs import connected_twin, quick_networks
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target
 from tests.twins.instagram import InstagramTwin
+from tests.twins.mastodon import MastodonTwin
 from tests.twins.twin import NetworkTwin
 
 pytestmark = pytest.mark.anyio
@@ -56,9 +61,10 @@ class KillableWorker:
 
 @pytest.fixture
 async def killable_worker(
-    mongodb_uri: str, redis_url: str, shared_database: str, shared_stores: Stores
+    mongodb_uri: str, redis_url: str, shared_database: str, shared_stores: Stores, tmp_path: Path
 ) -> AsyncIterator[KillableWorker]:
     command = [sys.executable, "-m", "tests.jobs.publishing.killable_worker", mongodb_uri, redis_url, shared_database]
+    command.append(str(tmp_path))
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
     yield KillableWorker(process, shared_stores.mongo)
@@ -82,6 +88,7 @@ class CrashScenario:
     publisher: PostPublisher
     has_internal: bool
     networks: dict[Network, tuple[NetworkTwin, ConnectedAccount]]
+    has_files: bool = False
 
     async def publish_with_crash(self, kill_at: int) -> int | None:
         """Kills a worker at step `kill_at`, lets another worker finish, and checks that each target got one post.
@@ -90,7 +97,9 @@ class CrashScenario:
         """
         counts_before = {network: len(twin.ledger) for network, (twin, _) in self.networks.items()}
         # X refuses a repeated text, which would hide a second call.
-        post = await self.scenario.schedule(*self.targets(), in_s=-1, media=self.media(), text=f"at {kill_at}")
+        post = await self.scenario.schedule(
+            *self.targets(), in_s=-1, media=self.media(), text=f"at {kill_at}", attachments=await self.files()
+        )
         steps = await self.killable_worker.work(kill_at)
         await self.scenario.pass_time(16)
         for publication in await self.run_until_finished(post):
@@ -114,6 +123,9 @@ class CrashScenario:
 
     def media(self) -> list[ScheduledMedia]:
         return [IMAGE] if Network.INSTAGRAM in self.networks else []
+
+    async def files(self) -> list[NewAttachment]:
+        return [NewAttachment(await self.scenario.upload(b"hill", "image/jpeg"), "A hill")] if self.has_files else []
 
     async def run_until_finished(self, post: ScheduledPost) -> list[Publication]:
         """Sweeps until the post's publications are finished or wait for a person. Returns the publications."""
@@ -141,18 +153,21 @@ async def crash_at_steps(
     networks: Sequence[Network],
     has_internal: bool,
     at_each_step: bool,
-) -> None:
+    has_files: bool = False,
+) -> list[NetworkTwin]:
+    """Returns the twins."""
     async with AsyncExitStack() as stack:
         twins = {each: await stack.enter_async_context(connected_twin(scenario, each)) for each in networks}
         for twin, _ in twins.values():
             if isinstance(twin, InstagramTwin):
                 # The test publishes more posts than Instagram allows in a day.
                 twin.quota = 1000
-        crash_scenario = CrashScenario(killable_worker, scenario, publisher, has_internal, twins)
+        crash_scenario = CrashScenario(killable_worker, scenario, publisher, has_internal, twins, has_files)
         steps = await crash_scenario.publish_with_crash(0)
         assert steps is not None
         for kill_at in kill_steps(steps, at_each_step):
             await crash_scenario.publish_with_crash(kill_at)
+        return [twin for twin, _ in twins.values()]
 
 
 async def test_worker_killed_at_some_awaits_publishes_once(
@@ -161,6 +176,34 @@ async def test_worker_killed_at_some_awaits_publishes_once(
     await crash_at_steps(
         killable_worker, scenario, publisher, [Network.WEBHOOK, Network.X], has_internal=True, at_each_step=False
     )
+
+
+async def test_worker_killed_while_it_uploads_files_publishes_once(
+    killable_worker: KillableWorker,
+    scenario: PublishingScenario,
+    egress: Egress,
+    tmp_path: Path,
+    mongodb_uri: str,
+    redis_url: str,
+    shared_database: str,
+) -> None:
+    async with open_stores(
+        mongodb_uri, redis_url, shared_database, credential_keys=CREDENTIAL_KEYS, files_address=str(tmp_path)
+    ) as stores:
+        publisher = PostPublisher(stores, quick_networks(stores, egress))
+        (twin,) = await crash_at_steps(
+            killable_worker,
+            scenario.with_stores(stores),
+            publisher,
+            [Network.MASTODON],
+            has_internal=False,
+            at_each_step=False,
+            has_files=True,
+        )
+        await publisher.close()
+    assert isinstance(twin, MastodonTwin)
+    used = [(each["description"], each["content"]) for each in twin.media.values() if each["used"]]
+    assert used == [("A hill", b"hill")] * len(twin.ledger)
 
 
 @pytest.mark.soak

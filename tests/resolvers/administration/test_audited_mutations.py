@@ -36,7 +36,7 @@ ORDINARY = {
     "setPresenceShown", "setTyping", "setNotificationSettings", "setTopicNotifications",
     "setCommunityNotifications", "registerPushDevice", "removePushDevice",
     "addPostReaction", "editPost", "followThread", "removePostReaction", "repost", "undoRepost", "unfollowThread",
-    "updateProfile", "changeHandle",
+    "updateProfile", "changeHandle", "addToLibrary", "removeFromLibrary",
 }  # fmt: skip
 """Mutations of people on their own things, and reports of services."""
 

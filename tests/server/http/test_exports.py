@@ -6,7 +6,7 @@ from starlette.applications import Starlette
 
 from server.http.exports import exports_route
 from storage.ids import UserKey
-from storage.privacy.download_urls import VALID_S, DownloadUrls
+from storage.secrets.download_urls import VALID_S, DownloadUrls
 from storage.stores import Stores
 
 pytestmark = pytest.mark.anyio

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from storage.files.pictures import DecodedPicture, EncodedPicture
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.identity.users import ROLE_LIFETIME_DAYS
@@ -84,6 +85,23 @@ class PublishingScenario:
         """Schedules a post. Without targets, the target is the topic."""
         new = await self.new_post(*(targets or (self.topic,)), in_s=in_s, **more)
         return await self.stores.scheduled_posts.schedule(new, None)
+
+    async def upload(self, data: bytes, content_type: str, *, owner: User | None = None) -> str:
+        """Uploads a file of Ann, or of another person, that is ready to be attached. Returns its id.
+
+        An image counts as decoded, with 30 by 20 pixels.
+        """
+        stores, key = self.stores, (owner or self.ann).key
+        file = await stores.uploads.append(await stores.uploads.create(key, "a file", len(data)), data)
+        claimed = await stores.file_checks.claim()
+        assert claimed is not None
+        assert claimed.id == file.id
+        if content_type.startswith("image/"):
+            picture = EncodedPicture(content_type, 30, 20, data)
+            await stores.file_checks.accept_picture(claimed, DecodedPicture(picture, [], "LKO2"))
+        else:
+            await stores.file_checks.accept(claimed, content_type)
+        return file.id
 
     async def publications(self, post: ScheduledPost) -> list[Publication]:
         """Returns the post's publications as they are now."""

@@ -15,6 +15,10 @@ import {
 
 const { url, chromium, token, screenshots } = readInput();
 const TIME_ZONE = "America/New_York";
+const PNG = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
 const session = await launch(chromium);
 const run = (query, variables) => runOperation(url, token, query, variables);
 const violations = [];
@@ -33,6 +37,9 @@ try {
   report.published = await publishPost(page, topicId);
   await checkViews(page, report.published.day);
   report.files = await publishFile(page, topicId);
+  report.picture = await publishPicture(page, "From a disk", uploadAndKeep);
+  report.kept = await publishPicture(page, "From the library", addFromLibrary);
+  report.media = await editPostWithMedia(page);
   report.overflows_px = await overflows_px(page);
   const { requests, pageErrors } = session;
   console.log(JSON.stringify({ ...report, violations, requests, pageErrors }));
@@ -101,16 +108,9 @@ async function schedulePost(page) {
   await page.getByRole("button", { name: "Schedule a post" }).click();
   const dialog = page.getByRole("dialog", { name: "Schedule a post" });
   await dialog.getByLabel("What do you want to say?").fill("Opening night");
-  await dialog.getByRole("button", { name: "Add an image or a video" }).click();
-  await dialog.getByLabel("Image or video URL").fill("https://pictures.invalid/fire.png");
   await dialog.getByLabel("Date").fill(day);
   await dialog.getByLabel("Time", { exact: true }).fill("19:30");
-  await dialog.getByRole("checkbox", { name: "Watch" }).check();
   await checkThemes(page, "composer", dialog);
-  await dialog.getByRole("button", { name: "Schedule", exact: true }).click();
-  // A topic accepts only text, so the form shows an error and keeps the draft.
-  await checkThemes(page, "refused", dialog.getByRole("alert"));
-  await dialog.getByRole("checkbox", { name: "Watch" }).uncheck();
   await dialog.getByRole("checkbox", { name: "Playground" }).check();
   await dialog.getByRole("button", { name: "Schedule", exact: true }).click();
   await page
@@ -211,12 +211,11 @@ function minuteAgo() {
   return new Date(Date.now() - 60_000).toLocaleString("sv-SE", { timeZone: TIME_ZONE }).replace(" ", "T");
 }
 
-/** Chooses a text file in the composer, and waits until it is uploaded. */
-async function addFile(page, dialog, name) {
+/** Chooses a file in the composer, by default a text, and waits until it is uploaded. */
+async function addFile(page, dialog, name, buffer = Buffer.from(`The text of ${name}`)) {
   const chooser = page.waitForEvent("filechooser");
   await dialog.getByRole("button", { name: "Add files" }).click();
-  const buffer = Buffer.from(`The text of ${name}`);
-  await (await chooser).setFiles([{ name, mimeType: "text/plain", buffer }]);
+  await (await chooser).setFiles([{ name, mimeType: "application/octet-stream", buffer }]);
   await dialog.locator("[data-composed=ready]").filter({ hasText: name }).waitFor();
 }
 
@@ -236,7 +235,8 @@ async function publishFile(page, topicId) {
   await page.reload();
   await dialog.locator("[data-composed=ready]").waitFor();
   await dialog.getByRole("checkbox", { name: "Playground" }).check();
-  await checkThemes(page, "files", dialog.getByText("Files go to topics and the home feed only."));
+  await dialog.getByRole("button", { name: "Schedule", exact: true }).click();
+  await checkThemes(page, "files", dialog.getByText("File 1: a file of the type"));
   await dialog.getByRole("checkbox", { name: "Playground" }).uncheck();
   await dialog.getByRole("button", { name: "Schedule", exact: true }).click();
   await dialog.waitFor({ state: "detached" });
@@ -261,6 +261,64 @@ async function publishFile(page, topicId) {
     if (message) return { scheduled, edited, published: message.attachments.map(({ name }) => name) };
     await page.waitForTimeout(100);
   }
+}
+
+/** Adds a picture, and keeps it in the library. */
+async function uploadAndKeep(page, dialog) {
+  await addFile(page, dialog, "fire.png", PNG);
+  await dialog.getByRole("textbox", { name: "Description of fire.png" }).fill("A fire on a hill");
+  await dialog.getByRole("button", { name: "Your library" }).click();
+  await dialog.getByText("Your library is empty.").waitFor();
+  await dialog.getByRole("button", { name: "Keep this post's files" }).click();
+  await checkThemes(page, "library", dialog.getByRole("region", { name: "Your library" }).locator("img"));
+}
+
+async function addFromLibrary(_page, dialog) {
+  await dialog.getByRole("button", { name: "Your library" }).click();
+  await dialog.getByRole("button", { name: "Add from your library: fire.png, A fire on a hill" }).click();
+  await dialog.locator("[data-composed=ready]").waitFor();
+}
+
+/** Publishes a picture to an account at once. Returns the files and the publications of the post. */
+async function publishPicture(page, text, addPicture) {
+  await navigate(page, "/publishing/list/today/new");
+  const dialog = page.getByRole("dialog", { name: "Schedule a post" });
+  await dialog.getByLabel("What do you want to say?").fill(text);
+  await addPicture(page, dialog);
+  await dialog.getByRole("checkbox", { name: "Home feed" }).uncheck();
+  await dialog.getByRole("checkbox", { name: "Playground" }).check();
+  const local = minuteAgo();
+  await dialog.getByLabel("Date").fill(local.slice(0, 10));
+  await dialog.getByLabel("Time", { exact: true }).fill(local.slice(11, 16));
+  await checkThemes(page, "picture", dialog.locator("[data-composed] img"));
+  await dialog.getByRole("button", { name: "Schedule", exact: true }).click();
+  await dialog.waitFor({ state: "detached" });
+  const posts = "items { text state attachments { altText contentType } publications { state } }";
+  for (;;) {
+    const { scheduledPosts } = await run(`{ scheduledPosts(latest: "now") { ${posts} } }`);
+    const post = scheduledPosts.items.find((each) => each.text === text);
+    if (post?.state === "PUBLISHED") return post;
+    await page.waitForTimeout(100);
+  }
+}
+
+/** Edits the text of a post that a program has scheduled with the address of an image. Returns its media. */
+async function editPostWithMedia(page) {
+  const day = dayOfNextMonth(21);
+  const media = [{ url: "https://pictures.invalid/fire.png", altText: "A fire", kind: "IMAGE" }];
+  const input = { text: "From a program", media, toHomeFeed: true, dueAt: `${day}T12:00:00Z` };
+  await run("mutation ($input: SchedulePostInput!) { schedulePost(input: $input) { id } }", { input });
+  await navigate(page, `/publishing/list/${day}`);
+  await chip(page, "From a program").click();
+  await page.getByRole("dialog").getByRole("button", { name: "Edit post" }).click();
+  const editor = page.getByRole("dialog", { name: "Edit post" });
+  await checkThemes(page, "media", editor.getByLabel("Image or video URL"));
+  await editor.getByLabel("What do you want to say?").fill("From a person");
+  await editor.getByRole("button", { name: "Save" }).click();
+  await editor.waitFor({ state: "detached" });
+  const query = '{ scheduledPosts(latest: "now") { items { text media { url altText kind } } } }';
+  const { scheduledPosts } = await run(query);
+  return scheduledPosts.items.find(({ text }) => text === "From a person").media;
 }
 
 async function scheduledFiles() {

@@ -11,6 +11,7 @@ import { DRAFT, type UserStorage, useUserStorage } from "../session/user-storage
 import { useTranslation } from "../ui/preferences";
 import { notify } from "../ui/toasts";
 import {
+  attachedFile,
   type ComposedFile,
   chosenFile,
   hasSameFacts,
@@ -22,6 +23,7 @@ import {
 } from "./composed-file";
 import { sendComposed } from "./composed-upload";
 import { forgetBytes, keepBytes } from "./kept-bytes";
+import type { Attachment } from "./operations";
 import { discardUpload, UploadError } from "./upload";
 
 const MAX_FILES = 10;
@@ -93,6 +95,14 @@ export function useComposedFiles(field: string, initial: readonly ComposedFile[]
     }
   }
 
+  /** Adds a file that the server has checked already, such as one of the library. */
+  function addStored(file: Attachment) {
+    const files = kept.latest();
+    if (files.some(({ uploadId }) => uploadId === file.id)) return;
+    if (files.length >= MAX_FILES) notify(t("file.tooMany", { count: MAX_FILES }));
+    else kept.set([...files, attachedFile(file)]);
+  }
+
   /** Continues an upload with the bytes of its file. Another file takes the place of the composed one. */
   function chooseAgain(key: string, file: File) {
     keepBytes(owner, key, file);
@@ -124,6 +134,7 @@ export function useComposedFiles(field: string, initial: readonly ComposedFile[]
     /** Returns the idempotency key of a text with these files. Other files, or other descriptions, have another key. */
     idempotencyKey: (textKey: string) => (kept.files.length > 0 ? `${textKey} ${kept.version}` : textKey),
     add,
+    addStored,
     chooseAgain,
     remove,
     retry,

@@ -119,3 +119,18 @@ export const ConnectAccount = graphql(
 export const DisconnectAccount = graphql(
   `mutation DisconnectAccount($id: ID!) { disconnectAccount(id: $id) { id disconnectedAt } }`,
 );
+
+export const MediaLibrary = graphql(
+  `query MediaLibrary($after: ID, $limit: Int!) {
+    mediaLibrary(after: $after, limit: $limit) { ...AttachmentParts }
+  }`,
+  [AttachmentParts],
+);
+export const AddToLibrary = graphql(
+  `mutation AddToLibrary($uploadId: ID!, $altText: String!) {
+    addToLibrary(uploadId: $uploadId, altText: $altText) { id }
+  }`,
+);
+export const RemoveFromLibrary = graphql(
+  `mutation RemoveFromLibrary($uploadId: ID!) { removeFromLibrary(uploadId: $uploadId) }`,
+);

@@ -8,13 +8,13 @@ from jobs.providers.egress import Egress
 from jobs.providers.social.http import (
     MAX_CONCURRENT_VIDEOS,
     MAX_RESPONSE_BYTES,
-    MAX_VIDEO_BYTES,
     HttpClient,
     NetworkResponse,
     require_success,
 )
 from jobs.providers.social.media import MediaFile
 from jobs.providers.social.network import OutcomeUncertain, PublishingRefused, RetryableFailure
+from storage.publishing.network_files import MAX_VIDEO_BYTES
 from tests.jobs.providers.social.outgoing import medium
 from tests.jobs.providers.stub_server import StubServer, endless, redirect, respond, silent
 from tests.waiting import poll_until_true

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from jobs.providers.social.bluesky_video import VideoService
-from jobs.providers.social.http import MAX_VIDEO_BYTES, HttpClient
+from jobs.providers.social.http import HttpClient
 from jobs.providers.social.mastodon import Mastodon
 from jobs.providers.social.network import PublishingAccount, PublishingRefused, RetryableFailure
 from jobs.providers.social.x import CHUNK_BYTES, X
+from storage.publishing.network_files import MAX_VIDEO_BYTES
 from storage.publishing.networks import MediaKind
 from tests.jobs.providers.social.outgoing import medium, outgoing
 from tests.jobs.providers.stub_server import StubServer, head

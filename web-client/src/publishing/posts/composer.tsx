@@ -9,7 +9,7 @@ import { ComposedFileList } from "../../files/composed-list";
 import { FilePicker } from "../../files/file-picker";
 import { useComposedFiles } from "../../files/use-composed-files";
 import { useDraft } from "../../session/drafts";
-import { Button } from "../../ui/button";
+import { Button, IconButton } from "../../ui/button";
 import { Dialog } from "../../ui/dialogs/dialog";
 import { insertText } from "../../ui/fields/insert-text";
 import { useLength } from "../../ui/fields/length";
@@ -28,6 +28,7 @@ import {
 import { type DueTime, dueInput, isComplete, isTooLate } from "./due-time";
 import { DueTimeFields } from "./due-time-fields";
 import { FormError, useSubmission } from "./form-error";
+import { LibraryPanel } from "./library";
 import { MediaRows, type ScheduledMedium } from "./media-rows";
 import { TargetCheckboxes, type TargetIds, targetsOf } from "./targets";
 
@@ -94,14 +95,14 @@ export function ScheduledPostComposer(props: Props) {
   const kept = useDraft<StoredDraft>(`scheduled post ${draftName}`, unused, isStoredDraft);
   const composed = useComposedFiles(`scheduled post ${draftName}`, post?.attachments.map(attachedFile));
   const [isRestored] = useState(kept.isRestored || composed.isKept);
+  const [isLibraryOpen, setIsLibraryOpen] = useState(false);
   const { content: draft } = kept.draft;
   const { targets } = draft;
   const length = useLength(draft.text, LIMITS.scheduledPost);
   const hasTarget = targets.toHomeFeed || targets.toTopicIds.length > 0 || targets.toAccountIds.length > 0;
   const hasFiles = composed.files.length > 0;
   const hasContent = draft.text.trim() !== "" || draft.media.length > 0 || hasFiles;
-  const hasMisplacedFiles = hasFiles && targets.toAccountIds.length > 0;
-  const areFilesReady = composed.ready !== null && !hasMisplacedFiles;
+  const areFilesReady = composed.ready !== null;
   const isAmbiguous = submission.readings !== null && draft.dueTime.reading === null;
   const isTooLong =
     length.isTooLong || draft.media.some(({ altText }) => excessOf(altText, LIMITS.altText) > 0);
@@ -185,14 +186,16 @@ export function ScheduledPostComposer(props: Props) {
         <div className="-mt-3 flex gap-1">
           <EmojiButton label={t("emoji.insert")} onPick={(emoji) => insertText(field.current, emoji)} />
           <FilePicker onPick={composed.add} />
+          <IconButton
+            icon="box"
+            label={t("publishing.library")}
+            aria-expanded={isLibraryOpen}
+            onClick={() => setIsLibraryOpen(!isLibraryOpen)}
+          />
         </div>
+        {isLibraryOpen && <LibraryPanel composed={composed} />}
         <ComposedFileList composed={composed} />
-        {hasMisplacedFiles && (
-          <p role="alert" className="text-sm text-bad">
-            {t("publishing.filesMisplaced")}
-          </p>
-        )}
-        <MediaRows value={draft.media} onChange={(media) => change({ media })} />
+        {draft.media.length > 0 && <MediaRows value={draft.media} onChange={(media) => change({ media })} />}
         <DueTimeFields
           value={draft.dueTime}
           onChange={(dueTime) => {

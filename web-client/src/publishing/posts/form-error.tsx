@@ -25,6 +25,9 @@ const FIELDS: Record<string, TextKey> = {
 
 /** Returns the field's label, if it has one, followed by what the server expected, in English. */
 export function rejectionMessage({ field, expected }: InputRejection, t: Translate): string {
+  const index = /^attachments\[(\d+)\]/.exec(field)?.[1];
+  if (index !== undefined)
+    return `${t("publishing.fileNumbered", { number: Number(index) + 1 })}: ${expected}`;
   const label = FIELDS[field];
   return label ? `${t(label)}: ${expected}` : expected;
 }

@@ -1,6 +1,6 @@
-/** Images and videos of a post, by URL. */
+/** Images and videos of a post, by URL. Programs add them; people change, describe and remove them here. */
 import { LIMITS } from "../../api/limits";
-import { Button, IconButton } from "../../ui/button";
+import { IconButton } from "../../ui/button";
 import { useLength } from "../../ui/fields/length";
 import { useTranslation } from "../../ui/preferences";
 import type { MediaKind, ScheduledPost } from "../operations";
@@ -8,7 +8,6 @@ import type { MediaKind, ScheduledPost } from "../operations";
 export type ScheduledMedium = ScheduledPost["media"][number];
 
 const KINDS: readonly MediaKind[] = ["IMAGE", "VIDEO", "REEL"];
-const MEDIA_MAX = 20;
 
 interface Props {
   value: readonly ScheduledMedium[];
@@ -21,7 +20,7 @@ export function MediaRows({ value, onChange }: Props) {
     onChange(value.map((medium, mediumIndex) => (mediumIndex === index ? { ...medium, ...part } : medium)));
   return (
     <fieldset className="flex flex-col gap-2">
-      <legend className="sr-only">{t("publishing.media")}</legend>
+      <legend className="mb-1 text-sm font-medium">{t("publishing.media")}</legend>
       {value.map((medium, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a row has no identity other than its index.
         <div key={index} className="flex flex-wrap items-center gap-2 rounded-card border border-line p-2">
@@ -54,15 +53,6 @@ export function MediaRows({ value, onChange }: Props) {
           <AltTextField value={medium.altText} onChange={(altText) => change(index, { altText })} />
         </div>
       ))}
-      {value.length < MEDIA_MAX && (
-        <Button
-          kind="quiet"
-          className="self-start text-sm"
-          onClick={() => onChange([...value, { url: "", altText: "", kind: "IMAGE" }])}
-        >
-          {t("publishing.mediaAdd")}
-        </Button>
-      )}
     </fieldset>
   );
 }
