@@ -8,6 +8,7 @@ from arq.worker import Function, func
 from jobs.account_mails import send_account_mails
 from jobs.calls.broker_pool import run_broker_pool
 from jobs.calls.polling import poll_overdue_calls, sweep_abandoned_lists
+from jobs.calls.recordings import fetch_recordings
 from jobs.content_reports import finish_report_effects
 from jobs.context import JobContext
 from jobs.erasures import erase_users
@@ -89,4 +90,5 @@ SWEEPERS: list[Sweeper] = [
     Sweeper("delete_old_mails", 600.0, delete_old_mails),
     Sweeper("poll_overdue_calls", 1.0, poll_overdue_calls),
     Sweeper("sweep_abandoned_lists", 600.0, sweep_abandoned_lists),
+    Sweeper("fetch_recordings", 2.0, fetch_recordings),
 ]

@@ -8,6 +8,7 @@ from strawberry import ID
 import resolvers.calls.jobs
 import resolvers.calls.limits
 import resolvers.calls.lines
+import resolvers.calls.recordings
 from schema.binding import field, shared_field
 from schema.timeline import PageMixin, Timeline
 from storage.calls.records import CallJobState, CallOutcome, CallTaskState, TelephonyProvider
@@ -101,6 +102,18 @@ class CallVariable:
     value: str = strawberry.field(description="Value of the cell in the list.")
 
 
+@strawberry.type(description="The stored recording of a call.")
+class CallRecording:
+    url: str = strawberry.field(
+        description="Path of the recording, relative to the server's origin. Each request needs the credentials of an "
+        "OPERATOR: the cookie of a session, or the header Authorization. It is sent as an attachment."
+    )
+    content_type: str = strawberry.field(
+        description="Type by the bytes of the recording: audio/wav, audio/mpeg, audio/mp4 or audio/flac."
+    )
+    size: int = strawberry.field(description="Size of a download in bytes.")
+
+
 @strawberry.type(description="One phone number of a call job.")
 class CallTask:
     id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string.")
@@ -125,6 +138,12 @@ class CallTask:
     ended_at: datetime | None = strawberry.field(description="When the last call ended. Null until it has ended.")
     error: str | None = strawberry.field(
         description="What went wrong, as a sentence for people. Null when nothing did."
+    )
+    recording: CallRecording | None = field(
+        resolvers.calls.recordings.recording,
+        "Recording of the latest call that has one. Null until it is stored, once a retention rule has removed it, and "
+        "for viewers without the role OPERATOR.",
+        batch_resolver=resolvers.calls.recordings.recordings,
     )
 
 

@@ -125,6 +125,7 @@ TEXTS_WITHOUT_PERSON = {
     "launchCallJob.input.window.timeZone": _NO_TEXT,
     "recordDeliveries.events.enhancedStatus": _NO_TEXT,
     "removeDoNotCall.phoneNumbers": _CALLED,
+    "reportCall.input.recordingUrl": _CALLED,
     "registerPushDevice.input.authSecret": _NO_WORDS,
     "registerPushDevice.input.publicKey": _NO_WORDS,
     "removePostReaction.emoji": _NO_TEXT,

@@ -8,6 +8,7 @@ from strawberry import UNSET
 
 from resolvers.arguments import checked_text, checked_time_zone
 from resolvers.calls.inputs import CallingWindowInput, CallLimitsInput, LaunchCallJobInput
+from resolvers.publishing.addresses import checked_web_address
 from storage.calls.job_changes import NewCallJob
 from storage.calls.limiter import MAX_CONCURRENT, MAX_PER_SECOND, MIN_PER_SECOND
 from storage.calls.phone_numbers import EXPECTED_PHONE_NUMBER, is_region, parse_phone_number
@@ -49,6 +50,11 @@ def _calling_window(input: CallingWindowInput) -> CallingWindow:
     return CallingWindow(
         input.start, input.end, checked_time_zone(input.time_zone), tuple(dict.fromkeys(input.weekdays))
     )
+
+
+def checked_recording_url(url: object) -> str | None:
+    """Returns the address of a recording; None if it is omitted or null. Raises: BadUserInput."""
+    return None if url is UNSET or url is None else checked_web_address("recordingUrl", str(url))
 
 
 def checked_number(field: str, value: int, minimum: int, maximum: int) -> int:

@@ -105,3 +105,10 @@ class CallReportInput:
             "never a time before the call's start or in the future. The order of reports depends on `sequence` alone."
         ),
     )
+    recording_url: str | None = strawberry.field(
+        default=strawberry.UNSET,
+        description=(
+            "Address of the call's recording, which a worker fetches once, without credentials. Any report of the call "
+            "may carry it, also one that changes nothing else. The first address counts. Omitted or null: no recording."
+        ),
+    )

@@ -6,7 +6,7 @@ from typing import Annotated
 import strawberry
 
 from resolvers.access import require_role
-from resolvers.calls.arguments import checked_limits, checked_number, checked_phone_numbers
+from resolvers.calls.arguments import checked_limits, checked_number, checked_phone_numbers, checked_recording_url
 from resolvers.calls.inputs import CallLimitsInput, CallReportInput
 from resolvers.calls.jobs import require_operator
 from resolvers.context import Info
@@ -65,6 +65,9 @@ async def report_call(
     sequence = checked_number("sequence", input.sequence, 0, MAX_SEQUENCE)
     outcome = input.outcome if isinstance(input.outcome, CallOutcome) else None
     at = input.at if isinstance(input.at, datetime) else None
-    return await info.context.stores.calls.report(
-        input.call_id, sequence, input.event, outcome, viewer.organization_id, at
-    )
+    url = checked_recording_url(input.recording_url)
+    stores, organization_id = info.context.stores, viewer.organization_id
+    task = await stores.calls.report(input.call_id, sequence, input.event, outcome, organization_id, at)
+    if url is not None:
+        await stores.call_recordings.report(organization_id, input.call_id, url)
+    return task

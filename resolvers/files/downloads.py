@@ -1,5 +1,6 @@
 """Rights to download files: of the uploader before a file is attached, then of everybody who sees its subject."""
 
+from storage.calls.recordings import RECORDING_PLACE
 from storage.errors import NotFound
 from storage.files.community_pictures import COMMUNITY_PLACE
 from storage.files.library import LIBRARY_PLACE
@@ -7,15 +8,21 @@ from storage.files.profile_pictures import PROFILE_PICTURES
 from storage.files.records import FileState, StoredFile
 from storage.files.stamp_files import STAMP_PLACE
 from storage.identity.records import User
+from storage.identity.roles import Role
 from storage.ids import message_key, post_key
 from storage.publishing.scheduling import publication_place
 from storage.stores import Stores
 
 
-async def visible_file(stores: Stores, viewer: User, id_: str) -> StoredFile:
-    """Returns a file that the viewer may see. Raises: NotFound."""
+async def visible_file(
+    stores: Stores, viewer: User, id_: str, roles: frozenset[Role] = frozenset((Role.MEMBER,))
+) -> StoredFile:
+    """Returns a file that the viewer may see with the roles of the request. Raises: NotFound."""
     file = await stores.uploads.find_any(viewer.organization_id, id_)
-    if file is None or file.state is not FileState.READY or not await _is_visible(stores, viewer, file):
+    if file is None or file.state is not FileState.READY:
+        raise NotFound("file", id_)
+    is_visible = Role.OPERATOR in roles if is_recording(file) else await _is_visible(stores, viewer, file)
+    if not is_visible:
         raise NotFound("file", id_)
     return file
 
@@ -25,6 +32,11 @@ async def published_file(stores: Stores, publication_id: str, id_: str) -> Store
     for file in await stores.uploads.find_in_place(publication_place(publication_id), [id_]):
         return file
     raise NotFound("file", id_)
+
+
+def is_recording(file: StoredFile) -> bool:
+    """Returns whether the file is the recording of a call."""
+    return any(place.partition(":")[0] == RECORDING_PLACE for place in file.places)
 
 
 async def _is_visible(stores: Stores, viewer: User, file: StoredFile) -> bool:

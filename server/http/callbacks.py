@@ -18,6 +18,7 @@ from starlette.routing import Route
 from jobs.providers.signed_webhooks import SignatureRefused, verify
 from jobs.providers.telephony.twilio import report_of, twilio_signature
 from resolvers.arguments import require_storable
+from resolvers.calls.arguments import checked_recording_url
 from server.settings import Settings
 from server.telephony import TELEPHONY_CALLBACK, TWILIO_CALLBACK
 from server.transport.bodies import read_body
@@ -88,6 +89,7 @@ class _CallbackHandlers:
         self._token = settings.twilio_token
         self._base_url = settings.base_url
         self._calls = stores.calls
+        self._recordings = stores.call_recordings
 
     async def telephony(self, request: Request) -> None:
         """Stores one report, sent as JSON."""
@@ -98,8 +100,10 @@ class _CallbackHandlers:
             verify(self._secret, request.headers, body, time.time())
         except SignatureRefused as error:
             raise _SignatureInvalid(str(error)) from None
-        call_id, sequence, kind, outcome = _report(body)
-        await self._calls.report(call_id, sequence, kind, outcome)
+        call_id, sequence, kind, outcome, recording_url = _report(body)
+        task = await self._calls.report(call_id, sequence, kind, outcome)
+        if recording_url is not None:
+            await self._recordings.report(task.organization_id, call_id, recording_url)
 
     async def twilio(self, request: Request) -> None:
         """Stores one status callback of Twilio. Accepts callbacks without a report, such as those for ringing."""
@@ -131,12 +135,13 @@ def _form(body: bytes) -> list[tuple[str, str]]:
         raise BadUserInput("body", "a form") from None
 
 
-def _report(body: bytes) -> tuple[str, int, CallReportKind, CallOutcome | None]:
-    """Returns the call id, sequence number, kind and outcome of a JSON report. Raises: BadUserInput."""
+def _report(body: bytes) -> tuple[str, int, CallReportKind, CallOutcome | None, str | None]:
+    """Returns a report's call id, sequence, kind, outcome and address of a recording. Raises: BadUserInput."""
     try:
         report = decode_json(body)
         require_storable(report)
         call_id, sequence, outcome = report["callId"], report["sequence"], report.get("outcome")
+        recording_url = report.get("recordingUrl")
         kind = CallReportKind(report["event"])
         call_outcome = None if outcome is None else CallOutcome(outcome)
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -145,4 +150,6 @@ def _report(body: bytes) -> tuple[str, int, CallReportKind, CallOutcome | None]:
         raise BadUserInput("callId", "a string")
     if type(sequence) is not int or not 0 <= sequence <= MAX_SEQUENCE:
         raise BadUserInput("sequence", f"a number from 0 to {MAX_SEQUENCE}")
-    return call_id, sequence, kind, call_outcome
+    if not isinstance(recording_url, str | None):
+        raise BadUserInput("recordingUrl", "an address or null")
+    return call_id, sequence, kind, call_outcome, checked_recording_url(recording_url)

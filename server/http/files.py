@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from resolvers.files.downloads import published_file, visible_file
+from resolvers.files.downloads import is_recording, published_file, visible_file
 from server.auth.credentials import RequestCredentials
 from server.auth.viewers import ViewerSessions
 from server.http.browser_routes import refusal
@@ -25,6 +25,9 @@ from storage.secrets.download_urls import MEDIA_FOLDER, DownloadUrls
 from storage.stores import Stores
 
 READ_SCOPE = "files:read"
+CALLS_SCOPE = "calls:read"
+"""The scope that a service key also needs for recordings of calls."""
+
 PLAIN_TYPE = "application/octet-stream"
 PLAYED_TYPES = ("audio/", "video/", "application/pdf", "application/zip")
 """Beginnings of the types that a file other than a picture may have in a response."""
@@ -60,10 +63,13 @@ def files_routes(stores: Stores, viewers: ViewerSessions, credentials: RequestCr
             session = await viewers.session(credentials.of_download(request.headers))
             if session is None:
                 raise Unauthenticated
-            if Role.MEMBER not in with_included(session.roles):
+            roles = with_included(session.roles)
+            if Role.MEMBER not in roles:
                 raise Forbidden("This needs the role MEMBER.")
             session.require_scope(READ_SCOPE)
-            file = await visible_file(stores, session.user, request.path_params["id"])
+            file = await visible_file(stores, session.user, request.path_params["id"], roles)
+            if is_recording(file):
+                session.require_scope(CALLS_SCOPE)
             is_thumbnail = "name" not in request.path_params
             return await _answer(stores, request, _thumbnail(file) if is_thumbnail else _content(file))
         except Exception as error:

@@ -129,6 +129,8 @@ class CallTaskDocument(TypedDict):
     """When to poll the telephony service next. Absent while no call is open."""
     event_pending: NotRequired[bool]
     """True while a delayed CallTaskChanged is due."""
+    recordings: NotRequired[int]
+    """Number of calls whose recordings were reported; absent before the first one."""
 
 
 class CallDraftDocument(TypedDict):

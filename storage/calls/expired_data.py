@@ -1,4 +1,7 @@
-"""Removal of phone numbers and variables from call jobs that have ended some time ago (docs/semantics.md, 9)."""
+"""Removal of phone numbers and variables from call jobs that have ended some time ago (docs/semantics.md, 9).
+
+Recordings of the calls go with the phone numbers.
+"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -6,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from storage.calls.documents import JOBS, TASKS, CallJobDocument, CallTaskDocument, CallTaskId
+from storage.calls.recordings import CallRecordings
 from storage.mongo import Document, Mongo
 
 RecordRemovalProgress = Callable[[], Awaitable[None]]
@@ -36,8 +40,9 @@ NOTHING = "NOTHING"
 class ExpiredCallData:
     """Removes data of the people who were called. The job, its counts and the outcome of each number stay."""
 
-    def __init__(self, mongo: Mongo) -> None:
+    def __init__(self, mongo: Mongo, recordings: CallRecordings) -> None:
         self._mongo = mongo
+        self._recordings = recordings
 
     async def remove(
         self, organization_id: str, field: RemovedField, age: timedelta, progress: RecordRemovalProgress
@@ -49,7 +54,11 @@ class ExpiredCallData:
         last = -1
         while jobs := await self._ended_jobs(organization_id, field, age, last):
             for job in jobs:
-                if await self._empty_tasks(job["_id"], field, progress):
+                all_emptied = await self._empty_tasks(job["_id"], field, progress)
+                if field is PHONE_NUMBERS:
+                    # Of a task without a number, no recording is accepted any more.
+                    await self._recordings.release(job["_id"])
+                if all_emptied:
                     await self._mark_emptied(job["_id"], field)
             last = jobs[-1]["ts"]
 

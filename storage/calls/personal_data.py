@@ -7,7 +7,11 @@ PERSONAL_DATA = (
         "call_jobs",
         "The id of the user who launched the job. Name and scenario are the organization's record of its calls.",
     ),
-    PersonalData("call_tasks", "Phone numbers and variables, until a retention rule of the organization removes them."),
+    PersonalData(
+        "call_tasks",
+        "Phone numbers and variables, until a retention rule of the organization removes them. It deletes the "
+        "recordings of the calls, which are files, together with the numbers.",
+    ),
     PersonalData("call_drafts", "No document concerns a person."),
     PersonalData("call_row_errors", "Errors in rejected lists, kept as long as their job. They name no user."),
     PersonalData("call_limits", "No document concerns a person."),

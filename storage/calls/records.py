@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from urllib.parse import quote
 
 from storage.calls.documents import CallJobDocument, CallTaskDocument, CallTaskId
 from storage.calls.windows import CallingWindow
@@ -264,6 +265,8 @@ class CallTask:
     started_at: datetime | None
     ended_at: datetime | None
     error: str | None
+    recording_count: int = 0
+    """Number of calls whose recordings were reported, whether or not they are stored."""
 
     @property
     def id(self) -> str:
@@ -279,6 +282,21 @@ class CallTask:
     def row(self) -> int:
         """The line of the task's row in the list."""
         return self.key.row
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecording:
+    """The stored recording of a call."""
+
+    file_id: str
+    name: str
+    content_type: str
+    size: int
+
+    @property
+    def url(self) -> str:
+        """Path of the recording, relative to the server's origin."""
+        return f"/files/{self.file_id}/{quote(self.name, safe='')}"
 
 
 def job_record(document: CallJobDocument) -> CallJob:
@@ -335,4 +353,5 @@ def task_record(document: CallTaskDocument, job_state: CallJobState | None = Non
         started_at=document.get("started_at"),
         ended_at=document.get("ended_at"),
         error=document.get("error"),
+        recording_count=document.get("recordings", 0),
     )

@@ -39,21 +39,36 @@ class PictureDocument(TypedDict):
     """Smaller versions, the smallest first."""
 
 
-class FileDocument(TypedDict):
-    """An uploaded file, an upload that is not complete, or a copy of a link preview's image, in `files`.
+class RecordedCallId(TypedDict):
+    """The call of a recording."""
 
-    An upload is deleted a day after its creation, unless it is attached; a copy 30 days after it was fetched.
+    j: str
+    """Call job id."""
+
+    r: int
+    """Line of the number in the list."""
+
+    n: int
+    """Ordinal of the call within its task."""
+
+
+class FileDocument(TypedDict):
+    """An uploaded file, an upload that is not complete, a link preview's image, or a call's recording, in `files`.
+
+    An upload is deleted a day after its creation, unless it is attached; a copy of an image 30 days after it was
+    fetched; a recording when a retention rule removes the number that was called.
     """
 
     _id: str
-    """File id, which is also the id of the upload. For a copy, a digest of its organization and remote address."""
+    """File id, which is also the id of the upload. For a copy, a digest of its organization and remote address; for a
+    recording, one of its callId."""
 
     org: str
     """Organization id."""
 
     user: str
     """Id of the user who uploads the file; empty for a file of the organization or of a
-    community: a stamp, a picture of a community, or a copy."""
+    community: a stamp, a picture of a community, a copy, or a recording."""
 
     name: str
     """Name of the file as the user gave it; empty for a copy, and the same for all pictures of communities."""
@@ -96,6 +111,18 @@ class FileDocument(TypedDict):
 
     expires_at: NotRequired[datetime]
     """When the file is deleted; absent while it is attached."""
+
+    call: NotRequired[RecordedCallId]
+    """The call that was recorded; absent for other files."""
+
+    source: NotRequired[str]
+    """Remote address of a recording; absent once it was fetched or given up, and for other files."""
+
+    fetch_at: NotRequired[datetime]
+    """When a worker has to fetch the recording; absent once it was fetched or given up, and for other files."""
+
+    tries: NotRequired[int]
+    """How often workers have claimed the recording; absent for other files."""
 
     deleting: NotRequired[bool]
     """True while the objects are being deleted; absent before. Clients no longer see the file."""

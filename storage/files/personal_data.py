@@ -36,7 +36,7 @@ def _export_file(file: FileDocument) -> Document:
 PERSONAL_DATA = (
     PersonalData(
         "files",
-        "Nothing.",
+        "Nothing. Recordings of calls belong to no user, and are deleted with the number that was called.",
         rules=[change_rule(_files)],
         exports=[ExportedSelection(PersonalDataSelection(_files), _export_file)],
     ),

@@ -19,7 +19,10 @@ FILES_INDEXES: dict[str, list[IndexModel]] = {
         ),
         *(
             IndexModel([(moment, UP)], partialFilterExpression={moment: {"$exists": True}})
-            for moment in ("due", "expires_at")
+            for moment in ("due", "expires_at", "fetch_at")
+        ),
+        IndexModel(
+            [("call.j", UP), ("call.r", UP), ("call.n", UP)], partialFilterExpression={"call.j": {"$exists": True}}
         ),
     ],
     # FileRemovalDocument

@@ -10,6 +10,7 @@ from storage.calls.calls import CallStore
 from storage.calls.do_not_call import DoNotCallStore
 from storage.calls.expired_data import ExpiredCallData
 from storage.calls.jobs import CallJobStore
+from storage.calls.recordings import CallRecordings
 from storage.calls.wake_ups import WakeUpChannel
 from storage.chat.communities import CommunityStore
 from storage.chat.community_pictures import CommunityPictureStore
@@ -182,6 +183,7 @@ async def _started(
     posts, feeds = PostStore(mongo, sequencer, fan_out_max_followers), FeedItemStore(mongo, outbox, home_subscribers)
     fan_outs, notifications = FanOutStore(mongo, outbox), NotificationStore(mongo)
     call_jobs = CallJobStore(mongo, sequencer, call_wake_ups)
+    call_recordings = CallRecordings(mongo, objects, file_limits)
     post_reactions = PostReactionStore(mongo, sequencer, posts)
     scheduled_posts = ScheduledPostStore(mongo, sequencer, posts)
     exports, content_reports = ExportStore(mongo, outbox), ContentReportStore(mongo, sequencer)
@@ -238,7 +240,7 @@ async def _started(
         erasures=ErasureStore(mongo, access_changes, sessions),
         exports=exports,
         retention_rules=RetentionRuleStore(mongo, audit),
-        expired_call_data=ExpiredCallData(mongo),
+        expired_call_data=ExpiredCallData(mongo, call_recordings),
         expired_events=ExpiredDeliveryEvents(mongo),
         expired_messages=ExpiredDirectMessages(mongo, messages),
         eraser=Eraser(
@@ -293,6 +295,7 @@ async def _started(
         calls=CallStore(mongo, sequencer, call_wake_ups),
         call_wake_ups=call_wake_ups,
         do_not_call=DoNotCallStore(mongo),
+        call_recordings=call_recordings,
         accounts=accounts,
         scheduled_posts=scheduled_posts,
         held_posts=HeldPostStore(mongo, sequencer, scheduled_posts),

@@ -8,6 +8,7 @@ from storage.calls.calls import CallStore
 from storage.calls.do_not_call import DoNotCallStore
 from storage.calls.expired_data import ExpiredCallData
 from storage.calls.jobs import CallJobStore
+from storage.calls.recordings import CallRecordings
 from storage.calls.wake_ups import WakeUpChannel
 from storage.chat.communities import CommunityStore
 from storage.chat.community_pictures import CommunityPictureStore
@@ -165,6 +166,7 @@ class Stores:
     calls: CallStore
     call_wake_ups: WakeUpChannel
     do_not_call: DoNotCallStore
+    call_recordings: CallRecordings
     locks: Locks
     accounts: ConnectedAccountStore
     scheduled_posts: ScheduledPostStore

@@ -15,7 +15,7 @@ from resolvers.context import Context
 from schema.binding import QUERIES_PER_OBJECT, batch_resolver_of
 from schema.root import schema
 from storage.calls.job_changes import JobAction
-from storage.calls.records import CallJob
+from storage.calls.records import CallJob, CallTask, TaskKey
 from storage.chat.communities import NewCommunity
 from storage.chat.conversations.records import ConversationPerson
 from storage.chat.records import Community, CommunityVisibility, FollowedThread, Quote, Thread, ThreadReply, Topic
@@ -44,6 +44,7 @@ from storage.stores import Stores
 from storage.timeline import Timestamp
 from tests.schema.viewers import LINK, VIEWER_IDS, DifferingViewers, create_differing_viewers
 from tests.storage.calls.in_memory_jobs import new_job
+from tests.storage.calls.recorded_calls import start_call, store_recording, task_of
 from tests.storage.topic_scenario import TopicScenario
 
 pytestmark = pytest.mark.anyio
@@ -147,6 +148,7 @@ async def example_objects(viewers: DifferingViewers) -> dict[str, list[Any]]:
         "Topic": topics,
         "Community": await communities(viewers),
         "CallJob": await call_jobs(viewers),
+        "CallTask": await call_tasks(viewers),
         **await publishing_objects(viewers, topics),
     }
 
@@ -201,6 +203,15 @@ async def call_jobs(viewers: DifferingViewers) -> list[CallJob]:
     new = [new_job(organization_id=organization, start_at=start_at) for _ in range(2)]
     first, second = [await store.launch(each, "phone_number\n+819012345678\n", None) for each in new]
     return [first, await store.act(organization, second.id, JobAction.CANCEL)]
+
+
+async def call_tasks(viewers: DifferingViewers) -> list[CallTask]:
+    """Returns a number whose call has a stored recording, and one without a call."""
+    stores, organization = viewers.stores, viewers.scenario.organization_id
+    call_id = await start_call(stores, organization)
+    await store_recording(stores, call_id, organization)
+    recorded = await task_of(stores, call_id, organization)
+    return [recorded, replace(recorded, key=TaskKey("nothing", 2), recording_count=0)]
 
 
 async def publishing_objects(viewers: DifferingViewers, topics: Sequence[Topic]) -> dict[str, Sequence[Any]]:

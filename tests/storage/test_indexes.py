@@ -11,6 +11,7 @@ import pytest
 from storage.calls import documents as calls
 from storage.calls.expired_data import PHONE_NUMBERS
 from storage.calls.number_check import NumberCheck
+from storage.calls.records import parse_call_id
 from storage.chat import documents as chat
 from storage.chat.changes import NewMessage
 from storage.chat.communities import NewCommunity
@@ -540,9 +541,25 @@ async def query_calls(scenario: TopicScenario) -> None:
     stores, org = scenario.stores, scenario.organization_id
     await stores.do_not_call.add(org, [f"+8190123456{n}" for n in range(10, 30)])
     await stores.mongo["call_jobs"].insert_one(stored_job(_id="open", org=org, ts=1))
-    tasks = [queued_task(_id={"j": "open", "r": row}, org=org) for row in range(2, 20)]
+    tasks = [queued_task(_id={"j": "open", "r": row}, org=org, dials=1) for row in range(2, 20)]
     await stores.mongo["call_tasks"].insert_many(tasks)
     assert len([number async for number in NumberCheck(stores.mongo).numbers(org)]) == 38
+    await store_recordings(stores, org)
+
+
+async def store_recordings(stores: Stores, organization_id: str) -> None:
+    recordings = stores.call_recordings
+    for row in range(2, 20):
+        await recordings.report(organization_id, f"open-{row}-1", "https://a.example/call.wav")
+    refused, late, stored = [await recordings.claim() for _ in range(3)]
+    assert refused is not None
+    assert late is not None
+    assert stored is not None
+    await recordings.give_up(refused)
+    await recordings.retry_later(late)
+    await recordings.store(stored, [await stores.file_objects.put(stored.file_id, b"RIFF")], "audio/wav")
+    await recordings.of_tasks(organization_id, [parse_call_id(stored.call_id).task])
+    await recordings.release("open")
 
 
 QUERIES = {
@@ -589,7 +606,7 @@ QUERIES = {
     query_files: {"files", "file_usage", "file_removals"},
     query_stamps: {"stamp_catalogues", "stamp_ownerships", "stamp_scans", "posts", "messages", "received_reactions"}
     | {"topics", "notifications"},
-    query_calls: {"call_jobs", "call_tasks", "do_not_call"},
+    query_calls: {"call_jobs", "call_tasks", "do_not_call", "files"},
     query_retention: {"retention_rules", "call_jobs", "call_tasks", "mail_ledger"},
     query_streams: {"topics", "streams", "events", "outbox", "secrets"},
 }

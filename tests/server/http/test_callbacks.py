@@ -67,6 +67,23 @@ async def test_signed_report_counts_once(stores: Stores) -> None:
         assert await task_state(stores, call_id) == "COMPLETED"
 
 
+async def test_signed_report_names_a_recording(stores: Stores) -> None:
+    call_id = await start_call(stores)
+    end_report = {"callId": call_id, "sequence": 1, "event": "ENDED", "outcome": "ANSWERED"}
+    async with callback_client(stores) as http:
+        for url in ("ftp://a.example/x", 5, "", "call.wav"):
+            assert await post_signed(http, end_report | {"recordingUrl": url}) == 400
+        assert await task_state(stores, call_id) == "DIALLING"
+        assert await post_signed(http, end_report | {"recordingUrl": None}) == 204
+        assert await stores.call_recordings.claim() is None
+        for _ in range(2):
+            assert await post_signed(http, end_report | {"recordingUrl": "https://a.example/x"}) == 204
+    claim = await stores.call_recordings.claim()
+    assert claim is not None
+    assert (claim.call_id, claim.organization_id, claim.url) == (call_id, ORG, "https://a.example/x")
+    assert await stores.call_recordings.claim() is None
+
+
 async def test_unsigned_report_is_401_without_effect(stores: Stores) -> None:
     call_id = await start_call(stores)
     report = {"callId": call_id, "sequence": 1, "event": "ENDED", "outcome": "ANSWERED"}
