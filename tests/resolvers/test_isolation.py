@@ -53,6 +53,7 @@ UNMARKED |= {"Upload.url", "Upload.contentType", "User.avatarUrl", "User.bannerU
 UNMARKED |= {"Community.pictureUrl", "Community.bannerUrl"}
 UNMARKED |= {"Attachment.thumbnailUrl", "Attachment.contentType", "Attachment.blurhash"}
 UNMARKED |= {"CallTask.phoneNumber", "CallTask.callId", "CallRowError.message", "TelephonyLine.callerNumber"}
+UNMARKED |= {"CallRecording.url", "CallRecording.contentType"}
 UNMARKED |= {"CallingWindow.start", "CallingWindow.end", "CallingWindow.timeZone"}
 UNMARKED |= {"QuietHours.start", "QuietHours.end", "QuietHours.timeZone"}
 UNMARKED |= {"PushDevice.userAgent", "Query.pushKey", "Notification.emoji"}

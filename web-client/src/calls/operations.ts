@@ -44,6 +44,7 @@ export const TaskParts = graphql(`
     startedAt
     endedAt
     error
+    recording { url }
   }
 `);
 export type CallTask = ResultOf<typeof TaskParts>;

@@ -1,10 +1,12 @@
 /** A job's numbers in list order, updated live and loaded while scrolling. */
 import { useEffect, useRef } from "react";
 import { Virtualizer } from "virtua";
+import { downloadFile } from "../files/download";
 import { Badge } from "../ui/badge";
 import { Button } from "../ui/button";
 import { type Translate, useTranslation } from "../ui/preferences";
 import { ErrorState, LoadingState } from "../ui/states";
+import { notify } from "../ui/toasts";
 import { useValue } from "../ui/value";
 import { useTasks } from "./job";
 import type { CallJob, CallTask } from "./operations";
@@ -102,8 +104,26 @@ function TaskRow({ task }: { task: CallTask }) {
       <span className="text-right text-sm text-quiet tabular-nums max-sm:hidden">
         {detailOf(task, result, t)}
       </span>
-      <Badge tone={TASK_TONES[task.state]}>{t(`callTask.${task.state}`)}</Badge>
+      <span className="flex items-baseline gap-2">
+        {task.recording && <RecordingButton phoneNumber={task.phoneNumber} url={task.recording.url} />}
+        <Badge tone={TASK_TONES[task.state]}>{t(`callTask.${task.state}`)}</Badge>
+      </span>
     </div>
+  );
+}
+
+function RecordingButton({ phoneNumber, url }: { phoneNumber: string; url: string }) {
+  const { t } = useTranslation();
+  const name = decodeURIComponent(url.slice(url.lastIndexOf("/") + 1));
+  return (
+    <button
+      type="button"
+      className="min-h-6 text-sm text-accent underline"
+      aria-label={t("callJob.downloadRecording", { number: phoneNumber })}
+      onClick={() => downloadFile({ url, name }).catch(() => notify(t("file.downloadFailed")))}
+    >
+      {t("callJob.recording")}
+    </button>
   );
 }
 

@@ -70,6 +70,8 @@ export const calls = {
   "callJob.all": "Show all",
   "callJob.noNumbers": "No numbers have this status.",
   "callJob.row": "Line {row}",
+  "callJob.recording": "Recording",
+  "callJob.downloadRecording": "Download recording of {number}",
   "callJob.attempts": { one: "{count} attempt", other: "{count} attempts" },
   "callJob.rejected": {
     one: "No calls were made: {count} row has an error.",

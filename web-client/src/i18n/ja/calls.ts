@@ -73,6 +73,8 @@ export const calls: Record<keyof typeof en, Text> = {
   "callJob.all": "すべて表示",
   "callJob.noNumbers": "このステータスの番号はありません。",
   "callJob.row": "{row} 行目",
+  "callJob.recording": "録音",
+  "callJob.downloadRecording": "{number} の録音をダウンロード",
   "callJob.attempts": "{count} 回",
   "callJob.rejected": "{count} 行にエラーがあるため、架電していません。",
   "callJob.call": "シナリオ",
