@@ -36,6 +36,7 @@ def test_files_are_sent_described_and_seen(product: DeployedProduct, tmp_path: P
     assert report["keptFiles"] == 0, "The browser keeps files that the server has."
     assert report["looked"] == [f"Picture {number} of 3\n{PICTURES[number - 1]}" for number in LOOKED_AT]
     assert report["quoted"] == {"width_px": 96, "names": ["notes.txt"]}
+    assert report["kept"] == {"others": ["/kept-files/recent"], "afterReload": ["waiting", "interrupted"]}
     assert (report["alt"], report["saved"]) == ("A beacon on a hill", "Bring a torch")
     assert (report["violations"], report["overflowingScreens"], report["pageErrors"]) == ([], [], [])
     assert foreign_requests(report["requests"], product.url) == []

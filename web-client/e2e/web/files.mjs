@@ -61,6 +61,7 @@ try {
   await others.getByRole("img", { name: "A torch" }).waitFor();
   const camera = await takePicture(topic);
   const quoted = await quotePictures(page, others);
+  const kept = await keepWithinLimits(page, topic, files.slice(1));
   console.log(
     JSON.stringify({
       isBlocked,
@@ -75,6 +76,7 @@ try {
       looked,
       camera,
       quoted,
+      kept,
       ...findings,
     }),
   );
@@ -160,32 +162,92 @@ async function chooseAgainAfterReload(page, path) {
 }
 
 /**
- * Sends a message with a picture while the server can't be reached, loads the page again, and lets the server answer.
- * Returns how many files the browser then keeps.
+ * Sends a message with a picture, the first file of the page, while the server can't be reached. Loads the page again,
+ * and lets the server answer. Returns how many files the browser then keeps.
  */
 async function sendWithoutConnection(page, path) {
-  const refuse = (route) =>
-    route.request().postData()?.includes("createUpload")
-      ? route.abort("connectionrefused")
-      : route.fallback();
-  await page.route("**/graphql", refuse);
+  await page.reload({ waitUntil: "networkidle" });
+  const rows = "**/assets/composed-rows*";
+  await page.route(rows, (route) => route.abort("connectionrefused"));
+  const reachServer = await refuseUploads(page);
   await chooseFiles(page, "Add files", [path]);
   await composed(page, "waiting").waitFor();
   await type(page, page.getByLabel("Description of beacon.png"), "A torch");
+  await page.unroute(rows);
   await checkVariants(page, "files-waiting");
   await press(page, page.getByRole("button", { name: "Send", exact: true }));
   await page.locator("[data-pending=waiting]").waitFor();
   await page.reload();
   await page.locator("[data-pending=waiting]").waitFor();
   await checkVariants(page, "files-pending");
-  await page.unroute("**/graphql", refuse);
+  await reachServer();
   await page.getByRole("img", { name: "A torch" }).waitFor();
   await page.locator("[data-pending]").waitFor({ state: "detached" });
-  return await page.evaluate(async () => {
-    const names = await caches.keys();
-    const keys = await Promise.all(names.map(async (name) => (await caches.open(name)).keys()));
-    return keys.flat().length;
+  return (await keptAddresses(page)).length;
+}
+
+/** Refuses new uploads. Returns a function that lets the server answer again. */
+async function refuseUploads(page) {
+  const refuse = (route) =>
+    route.request().postData()?.includes("createUpload")
+      ? route.abort("connectionrefused")
+      : route.fallback();
+  await page.route("**/graphql", refuse);
+  return () => page.unroute("**/graphql", refuse);
+}
+
+/** Returns the paths under which the browser keeps files. */
+function keptAddresses(page) {
+  return page.evaluate(async () => {
+    const caching = (await caches.keys()).map((name) => caches.open(name));
+    const requests = await Promise.all((await Promise.all(caching)).map((cache) => cache.keys()));
+    return requests.flat().map(({ url }) => new URL(url).pathname);
   });
+}
+
+/**
+ * Chooses files that wait for the server, in a browser that keeps files already: an expired one, a recent one, and then
+ * one that leaves no space. Signs out at the end. Returns which of the others were still kept, which of the chosen were
+ * there after a reload, and how many files the browser kept after the sign-out.
+ */
+async function keepWithinLimits(page, topic, paths) {
+  const day = 86_400_000;
+  await navigate(page, `/topic/${topic}`);
+  await refuseUploads(page);
+  await keepFile(page, "expired", { age_ms: 14 * day + 60_000, size: 1 });
+  await keepFile(page, "recent", { age_ms: 13 * day, size: 1 });
+  await chooseFiles(page, "Add files", [paths[0]]);
+  await composed(page, "waiting").waitFor();
+  while ((await keptAddresses(page)).length !== 2) await page.waitForTimeout(20);
+  const others = (await keptAddresses(page)).filter((path) => /expired|recent/.test(path));
+  await keepFile(page, "large", { age_ms: 0, size: 512 * 2 ** 20 - 20 });
+  await chooseFiles(page, "Add files", [paths[1]]);
+  await composed(page, "waiting").nth(1).waitFor();
+  await page.reload();
+  await composed(page, "interrupted").waitFor();
+  const afterReload = await page
+    .locator("[data-composed]")
+    .evaluateAll((rows) => rows.map(({ dataset }) => dataset.composed));
+  await press(page, page.getByRole("button", { name: "Account" }));
+  await press(page, page.getByRole("button", { name: "Sign out" }));
+  await press(page, page.getByRole("dialog", { name: "Sign out" }).getByRole("button", { name: "Sign out" }));
+  await page.locator("#token").waitFor();
+  while ((await keptAddresses(page)).length > 0) await page.waitForTimeout(20);
+  return { others, afterReload };
+}
+
+/** Adds a file to those that the browser keeps, as if it had been chosen `age_ms` ago and had `size` bytes. */
+function keepFile(page, key, { age_ms, size }) {
+  return page.evaluate(
+    async ({ path, headers }) => {
+      const [name] = await caches.keys();
+      await (await caches.open(name)).put(path, new Response("", { headers }));
+    },
+    {
+      path: `/kept-files/${key}`,
+      headers: { "x-kept-at": String(Date.now() - age_ms), "x-size": String(size) },
+    },
+  );
 }
 
 /**

@@ -2,20 +2,24 @@
 import { useEffect, useState } from "react";
 import { request, useApi } from "../api/api";
 import { graphql } from "../api/graphql";
-import { PasswordDialog } from "../session/accounts/password-dialog";
 import { fetchSignInMethods } from "../session/browser-session";
 import { isSession } from "../session/identity";
 import { token } from "../session/session";
-import { LanguageSelect } from "../session/sign-in";
 import { useViewer } from "../session/viewer";
 import { Avatar } from "../ui/avatar";
 import { Button } from "../ui/button";
 import { Popover } from "../ui/dialogs/popover";
 import { Icon } from "../ui/icons";
+import { LanguageSelect } from "../ui/language-select";
 import { chooseTheme, theme, useTranslation } from "../ui/preferences";
 import { useValue } from "../ui/value";
+import { lazyDialog } from "./lazy-screen";
 import { hrefOf } from "./router";
 import { OPERATOR_SCREENS, visibleScreens } from "./screens";
+
+const PasswordDialog = lazyDialog<{ onClose: () => void }>(() =>
+  import("../session/accounts/password-dialog").then((module) => module.PasswordDialog),
+);
 
 interface Props {
   className: string;

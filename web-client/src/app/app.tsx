@@ -6,9 +6,9 @@ import { errorCode } from "../api/failure";
 import { createOutbox } from "../chat/composer/browser-outbox";
 import { OutboxProvider } from "../chat/composer/outbox";
 import { type AccountLink, accountLink, watchAccountLinks } from "../session/accounts/account-link";
+import { takeSignInFailure } from "../session/browser-session";
 import { isSession, sessionCredential } from "../session/identity";
 import { endSession, handleRejection, resumeSession, signIn, token, userStorageOf } from "../session/session";
-import { SignInPage } from "../session/sign-in";
 import { SignInLink } from "../session/sign-in-link";
 import { UserStorageProvider } from "../session/user-storage";
 import { ViewerProvider, ViewerQuery, type ViewerUser } from "../session/viewer";
@@ -22,6 +22,11 @@ const AccountLinkPage = lazyScreen<{ link: AccountLink; token: string | null }>(
   import("../session/accounts/account-link-page").then((module) => module.AccountLinkPage),
 );
 
+const SignInPage = lazyScreen<{ failure: string | null }>(() =>
+  import("../session/sign-in").then((module) => module.SignInPage),
+);
+
+const signInFailure = takeSignInFailure();
 watchAccountLinks();
 
 export function App() {
@@ -40,7 +45,7 @@ export function App() {
       {currentToken !== null ? (
         <SignedInApp key={currentToken} token={currentToken} />
       ) : isChecked ? (
-        <SignInPage />
+        <SignInPage failure={signInFailure} />
       ) : (
         <LoadingState />
       )}

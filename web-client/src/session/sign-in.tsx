@@ -3,17 +3,16 @@ import { type FormEvent, type ReactNode, useEffect, useState } from "react";
 import type { TextKey } from "../i18n/texts";
 import { Avatar } from "../ui/avatar";
 import { Button } from "../ui/button";
-import { chooseLanguage, type Translate, useTranslation } from "../ui/preferences";
-import { createValue, useValue } from "../ui/value";
+import { LanguageSelect } from "../ui/language-select";
+import { type Translate, useTranslation } from "../ui/preferences";
+import { useValue } from "../ui/value";
 import { PasskeySignIn } from "./accounts/passkey-sign-in";
 import { PasswordSignIn } from "./accounts/password-sign-in";
-import { fetchSignInMethods, type SignInMethod, takeSignInFailure } from "./browser-session";
+import { fetchSignInMethods, type SignInMethod } from "./browser-session";
 import { createDemoToken, type DemoUser, fetchDemoUsers } from "./demo";
 import { Hills } from "./hills";
 import { ServerStatusLine } from "./server-status-line";
 import { signIn, signOutReason } from "./session";
-
-const signInFailure = createValue(takeSignInFailure());
 
 /** The frame of the pages for people who are not signed in. */
 export function WelcomeFrame({ children }: { children: ReactNode }) {
@@ -44,7 +43,8 @@ export function WelcomeFrame({ children }: { children: ReactNode }) {
   );
 }
 
-export function SignInPage() {
+/** Shows the ways to sign in. `failure` is the code of the failed sign-in that led here; null if there is none. */
+export function SignInPage({ failure }: { failure: string | null }) {
   const { t } = useTranslation();
   const reason = useValue(signOutReason);
   return (
@@ -58,31 +58,11 @@ export function SignInPage() {
           {t("signIn.refused")}
         </p>
       )}
-      <SignInFailure />
+      {failure !== null && <SignInFailure failure={failure} />}
       <SignInMethods />
       <DemoUsers />
       <TokenForm />
     </WelcomeFrame>
-  );
-}
-
-export function LanguageSelect() {
-  const { t, language } = useTranslation();
-  return (
-    <fieldset className="flex gap-1" aria-label={t("language")}>
-      {(["en", "ja"] as const).map((code) => (
-        <button
-          key={code}
-          type="button"
-          lang={code}
-          aria-pressed={language === code}
-          onClick={() => chooseLanguage(code)}
-          className="min-h-9 rounded-full border border-transparent px-3 text-sm aria-pressed:border-current"
-        >
-          {code === "en" ? "English" : "日本語"}
-        </button>
-      ))}
-    </fieldset>
   );
 }
 
@@ -98,10 +78,8 @@ const FAILURE_TEXT_KEYS: Record<string, TextKey> = {
 };
 
 /** Says why the sign-in at the identity provider failed. */
-function SignInFailure() {
+function SignInFailure({ failure }: { failure: string }) {
   const { t } = useTranslation();
-  const failure = useValue(signInFailure);
-  if (failure === null) return null;
   return (
     <p role="alert" className="rounded-card bg-wait-ground px-4 py-3 text-wait">
       {t(FAILURE_TEXT_KEYS[failure] ?? "signInFailure.INVALID")}
