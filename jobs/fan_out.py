@@ -88,9 +88,10 @@ async def _write_chunk(jobs: JobContext, claim: FanOutClaim, chunk: _ReaderChunk
         await stores.feeds.remove(key, chunk.reader_ids)
         await stores.fan_outs.delete_retries(key)
         return await stores.fan_outs.advance(claim, chunk.after, chunk.is_last)
-    if await stores.posts.find(key) is None:
+    post = await stores.posts.find(key)
+    if post is None:
         return None
-    failed = await stores.feeds.push(key, claim.author_id, chunk.reader_ids)
+    failed = await stores.feeds.push(post, chunk.reader_ids)
     delivered = len(chunk.reader_ids) - len(failed)
     return await stores.fan_outs.advance(claim, chunk.after, chunk.is_last, delivered, failed)
 
@@ -118,7 +119,7 @@ async def _retry_inserts(jobs: JobContext, retry: FanOutRetry) -> None:
         return
     blockers = await stores.relations.blockers_among(retry.key.organization_id, post.author_id, list(retry.tries))
     allowed = sorted(retry.tries.keys() - blockers)
-    await stores.fan_outs.store_retry_outcomes(retry, await stores.feeds.push(retry.key, post.author_id, allowed))
+    await stores.fan_outs.store_retry_outcomes(retry, await stores.feeds.push(post, allowed))
 
 
 async def settle_follows(jobs: JobContext) -> int:

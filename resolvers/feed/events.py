@@ -14,7 +14,7 @@ from resolvers.arguments import Since, text_or_none
 from resolvers.context import Context, Info
 from resolvers.events import RESTART_S, Event, StreamReady, ViewerEventSource, viewer_events
 from storage.errors import DomainError
-from storage.feed.home import SEEN_EVERY_S
+from storage.feed.home import SEEN_EVERY_S, FeedReader
 from storage.feed.records import Post, RemovedPost, home_stream, merged_stream
 from storage.identity.records import User, user_stream
 from storage.notifications import Notification, RemovedNotification
@@ -120,10 +120,11 @@ class HomeFeedEventSource(ViewerEventSource):
         return post_event_record(item.cursor, item.event)
 
     async def _may_see(self, subject: Post | RemovedPost) -> bool:
-        if subject.author_id == self.viewer.id:
+        is_repost = isinstance(subject, Post) and subject.is_repost
+        if subject.author_id == self.viewer.id and not is_repost:
             return True
         # Checked first: in a large organization, the viewer does not follow the authors of most merged posts.
-        if not await self._follows(subject.author_id):
+        if subject.author_id != self.viewer.id and not await self._follows(subject.author_id):
             return False
         hidden = (await self.context.hidden_subjects()).users
         if isinstance(subject, RemovedPost) or subject.parent is None or subject.is_quote:
@@ -131,7 +132,18 @@ class HomeFeedEventSource(ViewerEventSource):
         parent_author = subject.parent.author_id
         if hidden & {subject.author_id, parent_author}:
             return False
-        return subject.is_repost or parent_author == self.viewer.id or await self._follows(parent_author)
+        if subject.is_repost:
+            return await self._is_first_showing(subject, hidden)
+        return parent_author == self.viewer.id or await self._follows(parent_author)
+
+    async def _is_first_showing(self, repost: Post, hidden: frozenset[str]) -> bool:
+        """Returns whether the feed has neither the reposted post nor an earlier repost of it."""
+        home, viewer = self.context.stores.home, self.viewer
+        merged = await home.merged_followees(viewer.organization_id, viewer.id)
+        reader = FeedReader(viewer.organization_id, viewer.id, hidden, merged)
+        return bool(
+            await home.visible_posts(reader, [(repost.timestamp, repost.author_id)], {repost.timestamp: repost})
+        )
 
     async def _follows(self, author_id: str) -> bool:
         relations, viewer = self.context.stores.relations, self.viewer

@@ -6,7 +6,14 @@ from datetime import datetime
 
 from storage.chat.roles import Moderator
 from storage.errors import NotFound
-from storage.feed.documents import FanOutDocument, OrganizationUserId, PostDocument, PostSourceId, PostTermsDocument
+from storage.feed.documents import (
+    FanOutDocument,
+    FeedItemDocument,
+    OrganizationUserId,
+    PostDocument,
+    PostSourceId,
+    PostTermsDocument,
+)
 from storage.feed.records import (
     Post,
     PostParent,
@@ -129,7 +136,8 @@ class PostPlan:
     def _add_to_feeds(self, batch: Batch, document: PostDocument, follower_count: int) -> None:
         """Adds the post to its author's feed, and creates the fan-out, which adds it to the followers' feeds."""
         new, timestamp = self.new, document["_id"]["ts"]
-        batch.put(FEED_ITEMS, {"_id": {**self._author_document_id, "ts": timestamp}, "author": new.author_id})
+        item = feed_item(self._author_document_id, timestamp, new.author_id, reposted_timestamp(document))
+        batch.put(FEED_ITEMS, item)
         batch.put(FAN_OUTS, _new_fan_out(document, follower_count))
         batch.emit("PostArrived", timestamp)
         batch.add_outbox_row(home_stream(new.organization_id, new.author_id), "PostArrived", timestamp)
@@ -148,6 +156,20 @@ class PostPlan:
         kind = NotificationKind[parent.kind.name]
         subject = parent.timestamp if parent.kind is PostParentKind.REPOST else timestamp
         notify(batch, self.new.organization_id, parent.author_id, kind, self.new.author_id, post=subject)
+
+
+def feed_item(owner: OrganizationUserId, timestamp: int, author_id: str, original: int | None) -> FeedItemDocument:
+    """Returns the item of a post. `original` is the timestamp of the post that it reposts; None for other posts."""
+    item: FeedItemDocument = {"_id": {**owner, "ts": timestamp}, "author": author_id}
+    if original is not None:
+        item["of"] = original
+    return item
+
+
+def reposted_timestamp(post: PostDocument) -> int | None:
+    """Returns the timestamp of the post that a post reposts; None for other posts."""
+    parent = post.get("parent")
+    return None if parent is None or parent["kind"] != PostParentKind.REPOST.value else parent["ts"]
 
 
 def _new_fan_out(post: PostDocument, follower_count: int) -> FanOutDocument:

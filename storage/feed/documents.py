@@ -145,6 +145,8 @@ class FeedItemDocument(TypedDict):
 
     _id: FeedItemId
     author: str
+    of: NotRequired[int]
+    """Timestamp of the post that a repost repeats; absent for other posts."""
     emitted: NotRequired[bool]
     """True once `PostArrived` was emitted in the reader's stream."""
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from pymongo.errors import BulkWriteError
 
-from storage.feed.changes import FEED_ITEMS
-from storage.feed.documents import FeedItemDocument, FeedItemId
+from storage.feed.changes import FEED_ITEMS, feed_item
+from storage.feed.documents import FeedItemDocument, FeedItemId, OrganizationUserId
 from storage.feed.follows import FOLLOWS
-from storage.feed.records import home_stream
+from storage.feed.records import Post, home_stream
 from storage.feed.subscribers import HomeSubscribers
 from storage.feed.trimming import FEEDS, TRIM_EVERY, trim
 from storage.ids import PostKey
@@ -62,9 +62,11 @@ class FeedItemStore:
         absent = {row["_id"]["u"] for row in await cursor.to_list(None)}
         return [each for each in reader_ids if each not in absent] if absent else list(reader_ids)
 
-    async def push(self, key: PostKey, author_id: str, reader_ids: Sequence[str]) -> set[str]:
+    async def push(self, post: Post, reader_ids: Sequence[str]) -> set[str]:
         """Inserts the post into these feeds, unless it is there already. Returns the readers whose insert failed."""
-        items: list[FeedItemDocument] = [{"_id": _item_id(key, each), "author": author_id} for each in reader_ids]
+        key, original = post.key, post.parent.timestamp if post.is_repost and post.parent else None
+        owners: list[OrganizationUserId] = [{"o": key.organization_id, "u": each} for each in reader_ids]
+        items = [feed_item(owner, key.timestamp, post.author_id, original) for owner in owners]
         failed = {reader_ids[index] for index in await self.insert(items)}
         delivered = [each for each in reader_ids if each not in failed] if failed else reader_ids
         FEED_ITEMS_PUSHED.labels("delivered").inc(len(delivered))

@@ -188,7 +188,12 @@ class FollowStore:
     async def _backfill(self, pair: FollowPair, session: Session) -> None:
         """Inserts items for the followee's newest posts. Posts that are merged on read need no item."""
         query = {"_id.o": pair.organization_id, "author": pair.followee_id, "merged": False, "deleted_at": None}
-        newest = self._mongo[POSTS].find(query, {"author": 1}, session=session).sort("_id.ts", -1).limit(MAX_ITEMS)
+        newest = (
+            self._mongo[POSTS]
+            .find(query, {"author": 1, "parent": 1}, session=session)
+            .sort("_id.ts", -1)
+            .limit(MAX_ITEMS)
+        )
         await add_posts(self._mongo, pair.feed_id, await newest.to_list(None), session)
         await trim(self._mongo, pair.feed_id, session)
 

@@ -15,6 +15,7 @@ from storage.feed.feeds import ABSENT_S
 from storage.feed.follows import FOLLOWS
 from storage.feed.posts import MAX_READ, PostStore
 from storage.feed.records import Post, post_record
+from storage.feed.repeats import find_showings, reposted_timestamps, without_repeats
 from storage.feed.trimming import FEEDS, MAX_ITEMS, add_posts, cut, items_from
 from storage.mongo import Document, Mongo, Session
 from storage.timeline import TimelinePage, TimelineRange, read_page
@@ -175,10 +176,26 @@ class HomeFeedStore:
     async def visible_posts(
         self, reader: FeedReader, posts: Sequence[tuple[int, str]], loaded: dict[int, Post] | None = None
     ) -> list[Post]:
-        """Returns the existing posts that belong in the home feed: no replies to people whom the reader doesn't follow.
+        """Returns the existing posts that a page shows: no reposts of what the feed has already.
 
         `posts` are pairs of timestamp and author. `loaded` are posts that were read before, by timestamp.
         """
+        found = await self._belonging(reader, posts, loaded)
+        originals = reposted_timestamps(found)
+        if not originals:
+            return found
+        shown, showings = await asyncio.gather(
+            self._posts.without_lost_reposts(found, reader.hidden),
+            find_showings(self._mongo, reader.owner, reader.merged, originals),
+        )
+        known = {post.timestamp for post in found}
+        others = [each for each in showings if each[0] not in known]
+        return without_repeats(shown, await self._belonging(reader, others) if others else [])
+
+    async def _belonging(
+        self, reader: FeedReader, posts: Sequence[tuple[int, str]], loaded: dict[int, Post] | None = None
+    ) -> list[Post]:
+        """Returns the existing posts that belong in the feed: no replies to people whom the reader doesn't follow."""
         by_timestamp = dict(loaded or {})
         missing = [timestamp for timestamp, _ in posts if timestamp not in by_timestamp]
         authors = {author for _, author in posts}
@@ -193,10 +210,7 @@ class HomeFeedStore:
             for timestamp, author in posts
             if author in visible and timestamp in by_timestamp and by_timestamp[timestamp].author_id == author
         ]
-        shown = [
-            post for post in found if not post.is_reply or post.author_id == reader.id or _parent_in(post, visible)
-        ]
-        return await self._posts.without_lost_reposts(shown, reader.hidden)
+        return [post for post in found if not post.is_reply or post.author_id == reader.id or _parent_in(post, visible)]
 
     async def _visible_among(self, reader: FeedReader, authors: set[str]) -> set[str]:
         """Returns the authors whom the reader follows and has not hidden, the reader and the merged authors."""
@@ -266,7 +280,7 @@ class HomeFeedStore:
         needs_item: Document = {"deleted_at": None, "$or": [{"merged": False}, {"author": owner["u"]}]}
         for start in range(0, len(authors), AUTHORS_PER_READ):
             chunk = {"_id.o": owner["o"], "author": {"$in": authors[start : start + AUTHORS_PER_READ]}}
-            cursor = self._mongo[POSTS].find({**chunk, **needs_item}, {"author": 1}, session=session)
+            cursor = self._mongo[POSTS].find({**chunk, **needs_item}, {"author": 1, "parent": 1}, session=session)
             newest += await cursor.sort("_id.ts", -1).limit(MAX_ITEMS).to_list(MAX_ITEMS)
             newest = sorted(newest, key=lambda post: -post["_id"]["ts"])[:MAX_ITEMS]
         return newest

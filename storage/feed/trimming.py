@@ -6,7 +6,7 @@ timestamp `complete_from` of its document a feed has every post. Only a feed tha
 
 from collections.abc import Sequence
 
-from storage.feed.changes import FEED_ITEMS
+from storage.feed.changes import FEED_ITEMS, feed_item, reposted_timestamp
 from storage.feed.documents import FeedItemDocument, OrganizationUserId, PostDocument
 from storage.mongo import Document, Mongo, Session
 
@@ -47,7 +47,8 @@ async def add_posts(mongo: Mongo, owner: OrganizationUserId, posts: Sequence[Pos
     """Inserts items for the posts that the feed lacks."""
     items = mongo[FEED_ITEMS]
     added: dict[int, FeedItemDocument] = {
-        post["_id"]["ts"]: {"_id": {**owner, "ts": post["_id"]["ts"]}, "author": post["author"]} for post in posts
+        post["_id"]["ts"]: feed_item(owner, post["_id"]["ts"], post["author"], reposted_timestamp(post))
+        for post in posts
     }
     ids = [item["_id"] for item in added.values()]
     for existing in await items.find({"_id": {"$in": ids}}, {"_id": 1}, session=session).to_list(None):

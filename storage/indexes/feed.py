@@ -35,9 +35,15 @@ FEED_INDEXES: dict[str, list[IndexModel]] = {
     "post_terms": [IndexModel([("_id.o", UP), ("terms", UP), ("_id.ts", DOWN)])],
     "post_sources": [],  # PostSourceDocument
     "merged_authors": [],  # MergedAuthorDocument
-    # FeedItemDocument. Only the index of `_id`: a post is written once for each follower, and each write would have to
-    # update a further index too.
-    "feed_items": [],
+    # FeedItemDocument. Only reposts are in the index: a post is written once for each follower, and each write would
+    # have to update the index too.
+    "feed_items": [
+        IndexModel(
+            [("_id.o", UP), ("_id.u", UP), ("of", UP)],
+            name="reposts",
+            partialFilterExpression={"of": {"$exists": True}},
+        )
+    ],
     # FeedDocument
     "feeds": [IndexModel([("rebuilding", UP)], partialFilterExpression={"rebuilding": True})],
     # FanOutDocument

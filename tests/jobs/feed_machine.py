@@ -12,11 +12,12 @@ from jobs.context import JobContext
 from jobs.fan_out import finish_fan_outs, rebuild_feeds, retry_failed_inserts, settle_follows
 from storage.chat.roles import Moderator
 from storage.errors import DomainError
+from storage.feed.edits import NewText
 from storage.feed.fan_outs import MAX_TRIES, FanOutClaim
 from storage.feed.feeds import FollowerChunk
 from storage.feed.follows import FollowPair
 from storage.feed.home import HomeFeedState
-from storage.feed.records import home_stream
+from storage.feed.records import Post, PostParent, PostParentKind, home_stream
 from storage.feed.trimming import MAX_ITEMS
 from storage.ids import PostKey
 from storage.timeline import NOW, timeline_range
@@ -31,6 +32,7 @@ SUBSCRIBERS = ("bob", "gus")
 """Readers whose home streams exist from the beginning. Events are emitted only to existing streams."""
 
 AUTHOR, READER = st.sampled_from(AUTHORS), st.sampled_from(READERS)
+REPOST = PostParentKind.REPOST
 MAX_FOLLOWERS = 3
 """A low threshold, which authors cross in both directions."""
 
@@ -45,23 +47,52 @@ class JobsOnLoop:
 
 @dataclass
 class FeedModel:
-    """The expected state: follows, blocks and existing posts."""
+    """The expected state: follows, blocks and existing posts, with their authors."""
 
     follows: set[tuple[str, str]] = field(default_factory=set)
     blocks: set[tuple[str, str]] = field(default_factory=set)
     posts: dict[int, str] = field(default_factory=dict)
     merged: set[int] = field(default_factory=set)
+    texts: dict[int, str] = field(default_factory=dict)
+    parents: dict[int, PostParent] = field(default_factory=dict)
 
-    def visible_posts(self, reader: str) -> set[int]:
-        """Returns the posts of a reader's whole home feed."""
-        authors = {author for follower, author in self.follows if follower == reader} | {reader}
+    def authors(self, reader: str) -> set[str]:
+        """Returns the people whose posts are in a reader's home feed."""
+        return {author for follower, author in self.follows if follower == reader} | {reader}
+
+    def posts_of(self, authors: set[str]) -> set[int]:
         return {timestamp for timestamp, author in self.posts.items() if author in authors}
 
+    def visible_posts(self, reader: str) -> set[int]:
+        """Returns the posts of a reader's whole home feed, with repeated reposts."""
+        authors = self.authors(reader)
+        return {timestamp for timestamp in self.posts_of(authors) if self.is_visible(timestamp, reader, authors)}
+
+    def is_visible(self, timestamp: int, reader: str, authors: set[str]) -> bool:
+        parent = self.parents.get(timestamp)
+        if parent is None:
+            return True
+        if parent.kind is REPOST:
+            return parent.timestamp in self.posts and (reader, parent.author_id) not in self.blocks
+        return self.posts[timestamp] == reader or parent.author_id in authors
+
+    def content(self, timestamp: int) -> int:
+        """Returns the post itself, or the post that it reposts."""
+        parent = self.parents.get(timestamp)
+        return parent.timestamp if parent is not None and parent.kind is REPOST else timestamp
+
     def expected_posts(self, reader: str, limit: int) -> set[int]:
-        """Returns the posts that a feed of limited size holds: the newest, and those that are merged on read."""
-        visible = self.visible_posts(reader)
-        merged = {timestamp for timestamp in visible & self.merged if self.posts[timestamp] != reader}
-        return merged | set(sorted(visible - merged)[-limit:])
+        """Returns the posts that a feed of limited size shows: of the newest and those that are merged on read.
+
+        Leaves out reposts of what the whole feed shows before. A feed without that post may show them.
+        """
+        posts = self.posts_of(self.authors(reader))
+        merged = {timestamp for timestamp in posts & self.merged if self.posts[timestamp] != reader}
+        held = merged | set(sorted(posts - merged)[-limit:])
+        first: dict[int, int] = {}
+        for timestamp in sorted(visible := self.visible_posts(reader)):
+            first.setdefault(self.content(timestamp), timestamp)
+        return held & visible & set(first.values())
 
     def is_follow_refused(self, one: str, other: str) -> bool:
         return one == other or bool({(one, other), (other, one)} & self.blocks)
@@ -165,16 +196,53 @@ class FeedMachine(RuleBasedStateMachine):
     def post(self, author: str) -> None:
         self.create_post(author)
 
-    def create_post(self, author: str) -> PostKey:
-        post = self.run(self.feed.post(author))
+    def create_post(self, author: str, parent: PostParent | None = None) -> PostKey:
+        is_repost = parent is not None and parent.kind is REPOST
+        work = self.repost(author, parent.timestamp) if parent and is_repost else self.feed.post(author, parent=parent)
+        post = self.run(work)
         followers = {one for one, other in self.model.follows if other == author}
         assert post.merged == (len(followers) > MAX_FOLLOWERS)
         self.possible_receivers[post.timestamp] = followers
         self.model.posts[post.timestamp] = self.authors[post.timestamp] = author
+        self.model.texts[post.timestamp] = post.text
+        if parent is not None:
+            self.model.parents[post.timestamp] = parent
         if post.merged:
             self.model.merged.add(post.timestamp)
-        assert post.timestamp in self.run(self.read_feed(author)), "The author's own feed lacks the post."
+        assert is_repost or post.timestamp in self.run(self.read_feed(author)), "The author's own feed lacks the post."
         return PostKey(self.org, post.timestamp)
+
+    @rule(author=AUTHOR, kind=st.sampled_from([PostParentKind.REPLY, REPOST, REPOST]), data=st.data())
+    def respond(self, author: str, kind: PostParentKind, data: st.DataObject) -> None:
+        """Replies to a post or reposts it. A second repost of a post by its author changes nothing."""
+        originals = sorted(self.model.posts.keys() - {each for each in self.model.parents if self.is_repost(each)})
+        if originals:
+            timestamp = data.draw(st.sampled_from(originals))
+            parent = PostParent(kind, timestamp, self.authors[timestamp])
+            if kind is REPOST and (author, timestamp) in self.reposts():
+                assert self.run(self.repost(author, timestamp)).timestamp in self.model.posts
+            else:
+                self.create_post(author, parent)
+
+    def is_repost(self, timestamp: int) -> bool:
+        return self.model.content(timestamp) != timestamp
+
+    def reposts(self) -> set[tuple[str, int]]:
+        """Returns the author and the original of each repost that exists."""
+        return {(self.authors[each], self.model.content(each)) for each in self.model.posts if self.is_repost(each)}
+
+    async def repost(self, author: str, timestamp: int) -> Post:
+        return await self.stores.posts.repost(author, await self.stores.posts.get(PostKey(self.org, timestamp)))
+
+    @rule(data=st.data(), text=st.sampled_from(["smoke", "a beacon"]))
+    def edit(self, data: st.DataObject, text: str) -> None:
+        if texts := sorted(each for each in self.model.posts if not self.is_repost(each)):
+            timestamp = data.draw(st.sampled_from(texts))
+            change = self.stores.post_edits.edit(
+                PostKey(self.org, timestamp), self.authors[timestamp], NewText(text, (), ())
+            )
+            self.run(change)
+            self.model.texts[timestamp] = text
 
     @rule(data=st.data())
     def delete(self, data: st.DataObject) -> None:
@@ -212,7 +280,9 @@ class FeedMachine(RuleBasedStateMachine):
     async def insert(self, claim: FanOutClaim) -> tuple[FollowerChunk, set[str]]:
         """Inserts a chunk. Returns the chunk of followers, and the readers whose insert failed."""
         chunk = await self.stores.feeds.followers(self.org, claim.author_id, claim.after)
-        return chunk, await self.stores.feeds.push(claim.key, claim.author_id, chunk.follower_ids)
+        post = await self.stores.posts.find_with_tombstone(claim.key)
+        assert post is not None
+        return chunk, await self.stores.feeds.push(post, chunk.follower_ids)
 
     @rule()
     def resume_stopped_worker(self) -> None:
@@ -253,6 +323,8 @@ class FeedMachine(RuleBasedStateMachine):
         timestamps = self.run(self.read_feed(reader, page_size=3))
         assert set(timestamps) <= self.model.visible_posts(reader)
         assert timestamps == sorted(timestamps, reverse=True)
+        contents = [self.model.content(timestamp) for timestamp in timestamps]
+        assert len(contents) == len(set(contents)), "The feed shows a post twice."
 
     async def read_feed(self, reader: str, page_size: int = 999) -> list[int]:
         """Returns the whole feed, read page by page without recording a visit."""
@@ -263,6 +335,7 @@ class FeedMachine(RuleBasedStateMachine):
         while True:
             page = await self.stores.home.page(viewer, page_range)
             timestamps += [post.timestamp for post in page.items]
+            assert all(post.text == self.model.texts[post.timestamp] for post in page.items)
             assert len(page.items) == page_size or not page.has_older
             if not page.has_older:
                 return timestamps

@@ -191,7 +191,7 @@ async def test_arrivals_of_muted_users_are_withheld(chat: ChatScenario) -> None:
             await person.create_post(f"of {person.id}")
             posts = await stores.posts.by_timestamp("acme", [await newest_post(person)])
             (post,) = posts.values()
-            assert await stores.feeds.push(post.key, person.id, ["ann"]) == set()
+            assert await stores.feeds.push(post, ["ann"]) == set()
             await until_outbox_is_empty(stores)
         event = await events.next_event()
         assert (event["type"], event["post"]["text"]) == ("PostArrived", "of eve")

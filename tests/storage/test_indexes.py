@@ -372,7 +372,7 @@ async def query_feeds(scenario: TopicScenario) -> None:
     assert claim is not None
     await stores.feeds.without_absent(org, chunk.follower_ids)
     await stores.relations.blockers_among(org, "ann", chunk.follower_ids)
-    await stores.feeds.push(post.key, "ann", chunk.follower_ids)
+    await stores.feeds.push(post, chunk.follower_ids)
     await stores.feeds.trim(org, names[1])
     await stores.fan_outs.advance(claim, chunk.after, True, 1, names[1:2])
     await stores.fan_outs.due_retries(10)

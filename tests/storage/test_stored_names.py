@@ -258,7 +258,7 @@ async def test_feed_of_earlier_code_is_served(stores: Stores) -> None:
     post = await feed.post()
     claim = await stores.fan_outs.claim(post.key)
     assert claim is not None
-    await stores.feeds.push(post.key, "ann", ["bob"])
+    await stores.feeds.push(post, ["bob"])
     claim = await stores.fan_outs.advance(claim, "bob", False, delivered=1)
     assert claim is not None
     bob = home_stream(feed.organization_id, "bob")
@@ -266,7 +266,7 @@ async def test_feed_of_earlier_code_is_served(stores: Stores) -> None:
     await feed.wait_for_relays(jobs_stream(feed.organization_id))
     await migrate_from_earlier_code(stores.mongo)
     # The arrival is not emitted again, and the fan-out goes on after the last follower.
-    await stores.feeds.push(post.key, "ann", ["bob", "cyd"])
+    await stores.feeds.push(post, ["bob", "cyd"])
     assert [each.kind for each in await feed.events(bob)] == ["PostArrived"]
     assert await stores.fan_outs.advance(claim, "cyd", True, delivered=1) is not None
     fan_out = await stores.fan_outs.find(post.key)

@@ -45,6 +45,7 @@ subscription ($since: Cursor) {
 }
 """
 DELETE = "mutation ($id: ID!) { deletePost(id: $id) { id } }"
+REPOST = "mutation ($id: ID!) { repost(postId: $id) { id } }"
 MUTE = "mutation ($id: ID!) { muteUser(userId: $id) { id } }"
 ActionOnPerson = Callable[[Person, Person], Awaitable[None]]
 
@@ -123,6 +124,32 @@ async def test_pushed_posts_emit_events_and_cursor_resumes(sign_in: SignIn) -> N
 async def test_merged_posts_emit_events_and_cursor_resumes(sign_in_merged: SignIn) -> None:
     await assert_events_and_resumption(sign_in_merged)
     assert await sign_in_merged.stores.mongo["feed_items"].count_documents({"_id.u": "bob"}) == 0
+
+
+async def assert_reposts_arrive_once(sign_in: SignIn) -> None:
+    """Asserts that a repost of a post in the feed, or of one that was reposted before, causes no event."""
+    ann, bob, cat, dan = [await sign_in(name) for name in ("ann", "bob", "cat", "dan")]
+    for author in (ann, cat, dan):
+        await bob.follow(author)
+    followed, other = await ann.create_post("followed"), await (await sign_in("eve")).create_post("other")
+    await run_fan_outs(sign_in.stores)
+    async with bob.subscribed(HOME_FEED_EVENTS) as events:
+        for person, post in ((bob, followed), (cat, followed), (cat, other), (dan, other)):
+            await person.run(REPOST, id=post)
+            await run_fan_outs(sign_in.stores)
+            await until_outbox_is_empty(sign_in.stores)
+        await ann.create_post("last")
+        await run_fan_outs(sign_in.stores)
+        arrived = [(await events.next_event())["post"] for _ in range(2)]
+    assert [(post["author"]["id"], post["text"]) for post in arrived] == [(cat.id, ""), (ann.id, "last")]
+
+
+async def test_pushed_reposts_arrive_once(sign_in: SignIn) -> None:
+    await assert_reposts_arrive_once(sign_in)
+
+
+async def test_merged_reposts_arrive_once(sign_in_merged: SignIn) -> None:
+    await assert_reposts_arrive_once(sign_in_merged)
 
 
 async def resume_with_failing_reads(

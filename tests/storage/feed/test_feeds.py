@@ -35,7 +35,7 @@ async def test_failed_insert_affects_no_other_reader(feed: FeedScenario) -> None
     post = await feed.post()
     await feed.refuse_writes_of("feed_items", READERS[3], READERS[7])
     try:
-        failed = await feed.stores.feeds.push(post.key, "ann", READERS)
+        failed = await feed.stores.feeds.push(post, READERS)
     finally:
         await feed.refuse_writes_of("feed_items", None)
     assert failed == {READERS[3], READERS[7]}
@@ -84,7 +84,7 @@ async def test_subscribed_reader_gets_arrival_and_removal_once(feed: FeedScenari
     subscribed = READERS[:3]
     await feed.subscribe(*subscribed)
     for _ in range(2):
-        await feed.stores.feeds.push(post.key, "ann", READERS)
+        await feed.stores.feeds.push(post, READERS)
     for reader in subscribed:
         events = await feed.events(home_stream(org, reader))
         assert [(event.kind, event.ref) for event in events] == [("PostArrived", post.timestamp)]

@@ -37,7 +37,7 @@ async def follow(feed: FeedScenario, *authors: str) -> None:
 async def push(feed: FeedScenario, *posts: Post) -> None:
     """Pushes the posts into Bob's feed."""
     for post in posts:
-        await feed.stores.feeds.push(post.key, post.author_id, ["bob"])
+        await feed.stores.feeds.push(post, ["bob"])
 
 
 async def read(

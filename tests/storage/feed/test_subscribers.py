@@ -31,7 +31,7 @@ async def head(feed: FeedScenario, reader: str) -> StreamHead:
 async def push_and_count_arrivals(feed: FeedScenario, reader: str) -> int:
     """Pushes a post to the reader. Returns how many arrivals the home stream has."""
     post = await feed.post()
-    await feed.stores.feeds.push(post.key, "ann", [reader])
+    await feed.stores.feeds.push(post, [reader])
     return len(await feed.events(home_stream(feed.organization_id, reader)))
 
 
