@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import structlog
 
@@ -79,6 +79,9 @@ class SharedEventSource(ABC):
     stream: Stream
     since: StreamPosition | None
 
+    is_open: ClassVar[bool] = False
+    """Whether every viewer may subscribe to any number of such streams. They then count as the viewer's own."""
+
     @property
     @abstractmethod
     def hub(self) -> EventHub:
@@ -101,6 +104,10 @@ class SharedEventSource(ABC):
         """Returns which of the events each of the viewers must not see."""
 
     @abstractmethod
+    async def renew(self) -> None:
+        """Does what the stream needs while it is followed: before the start, with each event and each idle time."""
+
+    @abstractmethod
     async def departures(self) -> int:
         """Returns a number that grows whenever a user loses the permission to subscribe."""
 
@@ -116,6 +123,22 @@ class SharedEventSource(ABC):
     @abstractmethod
     def forbidden(self) -> DomainError:
         """Returns the error that ends the subscription of a viewer who lost the permission."""
+
+
+async def hidden_by_viewer(
+    people: Sequence[str | None], hiding: Callable[[str], Awaitable[AbstractSet[str]]]
+) -> HiddenEvents:
+    """Returns which events each viewer must not see. `people` are the persons of the events; None hides nothing.
+
+    `hiding` returns the viewers from whom a person is hidden.
+    """
+    distinct = list({person for person in people if person is not None})
+    viewers = dict(zip(distinct, await asyncio.gather(*(hiding(person) for person in distinct)), strict=True))
+    hidden: dict[str, tuple[int, ...]] = {}
+    for index, person in enumerate(people):
+        for viewer_id in viewers[person] if person is not None else ():
+            hidden[viewer_id] = (*hidden.get(viewer_id, ()), index)
+    return hidden
 
 
 Record = TypeVar("Record", bound=Event)

@@ -334,7 +334,8 @@ class Subscription(PresenceSubscription):
     )
     hashtag_events: PostListEvent = subscription(
         resolvers.feed.list_events.hashtag_events,
-        "New and deleted posts with a hashtag, without those of blocked and muted authors. An edit sends no event.",
+        "Posts that are added to the list of a hashtag or removed from it, also by an edit, without those of blocked "
+        "and muted authors.",
     )
     notification_events: NotificationEvent = subscription(
         resolvers.feed.events.notification_events, "New notifications of the viewer."

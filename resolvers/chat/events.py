@@ -1,6 +1,5 @@
 """Subscriptions to topics and communities: access checks, and the records of their events."""
 
-import asyncio
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from resolvers.arguments import Since, text_or_none
 from resolvers.chat.communities import CommunityId
 from resolvers.chat.topics import TopicId
 from resolvers.context import Context, Info
-from resolvers.events import Event, HiddenEvents, SharedEventSource, StreamReady
+from resolvers.events import Event, HiddenEvents, SharedEventSource, StreamReady, hidden_by_viewer
 from storage.chat.memberships import community_stream, removals_stream
 from storage.chat.records import Community, CommunityVisibility, Message, Topic
 from storage.errors import Forbidden
@@ -92,15 +91,11 @@ class ChatEventSource(SharedEventSource):
     async def hidden_from(self, viewer_ids: Collection[str], events: Sequence[HydratedEvent]) -> HiddenEvents:
         """Returns by viewer which events are by authors that the viewer blocked."""
         authors = [event.subject.author_id if isinstance(event.subject, Message) else None for event in events]
-        distinct = list({author for author in authors if author is not None})
         blockers_among, organization_id = self.context.stores.relations.blockers_among, self.viewer.organization_id
-        blockers = await asyncio.gather(*(blockers_among(organization_id, author, viewer_ids) for author in distinct))
-        blockers_by_author = dict(zip(distinct, blockers, strict=True))
-        hidden: dict[str, tuple[int, ...]] = {}
-        for index, author in enumerate(authors):
-            for viewer_id in blockers_by_author[author] if author is not None else ():
-                hidden[viewer_id] = (*hidden.get(viewer_id, ()), index)
-        return hidden
+        return await hidden_by_viewer(authors, lambda author: blockers_among(organization_id, author, viewer_ids))
+
+    async def renew(self) -> None:
+        """Does nothing: the streams of topics and communities have events also without subscribers."""
 
     async def departures(self) -> int:
         """Returns a number that grows whenever a user loses the permission to subscribe."""

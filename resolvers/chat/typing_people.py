@@ -14,7 +14,7 @@ from resolvers.chat.events import ChatEventRecord, ChatEventSource, TypingEvent
 from resolvers.chat.presence import people_with_presence
 from resolvers.chat.topics import TopicId
 from resolvers.context import Info
-from resolvers.events import HiddenEvents
+from resolvers.events import HiddenEvents, hidden_by_viewer
 from storage.chat.records import Topic
 from storage.errors import Forbidden
 from storage.identity.presence.typing_hub import typing_stream
@@ -97,14 +97,7 @@ class TypingEventSource(ChatEventSource):
     async def hidden_from(self, viewer_ids: Collection[str], events: Sequence[HydratedEvent]) -> HiddenEvents:
         """Returns by viewer which events are about the viewer, or about people with a block in either direction."""
         people = [event.subject for event in events]
-        hiding = dict(
-            zip(people, await asyncio.gather(*(self._hiding(each, viewer_ids) for each in people)), strict=True)
-        )
-        hidden: dict[str, tuple[int, ...]] = {}
-        for index, person in enumerate(people):
-            for viewer_id in hiding[person]:
-                hidden[viewer_id] = (*hidden.get(viewer_id, ()), index)
-        return hidden
+        return await hidden_by_viewer(people, lambda person: self._hiding(person, viewer_ids))
 
     async def _hiding(self, user_id: str, viewer_ids: Collection[str]) -> AbstractSet[str]:
         """Returns the viewers who must not see the person: the person, and those with a block."""

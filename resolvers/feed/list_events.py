@@ -1,42 +1,78 @@
-"""The subscriptions `localEvents` and `hashtagEvents`, which are executed for each viewer separately."""
+"""The subscriptions `localEvents` and `hashtagEvents`, whose executions are shared by their viewers."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 from strawberry import UNSET
 
 from resolvers.access import require_member
 from resolvers.arguments import Since, text_or_none
 from resolvers.context import Context, Info
-from resolvers.events import StreamReady, ViewerEventSource, viewer_events
+from resolvers.events import HiddenEvents, SharedEventSource, hidden_by_viewer
 from resolvers.feed.events import HourlyRecorder, PostArrived, PostRemoved, post_event_record
 from resolvers.feed.posts import Hashtag, checked_hashtag
+from storage.errors import Forbidden
 from storage.feed.records import hashtag_stream, local_stream
+from storage.identity.mutes import MuteSubject
 from storage.identity.records import User
-from storage.streams.hub import HydratedEvent
-from storage.streams.log import Cursor, Stream, StreamPosition, parse_cursor
+from storage.streams.hub import EventHub, HydratedEvent
+from storage.streams.log import Cursor, Stream, StreamPosition, format_cursor, parse_cursor
 
 
 @dataclass(frozen=True, slots=True)
-class ListEventSource(ViewerEventSource):
-    """A subscription to the stream of the local feed or of a hashtag."""
+class ListEventSource(SharedEventSource):
+    """A viewer's subscription to the stream of the local feed or of a hashtag."""
+
+    is_open: ClassVar[bool] = True
 
     context: Context
     viewer: User
     stream: Stream
     since: StreamPosition | None
+    recorder: HourlyRecorder
 
-    def __aiter__(self) -> AsyncGenerator[StreamReady | PostArrived | PostRemoved, None]:
-        stores = self.context.stores
-        recorder = HourlyRecorder(partial(stores.list_subscribers.record, self.stream))
-        return viewer_events(stores.hub, self.stream, self.since, self._visible_record, recorder.renew)
+    @property
+    def hub(self) -> EventHub:
+        """The hub that delivers the stream's events."""
+        return self.context.stores.hub
 
-    async def _visible_record(self, cursor: Cursor, event: HydratedEvent) -> PostArrived | PostRemoved | None:
-        """Returns the event's record, or None if the viewer has blocked or muted the post's author."""
-        if event.subject.author_id in (await self.context.hidden_subjects()).users:
-            return None
-        return post_event_record(cursor, event)
+    def record(self, epoch: str, event: HydratedEvent) -> PostArrived | PostRemoved:
+        """Returns the record of an event."""
+        return post_event_record(format_cursor(self.stream, StreamPosition(epoch, event.event.n)), event)
+
+    async def hidden_from(self, viewer_ids: Collection[str], events: Sequence[HydratedEvent]) -> HiddenEvents:
+        """Returns by viewer which events are about posts of authors whom the viewer blocked or muted."""
+        return await hidden_by_viewer([event.subject.author_id for event in events], partial(self._hiding, viewer_ids))
+
+    async def _hiding(self, viewer_ids: Collection[str], author_id: str) -> AbstractSet[str]:
+        """Returns the viewers who blocked or muted the author."""
+        stores, organization_id = self.context.stores, self.viewer.organization_id
+        blockers = await stores.relations.blockers_among(organization_id, author_id, viewer_ids)
+        return blockers | await stores.mutes.muters_among(organization_id, MuteSubject.USER, author_id, viewer_ids)
+
+    async def renew(self) -> None:
+        """Records once an hour that the stream has subscribers, so that events are added to it."""
+        await self.recorder.renew()
+
+    async def departures(self) -> int:
+        """Returns 0: every member may subscribe."""
+        return 0
+
+    @property
+    def departures_stream(self) -> Stream | None:
+        """None: every member may subscribe."""
+        return None
+
+    async def authorized_among(self, user_ids: Collection[str]) -> AbstractSet[str]:
+        """Returns all users: every member may subscribe. Connections of users who are none any more are closed."""
+        return set(user_ids)
+
+    def forbidden(self) -> Forbidden:
+        """Returns the error for a viewer who lost the permission."""
+        return Forbidden("You are no longer a member of the organization.")
 
 
 async def local_events(info: Info, since: Since = UNSET) -> ListEventSource:
@@ -52,4 +88,5 @@ async def hashtag_events(info: Info, tag: Hashtag, since: Since = UNSET) -> List
 
 def _source(info: Info, stream: Stream, cursor: str | None) -> ListEventSource:
     position = None if cursor is None else parse_cursor(stream, Cursor(cursor))
-    return ListEventSource(info.context, require_member(info), stream, position)
+    recorder = HourlyRecorder(partial(info.context.stores.list_subscribers.record, stream))
+    return ListEventSource(info.context, require_member(info), stream, position, recorder)

@@ -191,8 +191,10 @@ class Broadcast:
             await asyncio.sleep(RETRY_PAUSE_S)
 
     async def _follow(self) -> None:
+        await self.source.renew()
         async with aclosing(follow_batches(self.source.hub, self.source.stream, self.position)) as items:
             async for item in items:
+                await self.source.renew()
                 if isinstance(item, SubscriptionStart):
                     await self._handle_start(item)
                 elif isinstance(item, EventBatch):

@@ -14,7 +14,10 @@ MAX_SHARED = 20
 count once."""
 
 MAX_OWN = 100
-"""Maximum number of a viewer's subscriptions to events that only the viewer gets. Each has its own executions."""
+"""Maximum number of a viewer's subscriptions to events that only the viewer gets, each of which has its own executions,
+and to streams that are open to everybody."""
+
+OWN = "subscriptions to your own events and to lists"
 
 REFUSALS = prometheus_client.Counter(
     "noroshi_subscription_refusals", "Subscriptions refused because the viewer has too many different ones."
@@ -59,6 +62,8 @@ def _classify(subscription: SharedSubscription | ViewerSubscription) -> tuple[Ha
     """
     viewer = subscription.source.viewer.organization_id, subscription.source.viewer.id
     if isinstance(subscription, ViewerSubscription):
-        return viewer, object(), MAX_OWN, "subscriptions to your own events"
+        return viewer, object(), MAX_OWN, OWN
+    if subscription.source.is_open:
+        return viewer, subscription.key, MAX_OWN, OWN
     group = viewer, subscription.source.stream
     return group, subscription.key, MAX_SHARED, "different subscriptions to one stream"

@@ -30,6 +30,7 @@ from storage.identity.audit import AuditAction, TargetKind, put_entry
 from storage.identity.rights import HasRole, IsActive, IsAuthorOr, Never
 from storage.identity.roles import Role
 from storage.ids import PostKey, UserKey
+from storage.mongo import Document
 from storage.mongo.text_index.entries import ContentKind, content_term, entry_terms
 from storage.notifications import NotificationKind, notify
 from storage.streams.changes import Batch, Change, DocumentKey, Right, SystemChange
@@ -156,6 +157,12 @@ class PostPlan:
         kind = NotificationKind[parent.kind.name]
         subject = parent.timestamp if parent.kind is PostParentKind.REPOST else timestamp
         notify(batch, self.new.organization_id, parent.author_id, kind, self.new.author_id, post=subject)
+
+
+def list_ref(document: PostDocument, tags: Sequence[str], in_local_feed: bool = False) -> Document:
+    """Returns the ref of an outbox row about the lists of the hashtags, and the local feed, that a post is in."""
+    # No hashtag contains #. A ref holds no list, since rows are compared by their refs.
+    return {"ts": document["_id"]["ts"], "tags": "#".join(tags), "local": in_local_feed}
 
 
 def feed_item(owner: OrganizationUserId, timestamp: int, author_id: str, original: int | None) -> FeedItemDocument:
@@ -285,9 +292,8 @@ class PostRemoval(PostChange):
         """Removes the post from the local feed and from its hashtags, if these are subscribed to."""
         tags, in_local_feed = document.get("tags", ()), is_local(document)
         if tags or in_local_feed:
-            # No hashtag contains #. A ref holds no list, since rows are compared by their refs.
-            ref = {"ts": self.key.timestamp, "tags": "#".join(tags), "local": in_local_feed}
-            batch.add_outbox_row(home_stream(self.key.organization_id, document["author"]), "PostUnlisted", ref)
+            home = home_stream(self.key.organization_id, document["author"])
+            batch.add_outbox_row(home, "PostUnlisted", list_ref(document, tags, in_local_feed))
 
     def _remove_from_feeds(self, batch: Batch, document: PostDocument) -> None:
         organization_id, timestamp = self.key.organization_id, self.key.timestamp

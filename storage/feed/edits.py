@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
-from storage.feed.changes import POST_HISTORIES, POST_TERMS, POSTS, PostChange, post_terms
+from storage.feed.changes import POST_HISTORIES, POST_TERMS, POSTS, PostChange, list_ref, post_terms
 from storage.feed.documents import PostDocument, PostHistoryDocument
 from storage.feed.posts import PostStore
-from storage.feed.records import Post, PostVersion, author_stream, post_record
+from storage.feed.records import Post, PostVersion, author_stream, home_stream, post_record
 from storage.files.link_previews import first_url
 from storage.identity.rights import IsActive
 from storage.ids import PostKey
@@ -58,6 +58,7 @@ class EditPost(PostChange):
         self._notify_mentioned(batch, document)
         has_new_link = first_url(self.new.text) != first_url(document["text"])
         document["text"], document["edited_at"] = self.new.text, batch.at
+        self._relist(batch, document)
         document["mentions"], document["tags"] = list(self.new.mention_ids), list(self.new.hashtags)
         if has_new_link:
             document.pop("preview", None)
@@ -94,6 +95,15 @@ class EditPost(PostChange):
             "versions": [*versions, {"text": document["text"], "at": written_at}],
         }
         batch.put(POST_HISTORIES, kept)
+
+    def _relist(self, batch: Batch, document: PostDocument) -> None:
+        """Adds the post to the lists of its new hashtags, and removes it from those of hashtags that it had."""
+        before, after = document.get("tags", ()), self.new.hashtags
+        home = home_stream(self.key.organization_id, self.editor_id)
+        if removed := [tag for tag in before if tag not in after]:
+            batch.add_outbox_row(home, "PostUnlisted", list_ref(document, removed))
+        if added := [tag for tag in after if tag not in before]:
+            batch.add_outbox_row(home, "PostListed", list_ref(document, added))
 
     def _notify_mentioned(self, batch: Batch, document: PostDocument) -> None:
         organization_id, timestamp = self.key.organization_id, self.key.timestamp

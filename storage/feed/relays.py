@@ -96,8 +96,8 @@ class PostRemovedRelay(_FeedItemRelay):
         return 0.0
 
 
-class PostUnlistedRelay(OutboxRelay):
-    """Relays the removal of a deleted post to the local feed and to hashtags that are subscribed to."""
+class _ListRelay(OutboxRelay):
+    """Base of relays that add a row to each subscribed list among those that a row names."""
 
     def __init__(self) -> None:
         self._subscribed: set[Stream] = set()
@@ -107,10 +107,10 @@ class PostUnlistedRelay(OutboxRelay):
         streams = [stream for row in rows for stream in self._streams(row, batch)]
         self._subscribed = await ListSubscribers(mongo).among(streams, session)
 
-    def relay(self, row: OutboxDocument, batch: Batch) -> float:
-        """Adds the rows."""
+    def add_rows(self, row: OutboxDocument, batch: Batch, kind: str) -> float:
+        """Adds a row of the kind to each subscribed list."""
         for stream in self._subscribed.intersection(self._streams(row, batch)):
-            batch.add_outbox_row(stream, "ListedPostRemoved", row["ref"]["ts"])
+            batch.add_outbox_row(stream, kind, row["ref"]["ts"])
         return 0.0
 
     @staticmethod
@@ -118,6 +118,22 @@ class PostUnlistedRelay(OutboxRelay):
         organization_id, _ = stream_owner(batch.stream)
         tags = [tag for tag in row["ref"]["tags"].split("#") if tag]
         return list_streams(organization_id, tags, row["ref"]["local"])
+
+
+class PostListedRelay(_ListRelay):
+    """Relays a post to the lists of hashtags that an edit added."""
+
+    def relay(self, row: OutboxDocument, batch: Batch) -> float:
+        """Adds the rows."""
+        return self.add_rows(row, batch, "ListedPostArrived")
+
+
+class PostUnlistedRelay(_ListRelay):
+    """Relays the removal of a deleted post, or of a hashtag by an edit, to the lists that had the post."""
+
+    def relay(self, row: OutboxDocument, batch: Batch) -> float:
+        """Adds the rows."""
+        return self.add_rows(row, batch, "ListedPostRemoved")
 
 
 def _list_streams(post: PostDocument) -> list[Stream]:

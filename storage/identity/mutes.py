@@ -4,8 +4,9 @@ Each read checks mutes, as it checks blocks. So a mute takes effect at once in e
 subscriptions.
 """
 
+import asyncio
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -22,6 +23,7 @@ from storage.mongo.batch_loader import BatchLoader
 
 MUTES = "mutes"
 MAX_MUTES = 1000
+MUTERS_PER_QUERY = 1000
 
 MUTES_IN_FORCE = {"$or": [{"until": {"$exists": False}}, {"$expr": {"$gt": ["$until", "$$NOW"]}}]}
 """The filter for mutes that have not ended, by the database's clock. The TTL index deletes ended mutes later."""
@@ -69,6 +71,21 @@ class MuteStore:
     async def muted_by(self, organization_id: str, user_id: str) -> HiddenSubjects:
         """Returns the subjects that the user has muted."""
         return await self._muted_by_user.get(UserKey(organization_id, user_id)) or HiddenSubjects()
+
+    async def muters_among(
+        self, organization_id: str, subject: MuteSubject, subject_id: str, user_ids: Collection[str]
+    ) -> set[str]:
+        """Returns those of the users who have muted the subject."""
+        owners = [UserKey(organization_id, user_id) for user_id in user_ids]
+        chunks = [owners[start : start + MUTERS_PER_QUERY] for start in range(0, len(owners), MUTERS_PER_QUERY)]
+        finds = [self._find_muters(chunk, subject, subject_id) for chunk in chunks]
+        return {document["_id"]["u"] for found in await asyncio.gather(*finds) for document in found}
+
+    async def _find_muters(
+        self, owners: Sequence[UserKey], subject: MuteSubject, subject_id: str
+    ) -> list[MuteDocument]:
+        ids = [_id(owner, subject, subject_id) for owner in owners]
+        return await self._mongo.find(MUTES, {"$and": [{"_id": {"$in": ids}}, MUTES_IN_FORCE]}, {"_id": 1})
 
     async def mute(self, owner: UserKey, subject: MuteSubject, subject_id: str, until: datetime | None) -> Mute:
         """Mutes a subject until the instant, or for good. Replaces the end of a mute that exists.

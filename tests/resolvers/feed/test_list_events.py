@@ -1,10 +1,14 @@
 """localEvents and hashtagEvents: each post once, resumption by cursor, hidden authors, and streams without readers."""
 
 import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 
+from server.graphql import subscription_limits
 from storage.feed.records import hashtag_stream, local_stream
 from storage.stores import Stores
 from tests.resolvers.people import CREATE_POST, Person, RunningSubscription, SignIn, until_outbox_is_empty
@@ -21,6 +25,7 @@ EVENT = """
 LOCAL = "subscription ($since: Cursor) { localEvents(since: $since) {" + EVENT + "} }"
 HASHTAG = "subscription ($tag: String!, $since: Cursor) { hashtagEvents(tag: $tag, since: $since) {" + EVENT + "} }"
 DELETE = "mutation ($id: ID!) { deletePost(id: $id) { id } }"
+EDIT = "mutation ($id: ID!, $text: String!) { editPost(id: $id, text: $text) { id } }"
 MUTE = "mutation ($id: ID!) { muteUser(userId: $id) { id } }"
 
 
@@ -47,6 +52,21 @@ async def test_lists_emit_their_posts_and_removals(sign_in: SignIn) -> None:
             assert (event["type"], event["postId"]) == ("PostRemoved", first)
         await bob.run(DELETE, id=quote)
         assert (await local.next_event())["postId"] == quote
+
+
+async def test_edit_moves_a_post_between_lists(sign_in: SignIn) -> None:
+    ann, bob = await sign_in("ann"), await sign_in("bob")
+    async with ann.subscribed(HASHTAG, tag="sea") as sea, ann.subscribed(HASHTAG, tag="tide") as tide:
+        post = await bob.create_post("calm #sea")
+        assert await arrived(sea) == "calm #sea"
+        await until_outbox_is_empty(bob.stores)
+        await bob.run(EDIT, id=post, text="high #tide")
+        event = await sea.next_event()
+        assert (event["type"], event["postId"]) == ("PostRemoved", post)
+        assert await arrived(tide) == "high #tide"
+        await bob.run(EDIT, id=post, text="higher #tide")
+        await bob.run(DELETE, id=post)
+        assert (await tide.next_event())["postId"] == post
 
 
 async def test_reconnecting_reader_misses_and_repeats_no_post(sign_in: SignIn) -> None:
@@ -84,6 +104,44 @@ async def test_hidden_authors_send_no_event(sign_in: SignIn, subscribe: tuple[st
         await until_outbox_is_empty(ann.stores)
         await dog.create_post("visible #tide")
         assert await arrived(events) == "visible #tide"
+
+
+def executed_events() -> float:
+    """Returns the number of events that all broadcasts of this process have executed so far."""
+    return REGISTRY.get_sample_value("noroshi_broadcast_executions_total") or 0.0
+
+
+async def test_thousand_readers_of_a_hashtag_cost_one_execution_an_event(sign_in: SignIn) -> None:
+    """Ten people have a hundred connections each. One of them blocked the author, another one muted the author."""
+    author = await sign_in("author")
+    first, *others = [await sign_in(f"reader{n}") for n in range(10)]
+    readers = [first, *(replace(each, subscriptions=first.subscriptions) for each in others)]
+    await readers[1].block(author)
+    await readers[2].run(MUTE, id=author.id)
+    async with AsyncExitStack() as stack:
+        subscribing = [each.subscribed(HASHTAG, tag="tide") for each in readers for _ in range(100)]
+        events = [await stack.enter_async_context(each) for each in subscribing]
+        before = executed_events()
+        await author.create_post("#tide")
+        await until_outbox_is_empty(author.stores)
+        for reader in (readers[1], readers[2]):
+            await reader.create_post("next #tide")
+        texts = [[await arrived(each) for _ in range(2)] for each in events]
+        assert executed_events() - before == 3
+    shown = [text for n, text in enumerate(texts) if n // 100 not in (1, 2)]
+    assert shown == [["#tide", "next #tide"]] * 800
+    assert texts[100:300] == [["next #tide", "next #tide"]] * 200
+
+
+async def test_lists_count_as_own_subscriptions(sign_in: SignIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each hashtag has a stream of its own, so a limit for each stream would allow any number of them."""
+    monkeypatch.setattr(subscription_limits, "MAX_OWN", 3)
+    ann = await sign_in("ann")
+    async with AsyncExitStack() as stack:
+        for tag in ("one", "two", "three", "three"):
+            await stack.enter_async_context(ann.subscribed(HASHTAG, tag=tag))
+        answer = await anext(ann.answers(HASHTAG, tag="four"))
+        assert answer["errors"][0]["extensions"]["code"] == "RATE_LIMITED"
 
 
 async def test_lists_without_subscribers_have_no_stream(sign_in: SignIn, stores: Stores) -> None:

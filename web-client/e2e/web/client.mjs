@@ -218,6 +218,7 @@ async function followAndPost(ann, ben) {
   await ann.locator("[data-post]").filter({ hasText: "first light" }).waitFor();
   await ben.getByRole("button", { name: "1 new post" }).click();
   await ben.locator("[data-post]").filter({ hasText: "first light" }).waitFor();
+  await ann.locator("[data-post]").filter({ hasText: "first light" }).locator("time").click();
   await ann.locator('[data-fan-out="COMPLETED"]').waitFor();
   return await ann.locator("[data-fan-out]").innerText();
 }

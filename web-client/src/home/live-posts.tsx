@@ -1,13 +1,15 @@
 /** A list of posts that events keep up to date. New posts of other people wait behind a button. */
 import { type ReactNode, useEffect, useRef, useState } from "react";
+import { request, useApi } from "../api/api";
 import { useViewer } from "../session/viewer";
 import type { TimelineFeed } from "../timeline/feed";
-import { withItem, withoutItem } from "../timeline/window";
+import { withoutItem } from "../timeline/window";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { useTranslation } from "../ui/preferences";
+import { useValue } from "../ui/value";
 import { FeedList } from "./feed-list";
-import type { Post, PostListEvent } from "./operations";
+import { ArrivedPost, type Post, type PostListEvent } from "./operations";
 import { PostCard } from "./post-card";
 import { withChangedPosts } from "./post-changes";
 
@@ -26,7 +28,11 @@ export function LivePosts({ feed, watch, head, empty }: Props) {
   const { t } = useTranslation();
   const viewer = useViewer();
   const top = useRef<HTMLDivElement>(null);
-  const [newPosts, setNewPosts] = useState<readonly Post[]>([]);
+  const { direct } = useApi();
+  const { items } = useValue(feed.state).window;
+  const [arrivedIds, setArrivedIds] = useState<readonly string[]>([]);
+  // A page that was loaded meanwhile may have some of them.
+  const newIds = arrivedIds.filter((id) => !items.some((item) => item.id === id));
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `watch` does not change while the list is shown.
   useEffect(() => {
@@ -34,36 +40,41 @@ export function LivePosts({ feed, watch, head, empty }: Props) {
       if (event.__typename === "StreamReady") {
         if (!event.resumed) reload();
       } else if (event.__typename === "PostRemoved") {
-        setNewPosts((posts) => posts.filter(({ id }) => id !== event.postId));
+        setArrivedIds((ids) => ids.filter((id) => id !== event.postId));
         feed.apply((window) => withoutItem(window, event.postId));
       } else {
-        const { post } = event;
-        const isLoaded = feed.state.get().window.items.some(({ id }) => id === post.id);
-        if (isLoaded || post.author.id === viewer.id) feed.put(post);
-        else setNewPosts((posts) => [...posts.filter(({ id }) => id !== post.id), post]);
+        const { id, author } = event.post;
+        if (author.id === viewer.id) void showOwn(id);
+        else setArrivedIds((ids) => [...ids.filter((each) => each !== id), id]);
       }
     }
-    function reload() {
-      setNewPosts([]);
-      void feed.open(null);
+    /** Shows a post that the viewer wrote elsewhere. A failed request leaves it to the next page. */
+    async function showOwn(id: string) {
+      if (feed.state.get().window.items.some((item) => item.id === id)) return;
+      const { post } = await request(direct, ArrivedPost, { id }).catch(() => ({ post: null }));
+      if (post) feed.put(post);
     }
     return watch(handleEvent, reload);
-  }, [feed, viewer.id]);
+  }, [feed, direct, viewer.id]);
+
+  function reload() {
+    setArrivedIds([]);
+    void feed.open(null);
+  }
 
   function showNewPosts() {
-    feed.apply((window) => newPosts.reduce(withItem, window));
-    setNewPosts([]);
+    reload();
     top.current?.scrollIntoView({ block: "end" });
   }
 
-  const pill = newPosts.length > 0 && (
+  const pill = newIds.length > 0 && (
     <Button
       kind="main"
       className="rise absolute left-1/2 top-4 z-10 -translate-x-1/2 shadow-raised"
       onClick={showNewPosts}
     >
       <Icon name="up" className="size-4" />
-      {t("feed.new", { count: newPosts.length })}
+      {t("feed.new", { count: newIds.length })}
     </Button>
   );
   return (

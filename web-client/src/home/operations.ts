@@ -23,7 +23,6 @@ const PostContent = graphql(
     mentions { id handle name }
     linkPreview { url title description imageUrl image { width height blurhash } siteName }
     attachments { ...AttachmentParts }
-    fanOut { id postId state total delivered failed }
     editedAt
     inReplyTo { id author { id name } }
     replyCount
@@ -43,7 +42,6 @@ export const PostParts = graphql(
 );
 export type PostBody = ResultOf<typeof PostContent>;
 export type Post = ResultOf<typeof PostParts>;
-export type FanOut = NonNullable<Post["fanOut"]>;
 
 export const HomeFeed = graphql(
   `query HomeFeed($latest: Timestamp!, $inclusive: Boolean!) {
@@ -69,43 +67,34 @@ export const PostsOf = graphql(
   }`,
   [PostParts],
 );
-export const HomeFeedEvents = graphql(
-  `subscription HomeFeedEvents($since: Cursor) {
+export const HomeFeedEvents = graphql(`subscription HomeFeedEvents($since: Cursor) {
     homeFeedEvents(since: $since) {
       __typename
       ... on Event { cursor }
       ... on StreamReady { resumed }
-      ... on PostArrived { post { ...PostParts } }
+      ... on PostArrived { post { id author { id } } }
       ... on PostRemoved { postId }
     }
-  }`,
-  [PostParts],
-);
+}`);
 export type PostListEvent = ResultOf<typeof HomeFeedEvents>["homeFeedEvents"];
-export const LocalEvents = graphql(
-  `subscription LocalEvents($since: Cursor) {
+export const LocalEvents = graphql(`subscription LocalEvents($since: Cursor) {
     localEvents(since: $since) {
       __typename
       ... on Event { cursor }
       ... on StreamReady { resumed }
-      ... on PostArrived { post { ...PostParts } }
+      ... on PostArrived { post { id author { id } } }
       ... on PostRemoved { postId }
     }
-  }`,
-  [PostParts],
-);
-export const HashtagEvents = graphql(
-  `subscription HashtagEvents($tag: String!, $since: Cursor) {
+}`);
+export const HashtagEvents = graphql(`subscription HashtagEvents($tag: String!, $since: Cursor) {
     hashtagEvents(tag: $tag, since: $since) {
       __typename
       ... on Event { cursor }
       ... on StreamReady { resumed }
-      ... on PostArrived { post { ...PostParts } }
+      ... on PostArrived { post { id author { id } } }
       ... on PostRemoved { postId }
     }
-  }`,
-  [PostParts],
-);
+}`);
 export const FanOutEvents = graphql(`
   subscription FanOutEvents($postId: ID!, $since: Cursor) {
     jobEvents(jobId: $postId, since: $since) {
@@ -127,6 +116,7 @@ export const PostWithReplies = graphql(
   `query PostWithReplies($id: ID!, $latest: Timestamp!, $inclusive: Boolean!) {
     post(id: $id) {
       ...PostParts
+      fanOut { id postId state total delivered failed }
       parent: inReplyTo { ...PostContent }
       replies(latest: $latest, inclusive: $inclusive, limit: 30) { hasOlder hasNewer items { ...PostParts } }
     }
@@ -134,6 +124,11 @@ export const PostWithReplies = graphql(
   [PostParts, PostContent],
 );
 export type OpenPost = NonNullable<ResultOf<typeof PostWithReplies>["post"]>;
+export type FanOut = NonNullable<OpenPost["fanOut"]>;
+/** A post that an event has announced. */
+export const ArrivedPost = graphql(`query ArrivedPost($id: ID!) { post(id: $id) { ...PostParts } }`, [
+  PostParts,
+]);
 export const AddPostReaction = graphql(
   `mutation AddPostReaction($id: ID!, $emoji: String!) { addPostReaction(postId: $id, emoji: $emoji) { id } }`,
 );

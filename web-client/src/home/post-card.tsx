@@ -1,4 +1,4 @@
-/** One post, with its fan-out progress for the author. */
+/** One post, with its actions. */
 import { useState } from "react";
 import { useMutation } from "urql";
 import { useCurrent } from "../api/current-text";
@@ -16,7 +16,6 @@ import { useTranslation } from "../ui/preferences";
 import { LinkPreviewCard } from "../ui/text/link-preview";
 import { RichText } from "../ui/text/rich-text";
 import { notifyFailure } from "../ui/toasts";
-import { FanOutProgress } from "./fan-out";
 import { DeletePost, type Post, type PostBody } from "./operations";
 import { PostActions } from "./post-actions";
 import type { PostChange } from "./post-changes";
@@ -113,7 +112,6 @@ export function PostCard({ post: entry, onChanged, onDeleted }: Props) {
         {post.attachments.length > 0 && <AttachmentList attachments={post.attachments} />}
         {post.linkPreview && <LinkPreviewCard preview={post.linkPreview} />}
         {post.isQuote && <QuotedPostCard post={post.quoteOf} />}
-        {post.fanOut && <FanOutProgress fanOut={post.fanOut} />}
         <PostActions post={post} onChanged={(change) => onChanged(post.id, change)} />
       </div>
     </article>

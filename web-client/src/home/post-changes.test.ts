@@ -11,7 +11,6 @@ const post: Post = {
   mentions: [],
   linkPreview: null,
   attachments: [],
-  fanOut: null,
   editedAt: null,
   inReplyTo: null,
   replyCount: 0,

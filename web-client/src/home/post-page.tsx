@@ -7,6 +7,7 @@ import { withoutItem } from "../timeline/window";
 import { PageTitle } from "../ui/page-title";
 import { useTranslation } from "../ui/preferences";
 import { EmptyState } from "../ui/states";
+import { FanOutProgress } from "./fan-out";
 import { FeedList } from "./feed-list";
 import { type OpenPost, type Post, PostWithReplies } from "./operations";
 import { PostCard } from "./post-card";
@@ -87,6 +88,7 @@ function PostPageHead({ post, setPost, onChanged, onReplied }: PostPageHeadProps
         </section>
       )}
       <PostCard post={post} onChanged={onChanged} onDeleted={() => navigate({ name: "home" })} />
+      {post.fanOut && <FanOutProgress fanOut={post.fanOut} />}
       <div className="py-3">
         <PostComposer kind="reply" otherId={original.id} onPosted={onReplied} />
       </div>
