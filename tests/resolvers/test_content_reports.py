@@ -158,7 +158,7 @@ async def test_reports_of_another_organization_are_not_found(chat: ChatScenario,
 
 
 async def test_guessed_id_of_a_report_reveals_nothing(chat: ChatScenario, carl: Person, sign_in: SignIn) -> None:
-    """Who knows the ids of the subject and of a person can compute the id of the person's report."""
+    """The id of a report can be computed from the ids of its subject and its reporter."""
     dan, eve = await sign_in("dan"), chat.eve
     message, stored = await report_new_message(chat, carl)
     not_stored = content_report_id("acme", ContentReportSubject.MESSAGE, message, "dan")
