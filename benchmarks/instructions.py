@@ -111,7 +111,7 @@ def instructions(profile: Path) -> int:
 
 
 def in_callgrind(program: Sequence[str], folder: Path) -> list[str]:
-    """Returns the command that runs a program in callgrind, which counts nothing until it is told to."""
+    """Returns the command that runs a program in callgrind, which counts nothing before `Callgrind.count`."""
     options = ["--quiet", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder / PART}"]
     return ["valgrind", *options, *program]
 
