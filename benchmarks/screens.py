@@ -58,12 +58,16 @@ class Connection:
 
     async def send(self, request: bytes) -> bytes:
         """Sends a request, and returns the body of the answer. Raises: AssertionError for an answer with errors."""
+        body = await self.answer(request)
+        assert b'"errors"' not in body, body[:500]
+        return body
+
+    async def answer(self, request: bytes) -> bytes:
+        """Sends a request, and returns the body of the answer, which may have errors."""
         self._writer.write(request)
         head = await self._reader.readuntil(b"\r\n\r\n")
         (length,) = re.findall(rb"content-length: (\d+)", head)
-        body = await self._reader.readexactly(int(length))
-        assert b'"errors"' not in body, body[:500]
-        return body
+        return await self._reader.readexactly(int(length))
 
 
 @asynccontextmanager
@@ -101,7 +105,7 @@ async def measure_slices(
     async with AsyncExitStack() as stack:
         connections = {name: await stack.enter_async_context(connection(web)) for name, web in webs.items()}
         for number in range(rounds):
-            for screen, request in _requests(servers.token("viewer", *ROLES)).items():
+            for screen, request in screen_requests(servers.token("viewer", *ROLES)).items():
                 for name in reversed([*webs]) if number % 2 else webs:
                     result = results[screen, name]
                     await _measure_slice(connections[name], webs[name], request, requests, result)
@@ -121,7 +125,8 @@ async def _measure_slice(
     result.cpu_s += cpu_times([web.pid]).processes_s[str(web.pid)] - before.processes_s[str(web.pid)]
 
 
-def _requests(token: str) -> Mapping[str, bytes]:
+def screen_requests(token: str) -> Mapping[str, bytes]:
+    """Returns the request of each list."""
     return {
         screen: post_request("/graphql", token, document(operation), dict(variables)).encode()
         for screen, (operation, variables) in SCREENS.items()

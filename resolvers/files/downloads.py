@@ -1,5 +1,8 @@
 """Rights to download files: of the uploader before a file is attached, then of everybody who sees its subject."""
 
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+
 from storage.calls.recordings import RECORDING_PLACE
 from storage.errors import NotFound
 from storage.files.community_pictures import COMMUNITY_PLACE
@@ -14,17 +17,30 @@ from storage.publishing.scheduling import publication_place
 from storage.stores import Stores
 
 
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A file of the viewer's organization, and the viewer who asks for it, with the roles of the request."""
+
+    stores: Stores
+    viewer: User
+    roles: Collection[Role]
+    file: StoredFile
+
+
 async def visible_file(
-    stores: Stores, viewer: User, id_: str, roles: frozenset[Role] = frozenset((Role.MEMBER,))
+    stores: Stores, viewer: User, id_: str, roles: Collection[Role] = frozenset((Role.MEMBER,))
 ) -> StoredFile:
     """Returns a file that the viewer may see with the roles of the request. Raises: NotFound."""
     file = await stores.uploads.find_any(viewer.organization_id, id_)
     if file is None or file.state is not FileState.READY:
         raise NotFound("file", id_)
-    is_visible = Role.OPERATOR in roles if is_recording(file) else await _is_visible(stores, viewer, file)
-    if not is_visible:
-        raise NotFound("file", id_)
-    return file
+    download = Download(stores, viewer, roles, file)
+    # A file that is attached nowhere is for its uploader, as a file of a library is.
+    for place in file.places or (LIBRARY_PLACE,):
+        kind, _, subject_id = place.partition(":")
+        if await PLACES[kind](download, subject_id):
+            return file
+    raise NotFound("file", id_)
 
 
 async def published_file(stores: Stores, publication_id: str, id_: str) -> StoredFile:
@@ -39,25 +55,24 @@ def is_recording(file: StoredFile) -> bool:
     return any(place.partition(":")[0] == RECORDING_PLACE for place in file.places)
 
 
-async def _is_visible(stores: Stores, viewer: User, file: StoredFile) -> bool:
-    if not file.places:
-        return file.owner == viewer.key
-    for place in file.places:
-        if place == LIBRARY_PLACE:
-            if file.owner == viewer.key:
-                return True
-            continue
-        kind, _, id_ = place.partition(":")
-        if kind in SHOWN_TO_ALL:
-            return True
-        if await SUBJECTS[kind](stores, viewer, id_):
-            return True
-    return False
+async def _is_own(download: Download, id_: str) -> bool:
+    """Returns whether the viewer has uploaded the file."""
+    return download.file.owner == download.viewer.key
 
 
-async def _sees_message(stores: Stores, viewer: User, id_: str) -> bool:
+async def _is_operator(download: Download, id_: str) -> bool:
+    """Returns whether the request has the role OPERATOR."""
+    return Role.OPERATOR in download.roles
+
+
+async def _is_shown_to_all(download: Download, id_: str) -> bool:
+    """Returns True: everybody of the organization sees such a file."""
+    return True
+
+
+async def _sees_message(download: Download, id_: str) -> bool:
     """Returns whether the viewer has joined the message's topic, and has not blocked its author."""
-    key = message_key(id_)
+    stores, viewer, key = download.stores, download.viewer, message_key(id_)
     topic = await stores.topics.find(viewer.organization_id, key.topic_id)
     if topic is None or not await stores.communities.members_among(topic.community_id, frozenset((viewer.id,))):
         return False
@@ -68,8 +83,9 @@ async def _sees_message(stores: Stores, viewer: User, id_: str) -> bool:
     return message.author_id not in blocked
 
 
-async def _sees_post(stores: Stores, viewer: User, id_: str) -> bool:
+async def _sees_post(download: Download, id_: str) -> bool:
     """Returns whether the post exists in the viewer's organization, and the viewer has not blocked its author."""
+    stores, viewer = download.stores, download.viewer
     post = await stores.posts.find(post_key(viewer.organization_id, id_))
     if post is None:
         return False
@@ -77,27 +93,28 @@ async def _sees_post(stores: Stores, viewer: User, id_: str) -> bool:
     return post.author_id not in blocked
 
 
-async def _sees_publication(stores: Stores, viewer: User, id_: str) -> bool:
+async def _sees_publication(download: Download, id_: str) -> bool:
     """Returns whether the viewer is the author of the publication's scheduled post."""
     try:
-        publication = await stores.scheduled_posts.publication(viewer.organization_id, id_)
+        publication = await download.stores.scheduled_posts.publication(download.viewer.organization_id, id_)
     except NotFound:
         return False
-    return publication.author_id == viewer.id
+    return publication.author_id == download.viewer.id
 
 
-async def _sees_community(stores: Stores, viewer: User, id_: str) -> bool:
+async def _sees_community(download: Download, id_: str) -> bool:
     """Returns whether the viewer may see the community."""
-    return id_ in await stores.communities.visible_among(viewer.key, [id_])
+    return id_ in await download.stores.communities.visible_among(download.viewer.key, [id_])
 
 
-SHOWN_TO_ALL = {*PROFILE_PICTURES.values(), STAMP_PLACE}
-"""Kinds of places that everybody of the organization sees: the avatars and banners of its people, and its stamps."""
-
-SUBJECTS = {
+PLACES: dict[str, Callable[[Download, str], Awaitable[bool]]] = {
     "message": _sees_message,
     "post": _sees_post,
     "publication": _sees_publication,
     COMMUNITY_PLACE: _sees_community,
+    LIBRARY_PLACE: _is_own,
+    RECORDING_PLACE: _is_operator,
+    STAMP_PLACE: _is_shown_to_all,
+    **dict.fromkeys(PROFILE_PICTURES.values(), _is_shown_to_all),
 }
-"""Checks whether a viewer sees what a file is attached to, by the kind of place."""
+"""Checks whether a viewer sees a place where a file is attached, by the kind of the place."""

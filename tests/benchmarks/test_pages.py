@@ -1,5 +1,7 @@
 """Benchmarks of pages, searches and lookups run to their end with tiny sizes."""
 
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +9,17 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import before_after, joined_reads, lookup, screens, search, timeline, timeline_data, timeline_sizes
+from benchmarks import (
+    before_after,
+    instructions,
+    joined_reads,
+    lookup,
+    screens,
+    search,
+    timeline,
+    timeline_data,
+    timeline_sizes,
+)
 from benchmarks.peers import comparison
 from benchmarks.peers.node_packages import NodePackagesMissing, install_node_packages
 from benchmarks.peers.same_answers import DifferentAnswer, check_same_answers, check_same_body
@@ -115,6 +127,66 @@ def test_screens_prints_its_table(run_on_servers: RunBenchmark, checkout: Path, 
     set_sizes(screens, SIZES=ScreenSizes(1, 1, 1, 1, 10, 1, 1, 5))
     output = run_on_servers(screens, f"--before {checkout} --rounds 1 --requests 1")
     assert all(output.count(f"│ {name} ") == 2 for name in SCREENS), output
+
+
+@pytest.fixture
+def needs_valgrind() -> None:
+    """Skips the test where valgrind is not installed."""
+    if not shutil.which("valgrind"):
+        pytest.skip("Instructions are counted with valgrind.")
+
+
+ADDER = "import sys\nfor line in sys.stdin: print(sum(range(int(line))), flush=True)"
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("needs_valgrind")
+async def test_instructions_grow_with_the_work(tmp_path: Path) -> None:
+    program = instructions.in_callgrind([sys.executable, "-c", ADDER], tmp_path)
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        adder, answers = process.stdin, process.stdout
+
+        async def add(numbers: int) -> int:
+            print(numbers, file=adder, flush=True)
+            return int(answers.readline())
+
+        await add(1)
+        callgrind = instructions.Callgrind(process.pid, tmp_path)
+        few, _, _ = await callgrind.count(add(10_000), "few")
+        many, result, seconds = await callgrind.count(add(110_000), "many")
+        adder.close()
+    assert result == sum(range(110_000))
+    assert seconds > 0
+    assert 10 < (many - few) / 100_000 < 1000, "An addition takes some dozens of instructions."
+    assert instructions.instructions(tmp_path / "few") == few
+
+
+@pytest.mark.soak
+@pytest.mark.usefixtures("needs_valgrind")
+def test_instructions_prints_its_table(run_on_servers: RunBenchmark, set_sizes: Callable[..., None]) -> None:
+    set_sizes(instructions, SIZES=ScreenSizes(1, 1, 1, 1, 10, 1, 1, 5), POSTERS=2)
+    output = run_on_servers(instructions, f"--before {ROOT} {SHORT} --idle 0.1 --only post")
+    (row,) = [line.split("│")[1:-1] for line in output.splitlines() if "post, 2 clients" in line]
+    before, after = (float(cell) for cell in row[1:3])
+    assert 0.5 < before / after < 2
+
+
+def test_refused_operations_are_not_compared() -> None:
+    counts = instructions.Counts()
+    for variant, millions in {"before": 2e6, "after": 3e6}.items():
+        counts.add("page", variant, millions * 1000, 1000)
+    counts.add("later query", "after", 1e6, 1)
+    counts.refused.add("later query")
+    assert [*counts.rows()] == [["page", "2.000", "3.000", "+50.0 %", "1,000", "1,000"]]
+
+
+def test_missing_valgrind_names_the_installation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", "")
+    result = CliRunner().invoke(instructions.app, ["--before", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "not found: valgrind, callgrind_control. Install it: `apt-get install valgrind`." in result.output
 
 
 def test_joined_reads_prints_its_table(run_on_servers: RunBenchmark, set_sizes: Callable[..., None]) -> None:

@@ -44,6 +44,7 @@ mutation ($id: ID!, $decision: ContentReportDecision!, $note: String! = "why", $
   }
 }
 """
+ONE = "query ($id: ID!) { done: contentReport(id: $id) { reporter { id } } }"
 EVENTS = """
 subscription ($community: ID, $since: Cursor) {
   contentReportEvents(communityId: $community, since: $since) {
@@ -152,8 +153,23 @@ async def test_reports_of_another_organization_are_not_found(chat: ChatScenario,
     await report(carl, "USER", "bob")
     (found,) = await chat.ann.stores.content_reports.list_reports("acme", ReportFilter(), None, 50)
     foreign_admin = await sign_in("zoe", "umbrella", [Role.MEMBER, Role.ADMIN])
-    assert await foreign_admin.code("query ($id: ID!) { contentReport(id: $id) { id } }", id=found.id) == "NOT_FOUND"
+    assert await foreign_admin.code(ONE, id=found.id) == "NOT_FOUND"
     assert await foreign_admin.code(DECIDE, id=found.id, decision="DISMISS") == "NOT_FOUND"
+
+
+async def test_guessed_id_of_a_report_reveals_nothing(chat: ChatScenario, carl: Person, sign_in: SignIn) -> None:
+    """The id of a report can be computed from the ids of its subject and its reporter."""
+    dan, eve = await sign_in("dan"), chat.eve
+    message, stored = await report_new_message(chat, carl)
+    not_stored = content_report_id("acme", ContentReportSubject.MESSAGE, message, "dan")
+    own = await eve.create_community("Beacons")
+    for person in (chat.bob, carl, dan, eve):
+        for query, variables in ((ONE, {}), (DECIDE, {"decision": "WARN"}), (DECIDE, {"decision": "BAN", "note": ""})):
+            answers = [str(await person.execute(query, id=id_, **variables)) for id_ in (stored, not_stored)]
+            assert answers[0].replace(stored, not_stored) == answers[1]
+    answers = [str(await eve.execute(QUEUE, community=own, after=id_)) for id_ in (stored, not_stored)]
+    assert answers[0].replace(stored, not_stored) == answers[1]
+    assert "NOT_FOUND" in answers[1]
 
 
 async def test_queues_are_for_moderators_and_admins(chat: ChatScenario, carl: Person, admin: Person) -> None:
@@ -338,11 +354,10 @@ async def test_admins_decide_about_the_only_owner(chat: ChatScenario, carl: Pers
 
 async def test_reported_moderator_does_not_see_the_report(chat: ChatScenario, carl: Person, admin: Person) -> None:
     await chat.ann.run(SET_ROLE, id=chat.community, user="carl", role="MODERATOR")
-    one = "query ($id: ID!) { contentReport(id: $id) { reporter { id } } }"
     async with carl.subscribed(EVENTS, community=chat.community) as events:
         _, about_carl = await report_new_message(chat, chat.bob, author=carl)
         assert await queue(carl, chat.community) == []
-        for query, variables in ((one, {}), (DECIDE, {"decision": "DISMISS"})):
+        for query, variables in ((ONE, {}), (DECIDE, {"decision": "DISMISS"})):
             assert await carl.code(query, id=about_carl, **variables) == "NOT_FOUND"
         assert await carl.code(QUEUE, community=chat.community, after=about_carl) == "NOT_FOUND"
         _, about_bob = await report_new_message(chat, chat.ann)

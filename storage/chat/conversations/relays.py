@@ -1,6 +1,6 @@
 """Outbox relays of conversations: activity reaches the people who have joined, and their notifications follow it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from storage.chat.changes import MESSAGES
@@ -146,33 +146,56 @@ async def _unaffected_people(mongo: Mongo, session: Session, topic: TopicDocumen
     are unaffected if they have read everything, or are the only author of the messages after `announced`: all earlier
     messages had rows of their own. If the last message was deleted, returns nobody.
     """
+    finds, last = _activity_finds(topic, announced), topic["last"]
+    messages, notifications, *marks = await find_jointly(mongo, ("topics", topic["_id"]), finds, session)
+    newest = [each for each in messages if each["_id"]["ts"] == last and each.get("deleted_at") is None]
+    if not newest:
+        return set()
+    author, (in_list, in_topic) = newest[0]["author"], [_by_person(each) for each in marks]
+    readers = {person for person, timestamp in in_topic.items() if timestamp >= last}
+    if announced is not None and _only_author(messages) == author:
+        readers.add(author)
+    readers -= {each["_id"]["u"] for each in notifications}
+    return readers | (_people_with_unread(notifications, in_list, in_topic) - {author})
+
+
+def _activity_finds(topic: TopicDocument, announced: int | None) -> list[Find]:
+    """Returns the finds of the messages after `announced`, and of all people's notifications and their two read marks.
+
+    The read marks are those of the people's lists of notifications, and those of the conversation.
+    """
     org, people, id_, last = topic["org"], topic["direct"]["joined"], topic["_id"], topic["last"]
     after = last - 1 if announced is None else min(announced, last - 1)
     new = {"_id": {"$gt": {"t": id_, "ts": after}, "$lte": {"t": id_, "ts": last}}}
     of_people = {"_id.o": org, "_id.u": {"$in": people}, "about": notification_content(id_), "kind": DIRECT_MESSAGE}
-    finds = [
+    return [
         Find(MESSAGES, new, {"author": 1, "deleted_at": 1}, MAX_NEW_MESSAGES),
         Find(NOTIFICATIONS, of_people, {"ts": 1}),
         Find("notification_marks", {"_id": {"$in": [{"o": org, "u": each} for each in people]}}),
         Find("read_marks", {"_id": {"$in": [{"t": id_, "u": each} for each in people]}}),
     ]
-    messages, notifications, list_marks, topic_marks = await find_jointly(mongo, ("topics", id_), finds, session)
-    newest = [each for each in messages if each["_id"]["ts"] == last and each.get("deleted_at") is None]
-    if not newest:
-        return set()
-    author, authors = newest[0]["author"], {each["author"] for each in messages}
-    in_list = {mark["_id"]["u"]: mark["ts"] for mark in list_marks}
-    in_topic = {mark["_id"]["u"]: mark["ts"] for mark in topic_marks}
-    stored = {each["_id"]["u"] for each in notifications}
-    unread = {
+
+
+def _by_person(marks: Sequence[Document]) -> dict[str, int]:
+    return {mark["_id"]["u"]: mark["ts"] for mark in marks}
+
+
+def _only_author(messages: Sequence[MessageDocument]) -> str | None:
+    """Returns the author of all these messages. None if there are several, or may be more messages."""
+    authors = {each["author"] for each in messages}
+    return authors.pop() if len(authors) == 1 and len(messages) < MAX_NEW_MESSAGES else None
+
+
+def _people_with_unread(
+    notifications: Sequence[NotificationDocument], in_list: Mapping[str, int], in_topic: Mapping[str, int]
+) -> set[str]:
+    """Returns the people whose notification is read neither in their list nor in the conversation."""
+    return {
         each["_id"]["u"]
         for each in notifications
-        if each["_id"]["ts"] > in_list.get(each["_id"]["u"], 0) and each["ts"] > in_topic.get(each["_id"]["u"], 0)
+        if each["_id"]["ts"] > in_list.get(each["_id"]["u"], 0)
+        and (each["ts"] or 0) > in_topic.get(each["_id"]["u"], 0)
     }
-    readers = {each for each, mark in in_topic.items() if mark >= last}
-    is_complete = announced is not None and len(messages) < MAX_NEW_MESSAGES
-    only_author = {author} if is_complete and authors == {author} else set()
-    return (unread - {author}) | ((readers | only_author) - stored)
 
 
 def _is_current(stored: NotificationDocument, newest: _NotifiedMessage) -> bool:

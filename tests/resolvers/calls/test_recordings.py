@@ -7,6 +7,8 @@ import pytest
 
 from server.auth.credentials import SESSION_COOKIE
 from storage.calls.records import CallOutcome
+from storage.identity.audit import command_line_actor
+from storage.identity.keys.records import NewServiceKey
 from storage.identity.roles import Role
 from storage.identity.session_records import NewSession, SignInMethod
 from storage.stores import Stores
@@ -117,6 +119,27 @@ async def test_download_is_an_attachment_for_operators_only(
         refused = await client.get(path, headers=await headers(person, *roles))
         assert (refused.status_code, WAV in refused.content) == (404, False)
     assert (await client.get(path)).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("scopes", "status"),
+    [
+        (("calls:read", "files:read"), 200),
+        (("calls:read",), 403),
+        (("calls:write", "files:read"), 403),
+        (("files:read", "jobs:read"), 403),
+        (("files:read",), 404),
+    ],
+)
+async def test_key_needs_both_scopes_for_a_recording(
+    stores: Stores, client: httpx2.AsyncClient, scopes: tuple[str, ...], status: int
+) -> None:
+    """Other scopes give a key the role OPERATOR too, and it sees no recordings by them."""
+    call_id = await start_call(stores)
+    path = f"/files/{(await store_recording(stores, call_id)).file_id}/call-{call_id}.wav"
+    issued = await stores.service_keys.create(command_line_actor("acme"), NewServiceKey("Archive", scopes))
+    answer = await client.get(path, headers={"authorization": f"Bearer {issued.secret}"})
+    assert (answer.status_code, WAV in answer.content) == (status, status == 200)
 
 
 async def test_released_recording_is_not_downloaded(ann: Person, stores: Stores, client: httpx2.AsyncClient) -> None:

@@ -10,7 +10,7 @@ from PIL import Image
 from starlette.applications import Starlette
 
 from jobs.files import check_files, delete_expired_files
-from server.auth.authenticators import SessionAuthenticator
+from server.auth.authenticators import ServiceKeyAuthenticator, SessionAuthenticator
 from server.auth.credentials import SESSION_COOKIE, CredentialKind, RequestCredentials
 from server.auth.viewers import ViewerSessions
 from server.http.files import files_routes
@@ -44,7 +44,8 @@ def sign_in(stores: Stores) -> SignIn:
 @pytest.fixture
 async def client(stores: Stores) -> AsyncIterator[httpx2.AsyncClient]:
     sessions = SessionAuthenticator(stores.sessions, stores.users, stores.clock)
-    viewers = ViewerSessions({CredentialKind.SESSION: sessions})
+    keys = ServiceKeyAuthenticator(stores.key_recognizer)
+    viewers = ViewerSessions({CredentialKind.SESSION: sessions, CredentialKind.SERVICE_KEY: keys})
     app = Starlette(routes=files_routes(stores, viewers, RequestCredentials()))
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://test") as client:
         yield client
