@@ -31,7 +31,7 @@ from server.auth.tokens import mint
 from storage.stores import open_stores
 from tests.databases import CREDENTIAL_KEYS
 from tests.product import NOROSHI
-from tests.resolvers.people import SignIn
+from tests.resolvers.people import CREATE_POST, SignIn
 from tests.screens.data import VIEWER, fill_screens
 
 ROOT = Path(__file__).parents[1]
@@ -122,6 +122,8 @@ async def fill(servers: DatabaseServers) -> Mapping[str, Operation]:
         newest, random = data.newest_page_requests(NEWEST_READERS), data.random_page_requests(RANDOM_REQUESTS)
         variables = {"input": {"topicId": data.topics[-1].id, "text": TEXT}}
         posts = [post_request("/graphql", token, POST, variables) for token in data.tokens[:POSTERS]]
+        text = {"input": {"text": TEXT}}
+        feed_posts = [post_request("/graphql", token, CREATE_POST, text) for token in data.tokens[:POSTERS]]
     addresses = servers.mongodb_uri, servers.redis_url, servers.database
     async with open_stores(*addresses, credential_keys=CREDENTIAL_KEYS) as stores:
         await fill_screens(SignIn(stores), SIZES, SCREENS_ORGANIZATION)
@@ -134,6 +136,7 @@ async def fill(servers: DatabaseServers) -> Mapping[str, Operation]:
         ],
         **{name: [[request]] for name, request in screens.items() if name not in TIMED_SCREENS},
         f"post, {POSTERS} clients": [[post.encode()] for post in posts],
+        f"createPost, {POSTERS} clients": [[post.encode()] for post in feed_posts],
     }
 
 
