@@ -1,4 +1,4 @@
-"""The viewer's mutes of users, topics and communities."""
+"""The viewer's mutes of users, topics, communities and the conversations of posts."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,11 +10,13 @@ from strawberry import ID, UNSET, Parent
 from resolvers.access import find_visible_community, find_visible_topic, require_member, visible_community
 from resolvers.arguments import After, ListLimit, checked_limit, instant_or_none, text_or_none
 from resolvers.context import Info
+from resolvers.feed.responses import PostId, find_original
 from storage.chat.records import Community, Topic
 from storage.errors import BadUserInput, NotFound
+from storage.feed.records import Post
 from storage.identity.mutes import HiddenSubjects, Mute, MuteSubject
 from storage.identity.records import User
-from storage.ids import UserKey
+from storage.ids import UserKey, post_key
 
 UserId = Annotated[ID, strawberry.argument(description="Id of the user.")]
 TopicId = Annotated[ID, strawberry.argument(description="Id of the topic.")]
@@ -31,7 +33,7 @@ async def my_mutes(
     info: Info,
     of: Annotated[
         MuteSubject | None,
-        strawberry.argument(description="Only mutes of users, of topics or of communities. Omitted or null: all."),
+        strawberry.argument(description="Only mutes of users, topics, communities or posts. Omitted or null: all."),
     ] = UNSET,
     after: After = UNSET,
     limit: ListLimit = 50,
@@ -88,6 +90,28 @@ async def unmute_community(info: Info, community_id: CommunityId) -> Community |
     return community
 
 
+async def mute_post(info: Info, post_id: PostId, until: Until = UNSET) -> Mute:
+    """Mutes the conversation of a post that the viewer may see."""
+    post = await find_original(info, post_id)
+    mute = await _mute(info, MuteSubject.POST, post.root_key.id, until)
+    if await info.context.stores.posts.find(post.key) is None:
+        # The deletion of a post ends the mutes that exist by then, so one that came later ends here.
+        await _unmute(info, MuteSubject.POST, post.key.id)
+        raise NotFound("post", post_id)
+    return mute
+
+
+async def unmute_post(info: Info, post_id: PostId) -> Post | None:
+    """Ends the mute of a post's conversation. Returns None if the viewer may not see the post any more."""
+    key = post_key(require_member(info).organization_id, post_id)
+    found = await info.context.stores.posts.find(key)
+    root_key = key if found is None else found.root_key
+    visible = await _visible(info, found)
+    if not await _unmute(info, MuteSubject.POST, root_key.id) and visible is None:
+        raise NotFound("post", post_id)
+    return visible
+
+
 async def is_user_muted(root: Parent[User], info: Info) -> bool:
     """Returns whether the viewer has muted the user."""
     return root.id in (await _muted(info)).users
@@ -115,6 +139,17 @@ async def is_community_muted(root: Parent[Community], info: Info) -> bool:
     return root.id in (await _muted(info)).communities
 
 
+async def is_post_muted(root: Parent[Post], info: Info) -> bool:
+    """Returns whether the viewer has muted the post's conversation."""
+    return root.root_key.id in (await _muted(info)).posts
+
+
+async def are_posts_muted(posts: Sequence[Post], info: Info) -> list[bool]:
+    """Returns for each post whether the viewer has muted its conversation."""
+    muted = (await _muted(info)).posts
+    return [bool(muted) and each.root_key.id in muted for each in posts]
+
+
 async def _muted(info: Info) -> HiddenSubjects:
     """Returns what the viewer has muted; nothing without a viewer. Concurrent calls share one read."""
     viewer = info.context.viewer
@@ -138,6 +173,20 @@ async def topic(root: Parent[Mute], info: Info) -> Topic | None:
 async def community(root: Parent[Mute], info: Info) -> Community | None:
     """Returns the muted community, or None for another subject and for one that the viewer may not see any more."""
     return await find_visible_community(info, root.subject_id) if root.subject is MuteSubject.COMMUNITY else None
+
+
+async def post(root: Parent[Mute], info: Info) -> Post | None:
+    """Returns the first post of the muted conversation, or None for another subject and for one that is not visible."""
+    if root.subject is not MuteSubject.POST:
+        return None
+    key = post_key(require_member(info).organization_id, root.subject_id)
+    return await _visible(info, await info.context.stores.posts.find(key))
+
+
+async def _visible(info: Info, post: Post | None) -> Post | None:
+    """Returns the post, or None if the viewer has blocked its author."""
+    is_hidden = post is None or post.author_id in (await info.context.viewer_blocks()).blocked
+    return None if is_hidden else post
 
 
 async def _mute(info: Info, subject: MuteSubject, subject_id: str, until: datetime | None) -> Mute:

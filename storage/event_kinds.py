@@ -45,7 +45,13 @@ from storage.feed.relays import (
     PostUnlistedRelay,
 )
 from storage.identity.records import stream_owner
-from storage.notifications import NotificationRelay, NotificationStore, RemovedNotification, notification_id
+from storage.notifications import (
+    NotificationRelay,
+    NotificationStore,
+    NotificationWithdrawnRelay,
+    RemovedNotification,
+    notification_id,
+)
 from storage.privacy.exports import ExportStore
 from storage.publishing.posts import ScheduledPostStore
 from storage.streams.log import Event, Stream, jobs_stream_owner
@@ -113,6 +119,7 @@ OUTBOX_RELAYS: OutboxRelays = {
     "MemberRemoved": MemberRemovedRelay,
     "InvitedMember": InvitedMemberRelay,
     "Notify": NotificationRelay,
+    "NotificationWithdrawn": NotificationWithdrawnRelay,
     "PostArrived": PostArrivedRelay,
     "PostRemoved": PostRemovedRelay,
     "PostResponse": PostResponseRelay,

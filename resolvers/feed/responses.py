@@ -46,8 +46,7 @@ async def new_parent(info: Info, in_reply_to: str | None, quote_of: str | None) 
     id_ = quote_of if in_reply_to is None else in_reply_to
     if id_ is None:
         return None
-    post = await find_open_original(info, id_)
-    return PostParent(kind, post.timestamp, post.author_id)
+    return (await find_open_original(info, id_)).as_parent(kind)
 
 
 async def repost(info: Info, post_id: PostId) -> Post:

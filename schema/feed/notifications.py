@@ -64,8 +64,14 @@ class Notification:
     post: Post | None = field(
         resolvers.feed.notifications.post,
         "The post with the mention, the reply, the quote, or the post that was reposted or reacted to, or about which "
-        "moderators decided. Null for other kinds, and when it was deleted.",
+        "moderators decided. Null for other kinds, and when it was deleted. A reply or quote that is deleted takes its "
+        "notification with it.",
         batch_resolver=resolvers.feed.notifications.posts,
+    )
+    subject_id: ID | None = strawberry.field(
+        description="Id of the viewer's post to which others replied, which they quoted or reposted, or to which they "
+        "reacted; also after the post was deleted. Notifications of one kind with the same id form a group. Null for "
+        "other kinds, and for replies and quotes of releases before this field."
     )
     emoji: str | None = field(
         resolvers.feed.notifications.emoji,
@@ -127,15 +133,19 @@ class NotificationTimeline(PageMixin, Timeline):
 
 
 strawberry.enum(
-    MuteSubject, description="What a person has muted: a user, a topic, or a community with all its topics."
+    MuteSubject,
+    description="What a person has muted: a user, a topic, a community with all its topics, or a post with all replies "
+    "below it.",
 )
 
 
-@strawberry.type(description="The viewer's decision to hear nothing of a user, a topic or a community.")
+@strawberry.type(description="The viewer's decision to hear nothing of a user, a topic, a community or a post.")
 class Mute:
     id: ID = strawberry.field(description="Id of the mute, unique among the viewer's mutes.")
     subject: MuteSubject = strawberry.field(description="Kind of what is muted.")
-    subject_id: ID = strawberry.field(description="Id of the muted user, topic or community.")
+    subject_id: ID = strawberry.field(
+        description="Id of the muted user, topic or community, or of the first post of the muted conversation."
+    )
     user: User | None = field(resolvers.mutes.user, "The muted user; null for another subject.")
     topic: Topic | None = field(
         resolvers.mutes.topic,
@@ -144,6 +154,11 @@ class Mute:
     community: Community | None = field(
         resolvers.mutes.community,
         "The muted community; null for another subject, and for a community that the viewer may not see any more.",
+    )
+    post: Post | None = field(
+        resolvers.mutes.post,
+        "The first post of the muted conversation; null for another subject, and for a post that was deleted or whose "
+        "author the viewer has blocked.",
     )
     muted_at: datetime = strawberry.field(description="When the viewer muted the subject, or last changed the end.")
     until: datetime | None = strawberry.field(
@@ -199,6 +214,20 @@ class MuteMutation:
         resolvers.mutes.unmute_community,
         "Ends the mute of a community, but not those of its topics. Null if the viewer may not see the community any "
         "more. Idempotent.",
+        limit=WriteLimit.FOLLOWS,
+    )
+    mute_post: Mute = mutation(
+        resolvers.mutes.mute_post,
+        "Mutes the conversation of a post: its first post and all replies below that, also later ones. Hides "
+        "notifications of replies, quotes, mentions, reposts and reactions in it. The posts stay in feeds and lists. "
+        "The mute ends when the first post is deleted; replies that remain can be muted again. A repetition replaces "
+        "the end. CONFLICT for more than 1000 mutes of the viewer.",
+        limit=WriteLimit.FOLLOWS,
+    )
+    unmute_post: Post | None = mutation(
+        resolvers.mutes.unmute_post,
+        "Ends the mute of a post's conversation, by the id of one of its posts or by `Mute.subjectId`. What it hid is "
+        "shown again. Null if the viewer may not see the post any more. Idempotent.",
         limit=WriteLimit.FOLLOWS,
     )
 

@@ -9,6 +9,7 @@ import resolvers.feed.fan_outs
 import resolvers.feed.posts
 import resolvers.feed.reactions
 import resolvers.feed.responses
+import resolvers.mutes
 from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation, shared_field
 from schema.files import Attachment, LinkPreview
@@ -162,6 +163,11 @@ class Post:
         resolvers.feed.responses.reposted,
         "Whether the viewer has reposted the post.",
         batch_resolver=resolvers.feed.responses.reposted_of_many,
+    )
+    muted: bool = field(
+        resolvers.mutes.is_post_muted,
+        "Whether the viewer has muted the post's conversation (`mutePost`).",
+        batch_resolver=resolvers.mutes.are_posts_muted,
     )
     reactions: list[PostReaction] = field(
         resolvers.feed.reactions.reactions,

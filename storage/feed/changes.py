@@ -14,6 +14,7 @@ from storage.feed.documents import (
     PostSourceId,
     PostTermsDocument,
 )
+from storage.feed.notifications import notify_mentioned, notify_parent_author, withdraw_from_parent_author
 from storage.feed.records import (
     Post,
     PostParent,
@@ -32,7 +33,6 @@ from storage.identity.roles import Role
 from storage.ids import PostKey, UserKey
 from storage.mongo import Document
 from storage.mongo.text_index.entries import ContentKind, content_term, entry_terms
-from storage.notifications import NotificationKind, notify
 from storage.streams.changes import Batch, Change, DocumentKey, Right, SystemChange
 from storage.streams.log import jobs_stream
 
@@ -130,8 +130,8 @@ class PostPlan:
         if first_url(new.text) is not None:
             document["preview_due"] = batch.at
         if new.parent is not None:
-            kind, parent_timestamp, parent_author = new.parent
-            document["parent"] = {"kind": kind.value, "ts": parent_timestamp, "author": parent_author}
+            kind, parent_timestamp, parent_author, root = new.parent
+            document["parent"] = {"kind": kind.value, "ts": parent_timestamp, "author": parent_author, "root": root}
         return document
 
     def _add_to_feeds(self, batch: Batch, document: PostDocument, follower_count: int) -> None:
@@ -145,18 +145,10 @@ class PostPlan:
         if document["merged"]:
             batch.add_outbox_row(merged_stream(new.organization_id), "MergedPostArrived", timestamp)
         batch.add_outbox_row(jobs_stream(new.organization_id), "FanOutChanged", timestamp)
-        for user_id in new.mention_ids:
-            if new.parent is None or user_id != new.parent.author_id:
-                notify(batch, new.organization_id, user_id, NotificationKind.MENTION, new.author_id, post=timestamp)
-        if new.parent is not None:
-            count_response(batch, document, +1)
-            self._notify_parent_author(batch, new.parent, timestamp)
-
-    def _notify_parent_author(self, batch: Batch, parent: PostParent, timestamp: int) -> None:
-        """Notifies the parent's author, about the reply or quote or about the post that was reposted."""
-        kind = NotificationKind[parent.kind.name]
-        subject = parent.timestamp if parent.kind is PostParentKind.REPOST else timestamp
-        notify(batch, self.new.organization_id, parent.author_id, kind, self.new.author_id, post=subject)
+        parent_author = None if new.parent is None else new.parent.author_id
+        notify_mentioned(batch, document, [each for each in new.mention_ids if each != parent_author])
+        count_response(batch, document, +1)
+        notify_parent_author(batch, document)
 
 
 def list_ref(document: PostDocument, tags: Sequence[str], in_local_feed: bool = False) -> Document:
@@ -283,6 +275,7 @@ class PostRemoval(PostChange):
         """Removes the post's files, history and source, and the post from its parent's count."""
         remove_files(batch, post_place(self.key), document.get("attachments", ()))
         count_response(batch, document, -1)
+        withdraw_from_parent_author(batch, document)
         if batch.get(POST_HISTORIES, self.key.document_id) is not None:
             batch.remove(POST_HISTORIES, self.key.document_id)
         if self.repost_source is not None and batch.get(SOURCES, self.repost_source) is not None:

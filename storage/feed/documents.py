@@ -18,6 +18,8 @@ class PostParentDocument(TypedDict):
     """Timestamp of the parent."""
     author: str
     """Author of the parent."""
+    root: NotRequired[int]
+    """Timestamp of the first post of the parent's conversation. A migration adds it to replies of earlier releases."""
 
 
 class PostDocument(TypedDict):

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from storage.errors import BadUserInput, Conflict, Forbidden, NotFound
 from storage.feed.changes import POST_HISTORIES, POST_TERMS, POSTS, PostChange, list_ref, post_terms
 from storage.feed.documents import PostDocument, PostHistoryDocument
+from storage.feed.notifications import notify_mentioned
 from storage.feed.posts import PostStore
 from storage.feed.records import Post, PostVersion, author_stream, home_stream, post_record
 from storage.files.link_previews import first_url
 from storage.identity.rights import IsActive
 from storage.ids import PostKey
 from storage.mongo import Mongo
-from storage.notifications import NotificationKind, notify
 from storage.streams.changes import Batch, DocumentKey, Right
 from storage.streams.sequencer import Sequencer
 
@@ -106,12 +106,9 @@ class EditPost(PostChange):
             batch.add_outbox_row(home, "PostListed", list_ref(document, added))
 
     def _notify_mentioned(self, batch: Batch, document: PostDocument) -> None:
-        organization_id, timestamp = self.key.organization_id, self.key.timestamp
         parent = document.get("parent")
         notified = {*document.get("mentions", ()), *([] if parent is None else [parent["author"]])}
-        for user_id in self.new.mention_ids:
-            if user_id not in notified:
-                notify(batch, organization_id, user_id, NotificationKind.MENTION, self.editor_id, post=timestamp)
+        notify_mentioned(batch, document, [each for each in self.new.mention_ids if each not in notified])
 
 
 class PostEdits:

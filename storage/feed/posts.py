@@ -16,9 +16,10 @@ from storage.feed.changes import (
     SetPostPreview,
 )
 from storage.feed.documents import PostDocument, PostSourceId
-from storage.feed.records import Post, PostParent, PostParentKind, RemovedPost, author_stream, post_record
+from storage.feed.records import Post, PostParentKind, RemovedPost, author_stream, post_record
 from storage.files.link_previews import LinkPreview
 from storage.idempotency import DuplicateRequest, IdempotencyKey
+from storage.identity.mutes import end_mutes_of_post
 from storage.ids import PostKey, post_key
 from storage.mongo import Document, Mongo, older_than
 from storage.mongo.batch_loader import BatchLoader
@@ -75,11 +76,12 @@ class PostStore:
         source = _repost_source(post.author_id, post.parent_key) if post.is_repost and post.parent_key else None
         deleted = await self._sequencer.commit(_stream(post), change(source))
         await self._mongo["post_reactions"].delete_many({"_id.o": key.organization_id, "_id.ts": key.timestamp})
+        await end_mutes_of_post(self._mongo, key)
         return deleted
 
     async def repost(self, user_id: str, original: Post) -> Post:
         """Reposts a post, which is no repost itself. Idempotent: returns the user's existing repost."""
-        parent = PostParent(PostParentKind.REPOST, original.timestamp, original.author_id)
+        parent = original.as_parent(PostParentKind.REPOST)
         source = _repost_source(user_id, original.key)["source"]
         return await self.create(NewPost(original.organization_id, user_id, "", (), (), (), source, (), parent))
 

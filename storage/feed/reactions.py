@@ -73,10 +73,13 @@ class AddPostReaction(_ReactionChange):
             raise Conflict(f"The post already has {MAX_EMOJIS} different reactions. Use one of them.")
         reaction: PostReactionDocument = {"_id": self.reaction_id, "at": batch.at}
         batch.put(POST_REACTIONS, reaction)
-        key, kind = self.key, NotificationKind.REACTION
-        author_id = document["author"]
-        notify(batch, key.organization_id, author_id, kind, self.user_id, post=key.timestamp, emoji=self.emoji)
+        self._notify_author(batch, document)
         return self.change_count(batch, document, +1)
+
+    def _notify_author(self, batch: Batch, post: PostDocument) -> None:
+        organization_id, kind = self.key.organization_id, NotificationKind.REACTION
+        timestamp, root = self.key.timestamp, post_record(post).root_key.timestamp
+        notify(batch, organization_id, post["author"], kind, self.user_id, post=timestamp, emoji=self.emoji, root=root)
 
 
 @dataclass(slots=True)

@@ -60,6 +60,8 @@ class PostParent(NamedTuple):
     kind: PostParentKind
     timestamp: int
     author_id: str
+    root: int
+    """Timestamp of the first post of the parent's conversation. It may have been deleted too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,10 @@ class Post:
         """The id that clients see, unique across organizations."""
         return self.key.id
 
+    def as_parent(self, kind: PostParentKind) -> PostParent:
+        """Returns the post as the parent of another post."""
+        return PostParent(kind, self.timestamp, self.author_id, self.root_key.timestamp)
+
     @property
     def is_reply(self) -> bool:
         """Whether the post is a reply to another post."""
@@ -131,6 +137,13 @@ class Post:
     def is_quote(self) -> bool:
         """Whether the post quotes another post."""
         return self.parent is not None and self.parent.kind is PostParentKind.QUOTE
+
+    @property
+    def root_key(self) -> PostKey:
+        """The key of the first post of the conversation. A quote begins one, and a repost is in the original's."""
+        if self.parent is None or self.is_quote:
+            return self.key
+        return PostKey(self.organization_id, self.parent.root)
 
     @property
     def parent_key(self) -> PostKey | None:
@@ -203,7 +216,10 @@ def post_record(document: PostDocument) -> Post:
 
 
 def _parent_record(parent: PostParentDocument | None) -> PostParent | None:
-    return None if parent is None else PostParent(PostParentKind(parent["kind"]), parent["ts"], parent["author"])
+    if parent is None:
+        return None
+    root = parent.get("root", parent["ts"])
+    return PostParent(PostParentKind(parent["kind"]), parent["ts"], parent["author"], root)
 
 
 def fan_out_record(document: FanOutDocument) -> FanOut:

@@ -162,11 +162,11 @@ class MuteDocumentId(TypedDict):
     """Value of `MuteSubject`."""
 
     s: str
-    """Id of the muted user, topic or community."""
+    """Id of the muted user, topic or community, or of the first post of the muted conversation."""
 
 
 class MuteDocument(TypedDict):
-    """A mute, in `mutes`. Deleted when the user ends it. Expires at `until`."""
+    """A mute, in `mutes`. Deleted when the user ends it, or with the muted post. Expires at `until`."""
 
     _id: MuteDocumentId
     at: datetime

@@ -1,4 +1,6 @@
-"""Mutes: users, topics and communities that a person wants to hear nothing of, for good or until an instant.
+"""Mutes: subjects that a person wants to hear nothing of, for good or until an instant.
+
+A subject is a user, a topic, a community, or the conversation of a post, by its first post.
 
 Each read checks mutes, as it checks blocks. So a mute takes effect at once in every process, also for open
 subscriptions.
@@ -17,7 +19,7 @@ from pymongo.asynchronous.collection import AsyncCollection
 from storage.errors import BadUserInput, Conflict, NotFound
 from storage.identity.documents import MuteDocument, MuteDocumentId, UserDocument
 from storage.identity.records import user_document_id
-from storage.ids import UserKey
+from storage.ids import PostKey, UserKey
 from storage.mongo import Document, Mongo, Session
 from storage.mongo.batch_loader import BatchLoader
 
@@ -35,6 +37,7 @@ class MuteSubject(Enum):
     USER = "USER"
     TOPIC = "TOPIC"
     COMMUNITY = "COMMUNITY"
+    POST = "POST"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +56,13 @@ class Mute:
 
 
 class HiddenSubjects(NamedTuple):
-    """Ids of the users, topics and communities that a person has blocked or muted."""
+    """Ids of the users, topics, communities and posts that a person has blocked or muted."""
 
     users: frozenset[str] = frozenset()
     topics: frozenset[str] = frozenset()
     communities: frozenset[str] = frozenset()
+    posts: frozenset[str] = frozenset()
+    """First posts of conversations."""
 
 
 class MuteStore:
@@ -159,6 +164,12 @@ class MuteStore:
             owner: HiddenSubjects(*(frozenset(ids_by_kind[each.value]) for each in MuteSubject))
             for owner, ids_by_kind in ids.items()
         }
+
+
+async def end_mutes_of_post(mongo: Mongo, key: PostKey) -> None:
+    """Ends everybody's mutes of the conversation that a post began. Idempotent."""
+    query = {"_id.o": key.organization_id, "_id.s": key.id, "_id.k": MuteSubject.POST.value}
+    await mongo[MUTES].delete_many(query)
 
 
 def _id(owner: UserKey, subject: MuteSubject, subject_id: str) -> MuteDocumentId:

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from storage.migrations.conversation_roots import add_conversation_roots
 from storage.migrations.reaction_forms import join_reaction_forms
 from storage.migrations.search_terms import add_name_ends, add_search_terms, add_topic_terms
 from storage.migrations.stored_names import drop_existing_indexes, rename_stored_fields
@@ -96,6 +97,9 @@ STEPS = (
     ),
     MigrationStep(
         9, "rename stored fields; stop all earlier processes first", rename_stored_fields, compatible_version=9
+    ),
+    MigrationStep(
+        10, "write the first post of the conversation into replies", add_conversation_roots, compatible_version=9
     ),
 )
 DATA_VERSION = STEPS[-1].version

@@ -1,11 +1,11 @@
 """The interface to notifications. Other packages import the names of the timeline from here."""
 
+from storage.notifications.relays import NotificationRelay, NotificationWithdrawnRelay, readable_topics
 from storage.notifications.timeline import (
     CONVERSATION_KINDS,
     NOTIFICATIONS,
     Notification,
     NotificationKind,
-    NotificationRelay,
     NotificationStore,
     RemovedNotification,
     TopicPlace,
@@ -14,7 +14,6 @@ from storage.notifications.timeline import (
     notify,
     notify_new_member,
     put_notification,
-    readable_topics,
     remove_notification,
 )
 
@@ -25,6 +24,7 @@ __all__ = [
     "NotificationKind",
     "NotificationRelay",
     "NotificationStore",
+    "NotificationWithdrawnRelay",
     "RemovedNotification",
     "TopicPlace",
     "notification_id",

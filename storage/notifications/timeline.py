@@ -4,28 +4,25 @@ Other areas add an outbox row for the user's stream in their own transaction: wi
 `notification_ref` and `outbox.add_rows`. Rows with equal content become a single notification.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.identity.erased_people import is_being_erased
 from storage.identity.mutes import HiddenSubjects
 from storage.identity.records import stream_owner, user_stream
-from storage.ids import MessageKey, PostKey, UserKey
-from storage.mongo import Document, Mongo, Session
+from storage.ids import MessageKey, PostKey, UserKey, post_key
+from storage.mongo import Document, Mongo
 from storage.streams.changes import Batch
 from storage.streams.documents import (
     NotificationContent,
     NotificationDocument,
     NotificationDocumentId,
     NotificationMarkDocument,
-    OutboxDocument,
 )
 from storage.streams.log import Stream
-from storage.streams.outbox import OutboxRelay
 from storage.timeline import MAX_TIMESTAMP, TimelinePage, TimelineRange, Timestamp, move_mark, read_page
 
 NOTIFICATIONS = "notifications"
@@ -59,8 +56,11 @@ ALWAYS_DELIVERED = {NotificationKind.REPORT_DECIDED.value, NotificationKind.WARN
 """Kinds that also reach people who have left the message's community, or who have blocked or muted the subject."""
 
 
-_SUBJECT_FIELDS = ("actor", "topic", "community")
-"""The fields of notifications that correspond to `HiddenSubjects`, in its order."""
+_ABOUT_OWN_POSTS = {NotificationKind.REACTION, NotificationKind.REPOST}
+"""Kinds whose post is the owner's post that others responded to."""
+
+WITHDRAWN_KINDS = {NotificationKind.REPLY.value, NotificationKind.QUOTE.value}
+"""Kinds whose notification is removed when the reply or quote is deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +90,27 @@ class Notification:
     emoji: str | None = None
     """The emoji of a reaction. None also for notifications of an earlier release."""
 
+    subject: PostKey | None = None
+    """The owner's post that others replied to, quoted, reposted or reacted to. It may have been deleted since.
+
+    None also for replies and quotes of an earlier release.
+    """
+
+    root: PostKey | None = None
+    """First post of the conversation of the owner's post, or of the post with the mention.
+
+    None also for notifications of an earlier release.
+    """
+
     @property
     def id(self) -> str:
         """The id, unique among the owner's notifications."""
         return notification_id(self.owner_id, self.timestamp)
+
+    @property
+    def subject_id(self) -> str | None:
+        """The id of the owner's post that others responded to, or None."""
+        return None if self.subject is None else self.subject.id
 
     def is_hidden(self, hidden: HiddenSubjects) -> bool:
         """Returns whether the owner has blocked or muted the subject of the notification."""
@@ -104,6 +121,7 @@ class Notification:
             not topics.isdisjoint(hidden.topics)
             or self.actor_id in hidden.users
             or self.community_id in hidden.communities
+            or (self.root is not None and self.root.id in hidden.posts)
         )
 
 
@@ -131,10 +149,19 @@ def notify(
     publication_id: str | None = None,
     report_id: str | None = None,
     emoji: str | None = None,
+    subject: int | None = None,
+    root: int | None = None,
 ) -> None:
-    """Notifies the user when the batch is committed, unless the user is the actor. `post` is the post's timestamp."""
+    """Notifies the user when the batch is committed, unless the user is the actor.
+
+    `post`, `subject` and `root` are timestamps of posts, as in `NotificationContent`.
+    """
     if actor_id != user_id:
         ref = notification_ref(kind, actor_id, message=message, post=post, publication_id=publication_id)
+        if subject is not None:
+            ref["subject"] = subject
+        if root is not None:
+            ref["root"] = root
         if report_id is not None:
             ref["report"] = report_id
         if emoji is not None:
@@ -174,41 +201,6 @@ def notification_ref(
     }
 
 
-class NotificationRelay(OutboxRelay):
-    """Adds notifications to the owner's timeline, each once. Erased people get none."""
-
-    def __init__(self) -> None:
-        self._is_owner_erased = False
-        self._existing: set[str] = set()
-        self._places: dict[str, TopicPlace] = {}
-        """Places of the topics that the owner may read, by topic."""
-
-    async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
-        """Reads which notifications exist already, and which topics the owner may read."""
-        organization_id, owner_id = stream_owner(batch.stream)
-        self._is_owner_erased = await is_being_erased(mongo, UserKey(organization_id, owner_id), session)
-        abouts = [_about(row["ref"]) for row in rows]
-        query = {"_id.o": organization_id, "_id.u": owner_id, "about": {"$in": abouts}}
-        async for document in mongo[NOTIFICATIONS].find(query, {"about": 1}, session=session):
-            self._existing.add(document["about"])
-        topics = {row["ref"]["topic"] for row in rows} - {None}
-        if topics:
-            self._places = await readable_topics(mongo, session, owner_id, topics)
-
-    def relay(self, row: OutboxDocument, batch: Batch) -> float:
-        """Adds the notification, unless it exists or its owner may not read the topic."""
-        ref = row["ref"]
-        if self._is_owner_erased:
-            return 0.0
-        about = _about(ref)
-        place = TopicPlace(ref.get("community")) if ref["topic"] is None else self._places.get(ref["topic"])
-        is_delivered = place is not None or ref["kind"] in ALWAYS_DELIVERED
-        if about not in self._existing and is_delivered:
-            self._existing.add(about)
-            put_notification(batch, ref, about, batch.take_timestamp(), place or TopicPlace(None))
-        return 0.0
-
-
 class TopicPlace(NamedTuple):
     """The community of a topic, and for a thread the topic of its parent message."""
 
@@ -237,31 +229,11 @@ def remove_notification(batch: Batch, id_: NotificationDocumentId) -> None:
     batch.emit("NotificationRemoved", id_["ts"])
 
 
-def _about(ref: NotificationContent) -> str:
+def content_key(ref: NotificationContent) -> str:
     """Returns the content of a notification as one string, by which repetitions are recognized."""
     parts = [ref["kind"], ref["actor"], ref["topic"], ref["ts"], ref["post"], ref["publication"]]
     more = [part for part in (ref.get("report"), ref.get("membership")) if part is not None]
     return "/".join(str(part) for part in (*parts, *more))
-
-
-async def readable_topics(
-    mongo: Mongo, session: Session, user_id: str, topic_ids: Iterable[str]
-) -> dict[str, TopicPlace]:
-    """Returns the places of those of the topics whose communities the user is a member of.
-
-    Leaves out conversations that wait for the user's acceptance.
-    """
-    fields = {"community": 1, "thread.topic": 1}
-    cursor = mongo["topics"].find({"_id": {"$in": list(topic_ids)}}, fields, session=session)
-    places = {
-        topic["_id"]: TopicPlace(topic["community"], topic.get("thread", {}).get("topic"))
-        for topic in await cursor.to_list(None)
-    }
-    joined = {"user": user_id, "conversation": {"$ne": "REQUESTED"}}
-    query = {"community": {"$in": list({place.community_id for place in places.values()})}, **joined}
-    cursor = mongo["memberships"].find(query, {"community": 1}, session=session)
-    joined_communities = {membership["community"] for membership in await cursor.to_list(None)}
-    return {topic: place for topic, place in places.items() if place.community_id in joined_communities}
 
 
 class NotificationStore:
@@ -332,9 +304,14 @@ def _query(organization_id: str, user_id: str, low: int, high: int, hidden: Hidd
     """Returns the filter for a user's notifications in a closed range of timestamps, without hidden subjects."""
     owner = _owner(organization_id, user_id)
     query: Document = {"_id": {"$gte": {**owner, "ts": low}, "$lte": {**owner, "ts": high}}}
-    conditions = [{field: {"$in": list(ids)}} for field, ids in zip(_SUBJECT_FIELDS, hidden, strict=True) if ids]
-    if hidden.topics:
-        conditions.append({"parent_topic": {"$in": list(hidden.topics)}})
+    hidden_values: dict[str, Collection[str | int]] = {
+        "actor": hidden.users,
+        "topic": hidden.topics,
+        "parent_topic": hidden.topics,
+        "community": hidden.communities,
+        "root": [post_key(organization_id, id_).timestamp for id_ in hidden.posts],
+    }
+    conditions = [{field: {"$in": list(values)}} for field, values in hidden_values.items() if values]
     if conditions:
         query["$nor"] = [{"kind": {"$nin": list(ALWAYS_DELIVERED)}, "$or": conditions}]
     return query
@@ -342,10 +319,13 @@ def _query(organization_id: str, user_id: str, low: int, high: int, hidden: Hidd
 
 def _notification(document: NotificationDocument) -> Notification:
     id_, topic, post = document["_id"], document["topic"], document["post"]
+    kind = NotificationKind(document["kind"])
+    subject = document.get("subject", post if kind in _ABOUT_OWN_POSTS else None)
+    root = document.get("root")
     return Notification(
         owner_id=id_["u"],
         timestamp=id_["ts"],
-        kind=NotificationKind(document["kind"]),
+        kind=kind,
         actor_id=document["actor"],
         message=None if topic is None or document["ts"] is None else MessageKey(topic, document["ts"]),
         post=None if post is None else PostKey(id_["o"], post),
@@ -355,4 +335,6 @@ def _notification(document: NotificationDocument) -> Notification:
         parent_topic_id=document.get("parent_topic"),
         stamp_pack_id=document.get("pack"),
         emoji=document.get("emoji"),
+        subject=None if subject is None else PostKey(id_["o"], subject),
+        root=None if root is None else PostKey(id_["o"], root),
     )

@@ -142,6 +142,14 @@ class NotificationContent(TypedDict):
     pack: NotRequired[str]
     """Id of the pack of stamps that the notified user earned or was given; absent for other kinds."""
 
+    subject: NotRequired[int]
+    """Timestamp of the notified user's post, of a reply or quote. Absent for other kinds, and in documents of earlier
+    releases."""
+
+    root: NotRequired[int]
+    """Timestamp of the first post of the conversation: of the notified user's post, or for a mention of the post with
+    it. Absent for kinds without a post, and in documents of earlier releases."""
+
     parent_topic: NotRequired[str]
     """Id of the topic of the parent, if the message is in a thread; absent otherwise, and in outbox rows."""
 
@@ -160,7 +168,7 @@ class NotificationDocumentId(TypedDict):
 
 
 class NotificationDocument(NotificationContent):
-    """A notification, in `notifications`. Deleted with the reaction that it is about, or by an erasure of its owner.
+    """A notification, in `notifications`. Deleted with the reaction, reply or quote that it is about, or by an erasure.
 
     Those about a conversation are deleted when it was read, accepted, declined or left.
     """

@@ -27,6 +27,7 @@ START = "mutation ($input: StartConversationInput!) { done: startConversation(in
 REPOST = "mutation ($id: ID!) { done: repost(postId: $id) { id } }"
 EDIT_POST = "mutation ($id: ID!, $text: String!) { done: editPost(id: $id, text: $text) { id } }"
 REACT_TO_POST = "mutation ($id: ID!, $emoji: String!) { done: addPostReaction(postId: $id, emoji: $emoji) { id } }"
+MUTE_POST = "mutation ($id: ID!) { mutePost(postId: $id) { id } }"
 RENAME = "mutation ($id: ID!, $name: String!) { done: renameConversation(conversationId: $id, name: $name) { id } }"
 SET_BIO = f'mutation {{ updateProfile(input: {{ bio: "{MARK} fishes" }}) {{ id }} }}'
 SET_AVATAR = "mutation ($id: ID!) { done: setAvatar(uploadId: $id) { id } }"
@@ -107,7 +108,7 @@ class BlockedAuthorScenario:
         self.bobs_ids.setdefault("Post", post)
 
     async def answer_bob(self) -> None:
-        """Lets Ann and Cat answer what Bob wrote last. Bob's message is pinned, and reported by Cat."""
+        """Lets Ann and Cat answer what Bob wrote last. His message is pinned and reported, his post muted."""
         topic, message, post = self.ids["Topic"], self.bobs_ids["Message"], self.bobs_ids["Post"]
         mark, cat, stores = self.organization.mark, self.organization.cat, self.organization.stores
         await self.ann.post(topic, f"{mark} to his reply", replyTo=message)
@@ -116,6 +117,8 @@ class BlockedAuthorScenario:
         await cat.create_post(f"{mark} against it", inReplyTo=post)
         await cat.create_post(f"{mark} see @{HANDLE}", quoteOf=post)
         await cat.run(REPOST, id=post)
+        for person in (self.ann, cat):
+            await person.run(MUTE_POST, id=post)
         await stores.messages.pin(message_key(message), Moderator("owl"))
         await cat.run(REPORT, id=message, text=f"{mark} loud")
         # Neither Ann nor Cat is the author: nobody sees reports about themselves.

@@ -26,7 +26,7 @@ from storage.feed.content_reports.records import (
     content_report_id,
 )
 from storage.feed.edits import NewText
-from storage.feed.records import PostParent, PostParentKind
+from storage.feed.records import PostParentKind
 from storage.files.attachments import NewAttachment
 from storage.files.link_previews import LinkPreview, PreviewPicture
 from storage.files.pictures import DecodedPicture, EncodedPicture
@@ -434,26 +434,28 @@ async def _add_content(organization: OrganizationScenario) -> None:
 
 async def _add_responses(organization: OrganizationScenario) -> None:
     """Lets Cat reply to a post of Ann's, edit the reply, quote the post, repost it and react to it."""
-    ann, cat, posts = organization.ann, organization.cat, organization.stores.posts
+    cat, posts = organization.cat, organization.stores.posts
     post = await posts.get(post_key(organization.organization_id, organization.ids["Job"]))
-    parent = PostParent(PostParentKind.REPLY, post.timestamp, ann.id)
+    parent = post.as_parent(PostParentKind.REPLY)
     reply = NewPost(organization.organization_id, cat.id, f"{organization.mark} reply", (), (), (), parent=parent)
     key = (await posts.create(reply)).key
     await organization.stores.post_edits.edit(key, cat.id, NewText(f"{organization.mark} late reply", (), ()))
-    quoted = PostParent(PostParentKind.QUOTE, post.timestamp, ann.id)
+    quoted = post.as_parent(PostParentKind.QUOTE)
     await posts.create(NewPost(organization.organization_id, cat.id, organization.mark, (), (), (), parent=quoted))
     await posts.repost(cat.id, post)
     await organization.stores.post_reactions.add(post, cat.id, "🐟")
 
 
 async def _add_mutes(organization: OrganizationScenario) -> None:
-    """Mutes a user, a topic and a community for Ann, which hides nothing that other tests look for."""
+    """Mutes a user, a topic, a community and a post for Ann, which hides nothing that other tests look for."""
     mutes, owner = organization.stores.mutes, UserKey(organization.organization_id, organization.ann.id)
     quiet = await organization.ann.create_topic(organization.ids["Community"], f"{organization.mark} Quiet")
     community = await organization.ann.create_community(f"{organization.mark} Quiet", description=organization.mark)
     await mutes.mute(owner, MuteSubject.COMMUNITY, community, None)
     organization.ids["Mute"] = (await mutes.mute(owner, MuteSubject.TOPIC, quiet, None)).id
     await mutes.mute(owner, MuteSubject.USER, organization.dog.id, None)
+    post = await organization.ann.create_post(f"{organization.mark} Quiet")
+    await mutes.mute(owner, MuteSubject.POST, post, None)
     settings = organization.stores.notification_settings
     await settings.set_level(owner, NotificationPlace(NotificationPlaceKind.TOPIC, quiet), NotificationLevel.NOTHING)
     await settings.set_level(

@@ -71,7 +71,7 @@ BATCHED = {"TypingStarted.user", "TypingEnded.user"} | {
     "ReceivedReaction.message",
     "Session.current", "DataExport.files", "DataExport.download_url", "UserErasure.steps", "RetentionRule.default_days",
     "RetentionRule.min_days", "RetentionRule.max_days",
-    "Mute.user", "Mute.topic", "Mute.community",
+    "Mute.user", "Mute.topic", "Mute.community", "Mute.post",
     "CallListCheck.row_errors",
     "Conversation.state",
 }  # fmt: skip

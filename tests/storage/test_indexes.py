@@ -34,7 +34,7 @@ from storage.feed.edits import NewText
 from storage.feed.fan_outs import FanOutRetry
 from storage.feed.follows import FollowPair
 from storage.feed.home import FEW_MERGED_AUTHORS
-from storage.feed.records import Post, PostParent, PostParentKind, author_stream
+from storage.feed.records import Post, PostParentKind, author_stream
 from storage.feed.stamp_rules.activity import SCANS
 from storage.files import documents as files
 from storage.files.attachments import NewAttachment
@@ -320,7 +320,7 @@ async def query_posts(scenario: TopicScenario) -> None:
     for blocked in (NOBODY, BLOCKED):
         await query_pages(lambda range_, blocked=blocked: posts.all_posts(org, range_, blocked))
         await query_pages(lambda range_, blocked=blocked: posts.posts_with_hashtag(org, "a", range_, blocked))
-    for hidden in (HiddenSubjects(), HiddenSubjects(BLOCKED, BLOCKED, BLOCKED)):
+    for hidden in (HiddenSubjects(), HiddenSubjects(BLOCKED, BLOCKED, BLOCKED, frozenset({first.key.id}))):
         await query_pages(lambda range_, hidden=hidden: stores.notifications.page(org, "bob", range_, hidden))
         await stores.notifications.unread_count(org, "bob", hidden)
     await query_pages(lambda range_: posts.posts_of_author(org, "ann", range_))
@@ -335,7 +335,7 @@ async def query_posts(scenario: TopicScenario) -> None:
 async def query_responses(scenario: TopicScenario, post: Post) -> None:
     """Replies to a post, reposts it and reacts to it."""
     stores, org = scenario.stores, scenario.organization_id
-    parent = PostParent(PostParentKind.REPLY, post.timestamp, post.author_id)
+    parent = post.as_parent(PostParentKind.REPLY)
     await stores.posts.create(NewPost(org, "bob", "reply", (), (), (), parent=parent))
     for blocked in (NOBODY, BLOCKED):
         await query_pages(lambda range_, blocked=blocked: stores.posts.replies(post.key, range_, blocked))

@@ -157,6 +157,7 @@ async def test_old_data_are_refused_then_migrated_once(mongo: Mongo) -> None:
         "step 7: join reactions with different forms of one emoji",
         "step 8: mark reports of private communities, and communities without owner",
         "step 9: rename stored fields; stop all earlier processes first",
+        "step 10: write the first post of the conversation into replies",
     ]
     assert len(await run_migration(mongo)) == 2 + len(STEPS)
     await prepare_database(mongo)

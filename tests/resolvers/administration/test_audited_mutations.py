@@ -30,7 +30,7 @@ ORDINARY = {
     "setAvatar", "setBanner", "removeBanner", "markNotificationsRead", "markRead",
     "muteCommunity", "muteTopic", "muteUser", "postMessage", "recordDeliveries", "removeReaction", "renamePasskey",
     "reportCall", "reportContent", "requestToJoin", "schedulePost", "schedulePostAtLocalTime", "unblockUser",
-    "unfollow", "unmuteCommunity",
+    "unfollow", "unmuteCommunity", "mutePost", "unmutePost",
     "unmuteTopic", "unmuteUser", "updateScheduledPost", "acceptConversation", "addToConversation",
     "declineConversation", "leaveConversation", "renameConversation", "startConversation",
     "setPresenceShown", "setTyping", "setNotificationSettings", "setTopicNotifications",

@@ -25,13 +25,13 @@ async def ann(shared_stores: Stores, org: str) -> UserKey:
 async def test_mutes_are_read_by_kind_and_person(shared_stores: Stores, ann: UserKey) -> None:
     store, bob = shared_stores.mutes, UserKey(ann.organization_id, "bob")
     await shared_stores.users.sign_in(*bob, [Role.MEMBER], None, None)
-    for subject, id_ in ((MuteSubject.USER, "x"), (MuteSubject.TOPIC, "y"), (MuteSubject.COMMUNITY, "z")):
+    for subject, id_ in zip(MuteSubject, "xyzp", strict=True):
         await store.mute(ann, subject, id_, None)
     await store.mute(bob, MuteSubject.USER, "ann", None)
     of_ann, of_bob, of_nobody = await asyncio.gather(
         store.muted_by(*ann), store.muted_by(*bob), store.muted_by(ann.organization_id, "an")
     )
-    assert of_ann == HiddenSubjects(frozenset({"x"}), frozenset({"y"}), frozenset({"z"}))
+    assert of_ann == HiddenSubjects(*(frozenset({id_}) for id_ in "xyzp"))
     assert of_bob == HiddenSubjects(users=frozenset({"ann"}))
     assert of_nobody == await store.muted_by(ann.organization_id + "x", "ann") == HiddenSubjects()
 

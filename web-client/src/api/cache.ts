@@ -31,7 +31,7 @@ const TYPES_WITHOUT_ID = [
 ];
 
 /** Mutations that hide notifications, or show them again. */
-const MUTES = ["muteUser", "unmuteUser", "muteTopic", "unmuteTopic", "muteCommunity", "unmuteCommunity"];
+const MUTES = ["User", "Topic", "Community", "Post"].flatMap((name) => [`mute${name}`, `unmute${name}`]);
 
 /** Creates the cache of one signed-in user. */
 export function createCache() {

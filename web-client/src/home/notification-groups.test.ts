@@ -16,6 +16,7 @@ function notification(
     id: `ann-${timestamp}`,
     timestamp,
     kind,
+    subjectId: null,
     emoji: null,
     actor: { id: actorId, handle: actorId, name: actorId, avatarUrl: null },
     message: null,
@@ -36,8 +37,14 @@ function message(id: string, topicId = "t"): Partial<Notification> {
   };
 }
 
+/** A post of the viewer, to which others reacted or which they reposted. */
 function post(id: string): Partial<Notification> {
-  return { post: { id, text: "", editedAt: null } };
+  return { post: { id, text: "", editedAt: null }, subjectId: id };
+}
+
+/** A reply to the post of the viewer, or a quote of it. */
+function answer(id: string, subjectId: string): Partial<Notification> {
+  return { post: { id, text: "", editedAt: null }, subjectId };
 }
 
 const keyed = (notifications: readonly Notification[]) =>
@@ -80,15 +87,29 @@ test("people and emojis of a group are listed once, the newest first", () => {
   expect(group && emojisOf(group)).toEqual(["🐟", "🎉"]);
 });
 
-test("replies in a thread are grouped by the thread, and replies to posts are not grouped", () => {
+test("replies and quotes are grouped by the post, until the newest of them is deleted", () => {
+  const notifications = [
+    notification("REPLY", "bob", answer("a1", "p1")),
+    notification("QUOTE", "cat", answer("q1", "p1")),
+    notification("REPLY", "cat", answer("a2", "p2")),
+    notification("REPLY", "dan", answer("a3", "p1")),
+    notification("REPLY", "bob", answer("a4", "p1")),
+    notification("QUOTE", "bob", answer("q2", "p1")),
+    notification("REPLY", "eve", { ...answer("a5", ""), subjectId: null }),
+  ];
+  const [replies] = groupNotifications(notifications);
+  expect(replies?.notifications.map((each) => each.post?.id)).toEqual(["a1", "a3", "a4"]);
+  expect(keyed(notifications)).toEqual([["bob", "dan"], ["cat", "bob"], ["cat"], ["eve"]]);
+  expect(keyed(notifications.slice(1))).toEqual([["cat", "bob"], ["cat"], ["dan", "bob"], ["eve"]]);
+});
+
+test("replies in a thread are grouped by the thread", () => {
   const notifications = [
     notification("THREAD_REPLY", "bob", message("m1", "thread")),
     notification("THREAD_REPLY", "cat", message("m2", "thread")),
     notification("THREAD_REPLY", "dan", message("m3", "other")),
-    notification("REPLY", "bob", post("p1")),
-    notification("REPLY", "cat", post("p2")),
   ];
-  expect(keyed(notifications)).toEqual([["bob", "cat"], ["dan"], ["bob"], ["cat"]]);
+  expect(keyed(notifications)).toEqual([["bob", "cat"], ["dan"]]);
 });
 
 test("followers are grouped by the day", () => {

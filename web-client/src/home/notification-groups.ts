@@ -14,8 +14,9 @@ export interface NotificationGroup {
 export type Actor = NonNullable<Notification["actor"]>;
 
 /**
- * Groups notifications, which are in descending order: reactions and reposts by the message or post, replies in a
- * thread by the thread, direct messages by the conversation, and new followers by the day. A group takes the place of its newest notification.
+ * Groups notifications, which are in descending order: reactions, reposts, replies and quotes by the message or post
+ * that they are about, replies in a thread by the thread, direct messages by the conversation, and new followers by the
+ * day. A group takes the place of its newest notification.
  */
 export function groupNotifications(notifications: readonly Notification[]): NotificationGroup[] {
   const groups = new Map<string, Notification[]>();
@@ -30,9 +31,9 @@ export function groupNotifications(notifications: readonly Notification[]): Noti
   );
 }
 
-function groupKey({ id, kind, message, post, timestamp, actor, conversation }: Notification): string {
-  if (kind === "REACTION" && (message ?? post)) return `${kind} ${message?.id ?? post?.id}`;
-  if (kind === "REPOST" && post) return `${kind} ${post.id}`;
+function groupKey({ id, kind, subjectId, message, timestamp, actor, conversation }: Notification): string {
+  if (subjectId) return `${kind} ${subjectId}`;
+  if (kind === "REACTION" && message) return `${kind} ${message.id}`;
   if (kind === "THREAD_REPLY" && message) return `${kind} ${message.topicId}`;
   if (conversation) return `${kind} ${conversation.id}`;
   if (kind === "FOLLOW" && actor) return `${kind} ${dateOf(timestamp).toDateString()}`;

@@ -95,7 +95,7 @@ function NotificationRow({ group, isUnread }: { group: NotificationGroup; isUnre
   const post = useCurrent(group.newest.post);
   return (
     <NotificationLinkRow
-      to={notificationRoute(group.newest)}
+      to={groupRoute(group)}
       at={timestamp}
       title={<NotificationText group={group} />}
       preview={
@@ -159,13 +159,20 @@ function NotificationText({ group }: { group: NotificationGroup }) {
       </span>
     ),
   };
-  return <Sentence text={t(textKey(group.newest, emojis.length > 0))} parts={parts} />;
+  return (
+    <Sentence
+      text={t(textKey(group, emojis.length > 0), { count: group.notifications.length })}
+      parts={parts}
+    />
+  );
 }
 
-function textKey({ kind, actor, post, stampPack, conversation }: Notification, hasEmoji: boolean): TextKey {
+function textKey({ newest, notifications }: NotificationGroup, hasEmoji: boolean): TextKey {
+  const { kind, actor, post, stampPack, conversation } = newest;
   if (stampPack) return actor ? "notification.packGiven" : "notification.packEarned";
   if (kind === "ADDED_TO_COMMUNITY") return actor ? "notification.added" : "notification.joined";
   if (kind === "DIRECT_MESSAGE" && conversation?.isGroup) return "notification.groupMessage";
+  if (notifications.length > 1 && (kind === "REPLY" || kind === "QUOTE")) return `notification.${kind}.many`;
   if (kind !== "REACTION") return `notification.${kind}`;
   if (post) return hasEmoji ? "notification.postEmojiReaction" : "notification.postReaction";
   return hasEmoji ? "notification.emojiReaction" : "notification.REACTION";
@@ -178,6 +185,13 @@ function namesText([first, second, ...others]: readonly Actor[], t: Translate): 
   const names = { first: first.name, second: second.name };
   if (others.length === 0) return t("notification.names.two", names);
   return t("notification.names.more", { ...names, count: others.length });
+}
+
+/** Several replies open the post with all of them; otherwise the newest notification opens what it is about. */
+function groupRoute({ newest, notifications }: NotificationGroup): Route {
+  const { kind, subjectId } = newest;
+  if (kind === "REPLY" && subjectId && notifications.length > 1) return { name: "post", id: subjectId };
+  return notificationRoute(newest);
 }
 
 function notificationRoute(notification: Notification): Route {

@@ -32,6 +32,7 @@ const PostContent = graphql(
     quoteOf { ...QuotedPostParts }
     quoteCount
     reactions { emoji count reacted }
+    muted
   }
 `,
   [AttachmentParts, QuotedPostParts],
@@ -183,6 +184,7 @@ export const NotificationParts = graphql(`
     id
     timestamp
     kind
+    subjectId
     emoji
     actor { id handle name avatarUrl }
     message { id topicId timestamp text editedAt deletedAt stamp { id name } }

@@ -20,6 +20,7 @@ import { DeletePost, type Post, type PostBody } from "./operations";
 import { PostActions } from "./post-actions";
 import type { PostChange } from "./post-changes";
 import { EditedMark, PostEditForm } from "./post-edit";
+import { PostMuteButton } from "./post-mute";
 import { QuotedPostCard } from "./quoted-post";
 
 interface Props {
@@ -72,6 +73,11 @@ export function PostCard({ post: entry, onChanged, onDeleted }: Props) {
             <time dateTime={postedAt.toISOString()}>{relativeTime(language, postedAt, new Date())}</time>
           </a>
           <span className="grow" />
+          <PostMuteButton
+            post={post}
+            className={ACTION_CLASS}
+            onChanged={(change) => onChanged(post.id, change)}
+          />
           {author.id === viewer.id && !isEditing && (
             <IconButton
               icon="edit"

@@ -20,6 +20,7 @@ const post: Post = {
   quoteOf: null,
   quoteCount: 0,
   reactions: [{ emoji: "👍", count: 1, reacted: false }],
+  muted: false,
   isRepost: false,
   repostOf: null,
 };

@@ -1,4 +1,4 @@
-/** The users, topics, threads and communities that the viewer has muted. */
+/** The users, topics, threads, communities and conversations of posts that the viewer has muted. */
 import { useCallback } from "react";
 import { useClient } from "urql";
 import { request, useApi } from "../api/api";
@@ -10,6 +10,7 @@ import { Button } from "../ui/button";
 import { PagedRows } from "../ui/paged-rows";
 import { useTranslation } from "../ui/preferences";
 import { EmptyState } from "../ui/states";
+import { plainText } from "../ui/text/formatting";
 import { notify, notifyFailure } from "../ui/toasts";
 import { useMutedThread } from "./muted-thread";
 import { type Mute, MyMutes, UNMUTE } from "./operations";
@@ -59,9 +60,10 @@ export function MuteList() {
 
 function MuteRow({ mute, onEnd }: { mute: Mute; onEnd: (name: string) => void }) {
   const { t, language } = useTranslation();
-  const { subject, user, topic, community, until } = mute;
+  const { subject, user, topic, community, post, until } = mute;
   const thread = useMutedThread(topic?.parentMessageId ?? null);
-  const name = user?.name ?? thread?.name ?? topic?.title ?? community?.name ?? t("mutes.notVisible");
+  const shown = user?.name ?? thread?.name ?? topic?.title ?? community?.name;
+  const name = shown ?? (post ? textOf(post) : t("mutes.notVisible"));
   const href = thread ? thread.href : hrefOfSubject(mute);
   return (
     <li data-mute={mute.id} className="flex items-center gap-4 border-b border-line py-3">
@@ -80,7 +82,13 @@ function MuteRow({ mute, onEnd }: { mute: Mute; onEnd: (name: string) => void })
   );
 }
 
-function hrefOfSubject({ user, topic, community }: Mute): string | null {
+/** The text of a post; the author's name for a post without text. */
+function textOf({ text, author }: NonNullable<Mute["post"]>): string {
+  return plainText(text) || author.name;
+}
+
+function hrefOfSubject({ user, topic, community, post }: Mute): string | null {
+  if (post) return hrefOf({ name: "post", id: post.id });
   if (user) return hrefOf({ name: "person", id: user.id });
   if (topic) return hrefOf({ name: "topic", id: topic.id, at: null });
   return community && hrefOf({ name: "community", id: community.id, tab: "members", person: null });

@@ -8,6 +8,7 @@ const MuteParts = graphql(`
     user { id name }
     topic { id title parentMessageId }
     community { id name }
+    post { id text author { id name } }
   }
 `);
 export type Mute = ResultOf<typeof MuteParts>;
@@ -49,9 +50,13 @@ export const MUTE: MuteMutations = {
       muteCommunity(communityId: $id, until: $until) { id community { id muted } }
     }
   `),
+  POST: graphql(
+    `mutation MutePost($id: ID!, $until: DateTime) { mutePost(postId: $id, until: $until) { id } }`,
+  ),
 };
 export const UNMUTE: UnmuteMutations = {
   USER: graphql(`mutation UnmuteUser($id: ID!) { unmuteUser(userId: $id) { id muted } }`),
   TOPIC: graphql(`mutation UnmuteTopic($id: ID!) { unmuteTopic(topicId: $id) { id muted } }`),
   COMMUNITY: graphql(`mutation UnmuteCommunity($id: ID!) { unmuteCommunity(communityId: $id) { id muted } }`),
+  POST: graphql(`mutation UnmutePost($id: ID!) { unmutePost(postId: $id) { id } }`),
 };

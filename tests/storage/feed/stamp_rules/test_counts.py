@@ -9,7 +9,7 @@ import pytest
 from storage.chat.records import Message
 from storage.chat.roles import Moderator
 from storage.chat.stamps.rules import StampRuleKind
-from storage.feed.records import Post, PostParent, PostParentKind
+from storage.feed.records import Post, PostParentKind
 from storage.feed.stamp_rules.counts import BATCH, ActivityCounts
 from storage.identity.records import user_stream
 from storage.ids import UserKey
@@ -49,7 +49,7 @@ class _Model:
         originals = [post for post in self.posts if post.author_id != person]
         if originals and self.chance.random() < 0.3:
             original = self.chance.choice(originals)
-            parent = PostParent(PostParentKind.REPOST, original.timestamp, original.author_id)
+            parent = original.as_parent(PostParentKind.REPOST)
             await self.feed.post(person, "", parent=parent)
         else:
             self.posts.append(await self.feed.post(person))

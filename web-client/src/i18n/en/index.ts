@@ -152,6 +152,8 @@ export const en = {
   "notification.postEmojiReaction": "{name} reacted {emoji} to your post",
   "notification.REACTION": "{name} reacted to your message",
   "notification.unread": "Unread",
+  "notification.QUOTE.many": "{name} quoted your post {count} times",
+  "notification.REPLY.many": "{name} wrote {count} replies to your post",
   "notification.QUOTE": "{name} quoted your post",
   "notification.REPLY": "{name} replied to your post",
   "notification.REPOST": "{name} reposted your post",

@@ -5,6 +5,7 @@ export const posts = {
   "post.edit": "Edit post",
   "post.gone": "This post is not available.",
   "post.inReplyTo": "Reply to {name}",
+  "post.mute": "Mute this conversation",
   "post.noReplies": "No replies yet",
   "post.noRepliesHint": "Write the first reply.",
   "post.pictureOf": "Picture {number} of {count}",
@@ -19,5 +20,7 @@ export const posts = {
   "post.repost": { one: "Repost, {count} repost", other: "Repost, {count} reposts" },
   "post.repostedBy": "{name} reposted",
   "post.title": "Post",
+  "post.unmute": "Unmute this conversation",
+  "post.unmuted": "You get notifications from this conversation again.",
   "post.versions": "Earlier texts",
 };

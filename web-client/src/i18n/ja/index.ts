@@ -148,6 +148,8 @@ export const ja: Record<keyof typeof en, Text> = {
   "notification.names.two": "{first} さんと {second} さん",
   "notification.postEmojiReaction": "{name}があなたの投稿に {emoji} でリアクションしました",
   "notification.REACTION": "{name}があなたのメッセージにリアクションしました",
+  "notification.QUOTE.many": "{name}があなたの投稿を {count} 回引用しました",
+  "notification.REPLY.many": "{name}があなたの投稿に {count} 件返信しました",
   "notification.QUOTE": "{name}があなたの投稿を引用しました",
   "notification.REPLY": "{name}があなたの投稿に返信しました",
   "notification.REPOST": "{name}があなたの投稿をリポストしました",

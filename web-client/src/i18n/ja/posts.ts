@@ -8,6 +8,7 @@ export const posts: Record<keyof typeof en, Text> = {
   "post.edit": "投稿を編集",
   "post.gone": "この投稿は表示できません。",
   "post.inReplyTo": "{name} さんへの返信",
+  "post.mute": "この会話をミュート",
   "post.noReplies": "まだ返信はありません",
   "post.noRepliesHint": "最初の返信を書いてみましょう。",
   "post.pictureOf": "画像 {number}/{count}",
@@ -22,5 +23,7 @@ export const posts: Record<keyof typeof en, Text> = {
   "post.repost": { one: "リポスト {count}件", other: "リポスト {count}件" },
   "post.repostedBy": "{name} さんがリポスト",
   "post.title": "投稿",
+  "post.unmute": "この会話のミュートを解除",
+  "post.unmuted": "この会話からの通知が再び届きます。",
   "post.versions": "編集前の文章",
 };
