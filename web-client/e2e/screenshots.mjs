@@ -1,6 +1,6 @@
 /**
  * Takes WebP screenshots of every screen in both themes: at 1280 and 360 pixels, and of the main screens also at 2560.
- * Takes conversations of two people and requests in both languages, too. Prints {files} as one line of JSON.
+ * Takes conversations and posts of two people, and requests, in both languages, too. Prints {files} as one line of JSON.
  *
  * Standard input: {url, chromium, tokens: {hana, sora, ...}, screenshots}. The product must contain the demo data. If
  * the environment variable SCREENSHOTS_PNG names a folder, the screenshots are also written there as PNG files. SCREENS
@@ -260,6 +260,17 @@ async function takePair({ locale, atComputer, withTelephone }) {
     await page.locator("summary").filter({ visible: true }).click();
     await navigate(page, `/topic/${requested.conversations.items[0].id}`);
     await page.getByTestId("request").waitFor();
+  });
+  await takePostOf(locale, people);
+}
+
+/** Takes the post with the most replies in the windows of two people. */
+async function takePostOf(locale, people) {
+  const { localFeed } = await run(people[0], POSTS);
+  const [{ id }] = localFeed.items.toSorted((one, other) => other.replyCount - one.replyCount);
+  await takeWindows(`post-${locale}`, await openWindows(locale, people), async (page) => {
+    await navigate(page, `/post/${id}`);
+    await page.locator("[data-post]").nth(1).waitFor();
   });
 }
 

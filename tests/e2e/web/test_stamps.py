@@ -24,7 +24,7 @@ def test_organization_uploads_and_uses_a_stamp(product: DeployedProduct, tmp_pat
     assert first["reactions"] == [{"emoji": ":lit:"}]
     assert report["packs"] == [
         {"name": "Harbour", "availability": "EARNED", "owned": True, "progress": 2},
-        {"name": "Feast", "availability": "GIVEN", "owned": True, "progress": None},
+        {"name": "Feast", "availability": "GIVEN", "owned": False, "progress": None},
     ]
     assert (report["violations"], report["overflowingScreens"], report["pageErrors"]) == ([], [], [])
     assert foreign_requests(report["requests"], product.url) == []

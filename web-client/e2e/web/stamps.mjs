@@ -27,6 +27,7 @@ try {
   await lockPack(ann);
   await earnPack(bob, topic);
   await givePack(ann, community);
+  await takePackBack(ann);
   await removeStamp(ann);
   const packs = (await run(tokens.bob, "{ stampPacks { name availability owned progress } }")).stampPacks;
   const query =
@@ -150,6 +151,21 @@ async function givePack(page, community) {
   await checkVariants(page, "stamp-give");
   await press(page, page.getByRole("dialog").getByRole("button", { name: "Give", exact: true }));
   await page.getByText(/has the stamps “Feast”/).waitFor();
+}
+
+/** Takes the pack back in the list of users. */
+async function takePackBack(page) {
+  await navigate(page, "/admin");
+  await press(page, page.getByRole("button", { name: /^More actions for Bob/i }));
+  await press(page, page.getByRole("button", { name: "Stamp packs" }));
+  const packs = page.getByRole("list", { name: /^Stamp packs of Bob/i });
+  await packs.getByText(/^Given by Ann on/i).waitFor();
+  await packs.getByText(/^Earned on/).waitFor();
+  await checkVariants(page, "stamp-owned");
+  await press(page, packs.getByRole("button", { name: "Take back Feast" }));
+  await page.getByText(/no longer has the stamps “Feast”/).waitFor();
+  await packs.getByText("Feast").waitFor({ state: "detached" });
+  await page.keyboard.press("Escape");
 }
 
 /** Removes the stamp as Ann. */

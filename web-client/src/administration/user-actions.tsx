@@ -1,7 +1,8 @@
-/** An administrator's actions on one user: roles, access, browsers and erasure. */
+/** An administrator's actions on one user: roles, access, packs of stamps, browsers and erasure. */
 import { useState } from "react";
 import { request, useApi } from "../api/api";
 import { EraseDialog } from "../privacy/erase-dialog";
+import { OwnedPacksDialog } from "../stamps/owned-packs-dialog";
 import { Button } from "../ui/button";
 import { ConfirmDialog } from "../ui/dialogs/confirm";
 import { Menu } from "../ui/dialogs/menu";
@@ -12,7 +13,7 @@ import { type AdministeredUser, DeactivateUser, ReactivateUser } from "./operati
 import { RolesDialog } from "./roles-dialog";
 import { SignOutDialog } from "./sign-out-dialog";
 
-type OpenDialog = "roles" | "deactivate" | "reactivate" | "signOut" | "erase";
+type OpenDialog = "roles" | "deactivate" | "reactivate" | "packs" | "signOut" | "erase";
 
 interface Props {
   user: AdministeredUser;
@@ -61,6 +62,7 @@ export function UserActions({ user, replace }: Props) {
       <Menu
         label={t("admin.more", { name })}
         items={[
+          { key: "packs", text: t("admin.packs"), run: () => setOpenDialog("packs") },
           { key: "signOut", text: t("admin.signOut"), run: () => setOpenDialog("signOut") },
           { key: "erase", text: t("admin.erase"), isDestructive: true, run: () => setOpenDialog("erase") },
         ]}
@@ -93,6 +95,7 @@ export function UserActions({ user, replace }: Props) {
           onDone={(isConfirmed) => (isConfirmed ? reactivate() : close())}
         />
       )}
+      {openDialog === "packs" && <OwnedPacksDialog user={user} onClose={close} />}
       {openDialog === "signOut" && <SignOutDialog user={user} onClose={close} />}
       {openDialog === "erase" && (
         <EraseDialog

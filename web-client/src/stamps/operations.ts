@@ -37,6 +37,17 @@ export const GiveStampPack = graphql(`
     giveStampPack(packId: $packId, userId: $userId, communityId: $communityId) { id name owned }
   }
 `);
+export const StampPackOwnerships = graphql(`
+  query StampPackOwnerships($userId: ID!) {
+    stampPackOwnerships(userId: $userId) { pack { id name availability } ownedSince giver { id name } }
+  }
+`);
+export type OwnedPack = ResultOf<typeof StampPackOwnerships>["stampPackOwnerships"][number];
+export const TakeBackStampPack = graphql(`
+  mutation TakeBackStampPack($packId: ID!, $userId: ID!) {
+    takeBackStampPack(packId: $packId, userId: $userId) { id }
+  }
+`);
 export const AddStamp = graphql(`
   mutation AddStamp($input: AddStampInput!) {
     addStamp(input: $input) { id stamps { id name emoji imageUrl thumbnailUrl } }

@@ -1,6 +1,14 @@
 /** Texts of the organization's stamps. */
 export const stamps = {
   "admin.stamps": "Stamps",
+  "admin.packEarned": "Earned on {date}",
+  "admin.packGiven": "Given by {name} on {date}",
+  "admin.packTakenBack": "{name} no longer has the stamps “{pack}”",
+  "admin.packs": "Stamp packs",
+  "admin.packsNamed": "Stamp packs of {name}",
+  "admin.packsNone": "This person has earned no packs and was given none.",
+  "admin.takePackBack": "Take back",
+  "admin.takePackBackNamed": "Take back {pack}",
   "audit.STAMP_ADDED": "{actor} added a stamp",
   "audit.STAMP_PACK_CREATED": "{actor} created a pack of stamps",
   "audit.STAMP_PACK_REMOVED": "{actor} removed a pack of stamps",

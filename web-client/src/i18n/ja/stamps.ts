@@ -4,6 +4,14 @@ import type { Text } from "../texts";
 
 export const stamps: Record<keyof typeof en, Text> = {
   "admin.stamps": "スタンプ",
+  "admin.packEarned": "{date} に獲得",
+  "admin.packGiven": "{date} に {name} さんが贈りました",
+  "admin.packTakenBack": "{name} さんはスタンプ「{pack}」を使えなくなりました",
+  "admin.packs": "スタンプのパック",
+  "admin.packsNamed": "{name} さんのスタンプのパック",
+  "admin.packsNone": "獲得したパックも、贈られたパックもありません。",
+  "admin.takePackBack": "取り戻す",
+  "admin.takePackBackNamed": "「{pack}」を取り戻す",
   "audit.STAMP_ADDED": "{actor} さんがスタンプを追加しました",
   "audit.STAMP_PACK_CREATED": "{actor} さんがスタンプのパックを作成しました",
   "audit.STAMP_PACK_REMOVED": "{actor} さんがスタンプのパックを削除しました",
