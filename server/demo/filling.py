@@ -1,8 +1,8 @@
 """Fills a running product with demo data through its public API, as the demo users.
 
-Repeating the fill within a day changes nothing: creations have idempotency keys, and scheduled posts are recognized by
-their texts. The last message of the
-last topic is posted at the end. If it exists, the demo is complete and nothing is sent.
+Repeating the fill within a day changes nothing: creations have idempotency keys, scheduled posts are recognized by
+their texts, and existing avatars, banners and pictures stay. The last message of the last topic is posted at the end.
+If it exists, the demo is complete and nothing is sent.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ import httpx2
 from server.demo.call_lists import call_limits, call_lists
 from server.demo.cast import BLOCKED, BLOCKER, DEMO_USERS, DemoCommunity, DemoTopic, DemoUser, all_topics, user
 from server.demo.conversations import DemoConversation, DemoReaction, conversation
+from server.demo.picture_filling import choose_pictures
 from server.demo.posts import follows, posts
 from server.demo.private_filling import answer_post, open_thread, start_talks
 from server.demo.schedule import ZONE, planner, scheduled_posts
@@ -177,6 +178,7 @@ class _DemoFill:
             [
                 self._fill_topic(last, last_line),
                 *(self._fill_topic(topic, len(topic.conversation.lines)) for topic in others),
+                choose_pictures(self._api, ids),
             ]
         )
         await _run_all([self._schedule_posts(), start_talks(self._api), open_thread(self._api, topics[0].id)])

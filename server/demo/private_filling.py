@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from server.demo.cast import DemoUser, user
-from server.demo.pictures import draw
+from server.demo.drawings import draw
 from server.demo.private_talk import (
     QUOTE_OF_POST,
     REACTIONS_TO_POST,
@@ -18,11 +18,7 @@ from server.demo.private_talk import (
     DirectLine,
     DirectTalk,
 )
-
-MAX_WAIT_S = 20.0
-"""How long the fill waits for a worker to decode the pictures. Without one, it leaves their message out."""
-
-POLL_S = 0.25
+from server.demo.uploads import DemoApi, becomes_ready, upload
 
 START_TALK = "mutation StartTalk($input: StartConversationInput!) { startConversation(input: $input) { id } }"
 TALK = """
@@ -33,23 +29,9 @@ POST_MESSAGE = """
 mutation PostDirectly($input: PostMessageInput!) { postMessage(input: $input) { id topicId timestamp } }
 """
 MARK_READ = "mutation MarkOwnRead($id: ID!, $at: Timestamp!) { markRead(topicId: $id, timestamp: $at) { id } }"
-CREATE_UPLOAD = "mutation CreateUpload($input: CreateUploadInput!) { createUpload(input: $input) { id url } }"
-UPLOAD_STATE = "query UploadState($id: ID!) { upload(id: $id) { state } }"
 ANSWER_POST = "mutation AnswerPost($input: CreatePostInput!) { createPost(input: $input) { id } }"
 REACT_TO_POST = "mutation ReactToPost($id: ID!, $emoji: String!) { addPostReaction(postId: $id, emoji: $emoji) { id } }"
 REPOST = "mutation RepostPost($id: ID!) { repost(postId: $id) { id } }"
-
-
-class DemoApi(Protocol):
-    """Runs operations and uploads in the name of demo users."""
-
-    async def run(self, demo_user: DemoUser, document: str, **variables: object) -> dict[str, Any]:
-        """Returns the data of one operation."""
-        ...
-
-    async def upload(self, demo_user: DemoUser, path: str, data: bytes) -> None:
-        """Sends the bytes of an upload."""
-        ...
 
 
 async def answer_post(api: DemoApi, post_id: str) -> None:
@@ -117,27 +99,11 @@ async def _post(api: DemoApi, line: DirectLine | DemoReply, fields: Mapping[str,
 
 async def _attachments(api: DemoApi, owner: DemoUser, pictures: Sequence[DemoPicture]) -> Sequence[Mapping[str, str]]:
     """Uploads pictures, if there are any, and returns them as attachments; none if no worker decodes them in time."""
-    ids = [await _upload(api, owner, each) for each in pictures]
-    try:
-        async with asyncio.timeout(MAX_WAIT_S):
-            for id_ in ids:
-                await _wait_until_ready(api, owner, id_)
-    except TimeoutError:
+    if not pictures:
         return ()
+    files = await asyncio.to_thread(draw, [each.drawing for each in pictures])
+    ids = [await upload(api, owner, each.file_name, file) for each, file in zip(pictures, files, strict=True)]
+    for id_ in ids:
+        if not await becomes_ready(api, owner, id_):
+            return ()
     return [{"uploadId": id_, "altText": each.alt_text} for id_, each in zip(ids, pictures, strict=True)]
-
-
-async def _upload(api: DemoApi, owner: DemoUser, picture: DemoPicture) -> str:
-    data = await asyncio.to_thread(draw, picture.landscape)
-    created = await api.run(owner, CREATE_UPLOAD, input={"fileName": picture.file_name, "size": len(data)})
-    await api.upload(owner, created["createUpload"]["url"], data)
-    id_: str = created["createUpload"]["id"]
-    return id_
-
-
-async def _wait_until_ready(api: DemoApi, owner: DemoUser, id_: str) -> None:
-    while True:
-        upload = (await api.run(owner, UPLOAD_STATE, id=id_))["upload"]
-        if upload["state"] == "READY":
-            return
-        await asyncio.sleep(POLL_S)

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-from server.demo.pictures import BEACON, SUNRISE, Landscape
+from server.demo.drawings import LANDSCAPE, Drawing
 
 
 @dataclass(frozen=True, slots=True)
 class DemoPicture:
     """A picture to attach, with its file name and its alternative text."""
 
-    landscape: Landscape
+    drawing: Drawing
     file_name: str
     alt_text: str
 
@@ -52,8 +52,16 @@ class DirectTalk:
 
 
 PICTURES = (
-    DemoPicture(SUNRISE, "朝の丘.png", "日の出の丘。遠くの山が三つ重なって見える。"),
-    DemoPicture(BEACON, "狼煙台.png", "夜の丘の上で、狼煙台の火が明るく燃えている。"),
+    DemoPicture(
+        Drawing("hills", "#f0785a #ffd696 #785a6e #2d263c #fff5d7", LANDSCAPE),
+        "朝の丘.png",
+        "日の出の丘。遠くの山が三つ重なって見える。",
+    ),
+    DemoPicture(
+        Drawing("beacon", "#0f122d #28325a #1e243e #0a0c1a #ff963c", LANDSCAPE),
+        "狼煙台.png",
+        "夜の丘の上で、狼煙台の火が明るく燃えている。",
+    ),
 )
 
 TALKS: tuple[DirectTalk, ...] = (

@@ -1,10 +1,12 @@
-"""Fixtures: a GraphQL server in the test's own process, and stores like those of a process without Redis."""
+"""Fixtures: a GraphQL server in the test's own process, stores like those without Redis, and a short demo."""
 
 import gc
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from server.demo import filling, uploads
+from server.demo.cast import COMMUNITIES, DemoCommunity, DemoTopic
 from storage.mongo import Driver
 from storage.stores import Stores, open_stores
 from tests.server.graphql.graphql_server import GraphQLServer, serve_graphql
@@ -51,3 +53,14 @@ def _no_garbage_collection() -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
+
+
+@pytest.fixture
+def small_demo(monkeypatch: pytest.MonkeyPatch) -> list[tuple[DemoCommunity, DemoTopic]]:
+    """Replaces the demo's topics by three short topics in two communities. No worker decodes pictures."""
+    monkeypatch.setattr(uploads, "MAX_WAIT_S", 0.1)
+    hikers, _, _, platform, _ = COMMUNITIES
+    topics = [(hikers, DemoTopic("今週の山", "hikes", 40)), (hikers, DemoTopic("写真", "photos", 12))]
+    topics.append((platform, DemoTopic("Releases", "releases", 20)))
+    monkeypatch.setattr(filling, "all_topics", lambda: iter(topics))
+    return topics

@@ -16,7 +16,7 @@ import pytest
 
 from schema.root import schema
 from server.auth.tokens import mint
-from server.demo import DEMO_USERS, DemoError, DemoUser, fill, filling, private_filling
+from server.demo import DEMO_USERS, DemoError, DemoUser, fill, filling, private_filling, uploads
 from server.demo.call_lists import call_lists
 from server.demo.cast import BLOCKED, BLOCKER, COMMUNITIES, STRANGERS, DemoCommunity, DemoTopic, all_topics, user
 from server.demo.conversations import ASIDES, WORDS, DemoConversation, conversation, scenes
@@ -108,7 +108,7 @@ def test_operations_are_valid_and_within_limits(count: int) -> None:
         private_filling.REPOST,
         private_filling.MARK_READ,
     ]
-    documents += [private_filling.POST_MESSAGE, private_filling.CREATE_UPLOAD, private_filling.UPLOAD_STATE]
+    documents += [private_filling.POST_MESSAGE, uploads.CREATE_UPLOAD, uploads.UPLOAD_STATE]
     documents += [private_filling.ANSWER_POST, private_filling.REACT_TO_POST]
     cache = Operations(schema).documents
     for document in [*documents, filling._reactions_mutation(count)]:
@@ -127,17 +127,6 @@ class TestSchedule:
         assert len({each.text for each in posts}) == len(posts)
         assert [each.due_at for each in posts] == sorted(each.due_at for each in posts)
         assert [each.text for each in posts if each.due_at <= now] == [posts[0].text]
-
-
-@pytest.fixture
-def small_demo(monkeypatch: pytest.MonkeyPatch) -> list[tuple[DemoCommunity, DemoTopic]]:
-    """Replaces the demo's topics by three short topics in two communities. No worker decodes pictures."""
-    monkeypatch.setattr(private_filling, "MAX_WAIT_S", 0.1)
-    hikers, _, _, platform, _ = COMMUNITIES
-    topics = [(hikers, DemoTopic("今週の山", "hikes", 40)), (hikers, DemoTopic("写真", "photos", 12))]
-    topics.append((platform, DemoTopic("Releases", "releases", 20)))
-    monkeypatch.setattr(filling, "all_topics", lambda: iter(topics))
-    return topics
 
 
 CONTENT = """
