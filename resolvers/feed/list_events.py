@@ -11,7 +11,7 @@ from strawberry import UNSET
 from resolvers.access import require_member
 from resolvers.arguments import Since, text_or_none
 from resolvers.context import Context, Info
-from resolvers.events import HiddenEvents, SharedEventSource, hidden_by_viewer
+from resolvers.events import HiddenEvents, SharedEventSource, StreamReady, hidden_by_viewer
 from resolvers.feed.events import HourlyRecorder, PostArrived, PostRemoved, post_event_record
 from resolvers.feed.posts import Hashtag, checked_hashtag
 from storage.errors import Forbidden
@@ -39,7 +39,7 @@ class ListEventSource(SharedEventSource):
         """The hub that delivers the stream's events."""
         return self.context.stores.hub
 
-    def record(self, epoch: str, event: HydratedEvent) -> PostArrived | PostRemoved:
+    def record(self, epoch: str, event: HydratedEvent) -> StreamReady | PostArrived | PostRemoved:
         """Returns the record of an event."""
         return post_event_record(format_cursor(self.stream, StreamPosition(epoch, event.event.n)), event)
 

@@ -218,7 +218,7 @@ class FeedMachine(RuleBasedStateMachine):
         originals = sorted(self.model.posts.keys() - {each for each in self.model.parents if self.is_repost(each)})
         if originals:
             timestamp = data.draw(st.sampled_from(originals))
-            parent = PostParent(kind, timestamp, self.authors[timestamp])
+            parent = self.run(self.stores.posts.get(PostKey(self.org, timestamp))).as_parent(kind)
             if kind is REPOST and (author, timestamp) in self.reposts():
                 assert self.run(self.repost(author, timestamp)).timestamp in self.model.posts
             else:

@@ -27,7 +27,7 @@ async def readers_of(feed: FeedScenario, post: Post) -> list[str]:
 async def test_repeated_push_inserts_one_item_per_reader(feed: FeedScenario) -> None:
     post = await feed.post()
     push = feed.stores.feeds.push
-    assert await gather_list(*(push(post.key, "ann", READERS) for _ in range(5))) == [set()] * 5
+    assert await gather_list(*(push(post, READERS) for _ in range(5))) == [set()] * 5
     assert await readers_of(feed, post) == READERS
 
 

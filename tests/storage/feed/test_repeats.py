@@ -91,7 +91,7 @@ async def test_repost_of_a_hidden_reply_shows(feed: FeedScenario) -> None:
     await feed.sign_in("cyd", "dan")
     await follow(feed, "ann", "cyd")
     question = await feed.post("dan")
-    reply = await feed.post("ann", parent=PostParent(PostParentKind.REPLY, question.timestamp, "dan"))
+    reply = await feed.post("ann", parent=question.as_parent(PostParentKind.REPLY))
     await feed.stores.feeds.push(reply, ["bob"])
     reposted = await repost(feed, "cyd", reply)
     assert await read(feed) == [reposted.timestamp]
@@ -103,7 +103,7 @@ async def test_posts_and_reposts_that_are_merged_count(feed: FeedScenario) -> No
     await feed.sign_in(*AUTHORS)
     await follow(feed, *AUTHORS)
     original = await create_merged(feed, "ann")
-    parent = PostParent(PostParentKind.REPOST, original.timestamp, "ann")
+    parent = original.as_parent(PostParentKind.REPOST)
     first = await create_merged(feed, "cyd", parent)
     await repost(feed, "dan", original)
     await create_merged(feed, "eve", parent)
