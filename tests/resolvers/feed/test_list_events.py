@@ -111,7 +111,7 @@ def executed_events() -> float:
     return REGISTRY.get_sample_value("noroshi_broadcast_executions_total") or 0.0
 
 
-async def test_thousand_readers_of_a_hashtag_cost_one_execution_an_event(sign_in: SignIn) -> None:
+async def test_thousand_readers_cost_one_execution_an_event(sign_in: SignIn) -> None:
     """Ten people have a hundred connections each. One of them blocked the author, another one muted the author."""
     author = await sign_in("author")
     first, *others = [await sign_in(f"reader{n}") for n in range(10)]
