@@ -26,16 +26,21 @@ const OTHER_COMMUNITIES = [
   ["Harbour radio", "Who is on the air, and how far one hears us."],
   ["畑しごと", "季節の畑と、分けあう苗。"],
 ];
-/** In each language: a person at a computer who has a request, and one with a telephone in the same conversation. */
+/**
+ * In each language: a person at a computer who has a request, and one with a telephone in the same conversation, who
+ * replies to a post.
+ */
 const PAIRS = [
-  { locale: "en", atComputer: "priya", withTelephone: "noor" },
-  { locale: "ja", atComputer: "hana", withTelephone: "yuki" },
+  { locale: "en", atComputer: "priya", withTelephone: "noor", reply: "We see it from the pier, too!" },
+  { locale: "ja", atComputer: "hana", withTelephone: "yuki", reply: "桟橋からも見えました！" },
 ];
 const PARENTS =
   '{ conversations(latest: "now") { items { id topic { messages(latest: "now") { items { id thread { id } } } } } } }';
 const REQUESTS = '{ conversations(state: REQUESTED, latest: "now") { items { id } } }';
 const TALKS = '{ conversations(latest: "now") { items { id name } } }';
 const POSTS = '{ localFeed(latest: "now", limit: 50) { items { id replyCount } } }';
+const REPLY = "mutation ($input: CreatePostInput!) { createPost(input: $input) { id } }";
+const REACT = 'mutation ($id: ID!) { addPostReaction(postId: $id, emoji: "🔥") { id } }';
 const LAST_MESSAGE =
   'query ($id: ID!) { messages(topicId: $id, latest: "now", limit: 1) { items { id thread { replyCount } } } }';
 const PASTED_ADDRESSES =
@@ -75,7 +80,8 @@ function conversationScreens() {
     },
     post: async (page) => {
       const { localFeed } = await run(tokens.hana, POSTS);
-      await navigate(page, `/post/${localFeed.items.find(({ replyCount }) => replyCount > 0).id}`);
+      const [{ id }] = localFeed.items.toSorted((one, other) => other.replyCount - one.replyCount);
+      await navigate(page, `/post/${id}`);
       await page.locator("[data-post]").nth(3).waitFor();
     },
     "emoji-picker": async (page) => {
@@ -243,7 +249,7 @@ async function takeSignIn() {
 }
 
 /** Takes a conversation with an open thread in the windows of two people, and then a request to one of them. */
-async function takePair({ locale, atComputer, withTelephone }) {
+async function takePair({ locale, atComputer, withTelephone, reply }) {
   const people = [tokens[atComputer], tokens[withTelephone]];
   const windows = await openWindows(locale, people);
   const { conversations } = await run(people[0], PARENTS);
@@ -261,13 +267,15 @@ async function takePair({ locale, atComputer, withTelephone }) {
     await navigate(page, `/topic/${requested.conversations.items[0].id}`);
     await page.getByTestId("request").waitFor();
   });
-  await takePostOf(locale, people);
+  await takePostOf(locale, people, reply);
 }
 
-/** Takes the post with the most replies in the windows of two people. */
-async function takePostOf(locale, people) {
+/** Takes the newest post in the windows of two people. One of them has replied to it and reacted. */
+async function takePostOf(locale, people, text) {
   const { localFeed } = await run(people[0], POSTS);
-  const [{ id }] = localFeed.items.toSorted((one, other) => other.replyCount - one.replyCount);
+  const [{ id }] = localFeed.items;
+  await run(people[1], REPLY, { input: { text, inReplyTo: id } });
+  await run(people[1], REACT, { id });
   await takeWindows(`post-${locale}`, await openWindows(locale, people), async (page) => {
     await navigate(page, `/post/${id}`);
     await page.locator("[data-post]").nth(1).waitFor();
