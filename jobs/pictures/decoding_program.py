@@ -1,8 +1,8 @@
 """The program that decodes one picture: it reads a file from standard input and writes the renditions to its output.
 
 `decoder.py` starts it as a script, so that neither the worker's modules nor its settings are in the process. Only the
-demo's drawing program imports Pillow, too. The output is a line of JSON, then the bytes of the renditions in the order of
-the line.
+demo's drawing program imports Pillow, too. The output is a line of JSON, then the bytes of the renditions in the order
+of the line.
 """
 
 import io

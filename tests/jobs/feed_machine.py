@@ -148,6 +148,14 @@ class FeedMachine(RuleBasedStateMachine):
         self.run_workers()
         self.resume_stopped_worker()
 
+    @initialize()
+    def reply_to_stranger(self) -> None:
+        """Lets Ann reply to Cyd. Fay follows Ann only, so her feed has an item that it does not show."""
+        question = self.create_post("cyd")
+        self.create_post("ann", self.run(self.stores.posts.get(question)).as_parent(PostParentKind.REPLY))
+        self.run_workers()
+        assert self.model.visible_posts("fay") >= set(self.run(self.read_feed("fay")))
+
     @rule(reader=READER, author=AUTHOR)
     def follow(self, reader: str, author: str) -> None:
         if reader != author:
