@@ -26,6 +26,10 @@ from jobs.publishing.sweepers import fail_disconnected, publish_due, upload_medi
 from jobs.retention import apply_retention_rules
 from jobs.stamps import evaluate_active_people, evaluate_all_people
 from jobs.streams import prune_events, relay_outbox
+from jobs.webhooks.delivery import send_webhook_events
+from jobs.webhooks.discovery import find_webhook_events
+from jobs.webhooks.notices import send_webhook_notices
+from jobs.webhooks.streams import keep_local_feeds_open
 from storage.redis.queue import FAN_OUT, FILES, PREVIEWS, PUBLISHING
 
 
@@ -60,7 +64,12 @@ FUNCTIONS: dict[str, list[Function]] = {
 }
 
 
-LOOPS: list[WorkerLoop] = [WorkerLoop("run_broker_pool", run_broker_pool), WorkerLoop("aggregate_mail", aggregate_mail)]
+LOOPS: list[WorkerLoop] = [
+    WorkerLoop("run_broker_pool", run_broker_pool),
+    WorkerLoop("aggregate_mail", aggregate_mail),
+    WorkerLoop("find_webhook_events", find_webhook_events),
+    WorkerLoop("send_webhook_events", send_webhook_events),
+]
 
 SWEEPERS: list[Sweeper] = [
     Sweeper("relay_outbox", 2.0, relay_outbox),
@@ -82,6 +91,8 @@ SWEEPERS: list[Sweeper] = [
     Sweeper("evaluate_active_people", 5.0, evaluate_active_people),
     Sweeper("evaluate_all_people", 2.0, evaluate_all_people),
     Sweeper("prune_events", 60.0, prune_events),
+    Sweeper("keep_local_feeds_open", 60.0, keep_local_feeds_open),
+    Sweeper("send_webhook_notices", 5.0, send_webhook_notices),
     Sweeper("erase_users", 1.0, erase_users),
     Sweeper("write_exports", 1.0, write_exports),
     Sweeper("apply_retention_rules", 10.0, apply_retention_rules),

@@ -1,15 +1,20 @@
 """The dependencies that jobs and sweepers receive."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from jobs.pictures.decoder import PictureDecoder
 from jobs.providers.egress import Egress
+from jobs.providers.event_webhooks import WebhookSender
 from jobs.providers.mailer import Mailer
 from jobs.providers.telephony import Telephony
 from jobs.providers.web_push import WebPush
+from storage.identity.records import User
 from storage.stores import Stores
+from storage.streams.hub import HydratedEvent
+from storage.streams.log import Stream
 
 MAX_FILE_CHECKS = 2
 """Number of files that a worker checks at a time."""
@@ -35,6 +40,29 @@ class DuePostPublisher(Protocol):
     async def close(self) -> None:
         """Releases claimed publications that have not started, and waits at most 10 s for those that have."""
         ...
+
+
+class EventPayloads(Protocol):
+    """Writes events as the account of a webhook sees them, implemented by `server.webhook_payloads.WebhookPayloads`.
+
+    A protocol, because the server executes the GraphQL schema, and jobs import neither.
+    """
+
+    async def render(
+        self, account: User, stream: Stream, epoch: str, events: Sequence[HydratedEvent], job_ids: Sequence[str]
+    ) -> list[bytes | None]:
+        """Returns the body of each event's message. None: the account may not see the event, or it is of another job.
+
+        `job_ids` are the jobs whose events are written; empty means all jobs.
+        """
+        ...
+
+
+class WebhookTools(NamedTuple):
+    """What a worker needs to send events to webhooks."""
+
+    sender: WebhookSender
+    payloads: EventPayloads
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +99,12 @@ class JobContext:
 
     digest_delay_s: float = 900.0
     """How long a notification waits unread until it is mailed in a digest."""
+
+    webhooks: WebhookTools | None = None
+    """What sends events to webhooks. None: they are left to other workers."""
+
+    webhook_retry_s: float = 259_200.0
+    """How long failed requests of a webhook are repeated before it is disabled."""
 
     base_url: str = "http://127.0.0.1:8000"
     """The address at which people reach the server, without a slash at the end; for links in mails."""

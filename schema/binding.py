@@ -28,6 +28,7 @@ NO_KEY = "none"
 """The scope of root fields that no service key may use."""
 
 _AREAS = {
+    "resolvers.administration.webhooks": "webhooks",
     "resolvers.calls": "calls",
     "resolvers.chat": "chat",
     "resolvers.chat.community_settings": "moderation",

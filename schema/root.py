@@ -28,6 +28,7 @@ from resolvers.limits.writes import WriteLimit
 from schema.administration.invitations import InvitationMutation, InvitationQuery
 from schema.administration.service_keys import ServiceKeyMutation, ServiceKeyQuery
 from schema.administration.users import AdministrationMutation, AdministrationQuery
+from schema.administration.webhooks import WebhookMutation, WebhookQuery
 from schema.binding import ANY_KEY, NO_KEY, field, mutation, subscription
 from schema.calls import CallJob, CallLimits, CallQuery, CallTask
 from schema.chat.root import ChatMutation, ChatQuery
@@ -81,6 +82,7 @@ class Query(
     InvitationQuery,
     PrivacyQuery,
     ServiceKeyQuery,
+    WebhookQuery,
     ContentReportQuery,
     HeldPostQuery,
     RetentionQuery,
@@ -169,6 +171,7 @@ class Mutation(
     InvitationMutation,
     PrivacyMutation,
     ServiceKeyMutation,
+    WebhookMutation,
     ContentReportMutation,
     HeldPostMutation,
     RetentionMutation,

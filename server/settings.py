@@ -206,6 +206,14 @@ class Settings(HttpSettings):
         expected="seconds from 1 to 86400",
         description="How long a notification waits unread until it is mailed to people who chose digests.",
     )
+    webhook_retry_s: float = setting(
+        259_200.0,
+        ge=1,
+        le=259_200,
+        expected="seconds from 1 to 259200",
+        description="How long failed requests of a webhook are repeated before it is disabled. The pauses between them "
+        "grow to 1/72 of this time, which is an hour of three days.",
+    )
     legacy_book_url: HttpAddress | None = setting(
         None,
         expected="an http or https address",

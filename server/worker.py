@@ -15,19 +15,25 @@ from arq.connections import ArqRedis
 from arq.worker import Worker
 
 from jobs import FUNCTIONS, LOOPS, SWEEPERS, Sweeper
-from jobs.context import JobContext
+from jobs.context import JobContext, WebhookTools
 from jobs.providers.egress import Egress
+from jobs.providers.event_webhooks import WebhookSender
 from jobs.providers.mailer import Mailer
 from jobs.providers.social.registry import all_networks
 from jobs.providers.web_push import WebPush
 from jobs.publishing.publisher import PostPublisher
+from resolvers.context import Context
+from schema.root import schema
 from server.settings import Settings
 from server.stores import open_stores_for
 from server.telephony import make_telephony
+from server.webhook_payloads import WebhookPayloads
 from storage.heartbeats import WorkerHeartbeat, process_name
 from storage.publishing.sandbox import SandboxStore
 from storage.redis.queue import arq_client, deserialize, serialize
 from storage.secrets.download_urls import media_urls
+from storage.secrets.image_urls import ImageUrls
+from storage.secrets.shared_secrets import shared_secret
 from storage.secrets.vapid_keys import vapid_key
 from storage.stores import Stores
 
@@ -95,6 +101,7 @@ async def _job_context(settings: Settings, stores: Stores, egress: Egress) -> Jo
         log.info("calls_disabled", reason="NOROSHI_TELEPHONY is not set")
     report = settings.bounce_alarm_percent, settings.bounce_report_to
     web_push = _web_push(settings, egress)
+    payloads = WebhookPayloads(schema, await _context_factory(settings, stores))
     return JobContext(
         stores,
         egress,
@@ -105,8 +112,16 @@ async def _job_context(settings: Settings, stores: Stores, egress: Egress) -> Jo
         web_push=web_push,
         push_delay_s=settings.push_delay_s,
         digest_delay_s=settings.digest_delay_s,
+        webhooks=WebhookTools(WebhookSender(egress.transport), payloads),
+        webhook_retry_s=settings.webhook_retry_s,
         base_url=settings.base_url,
     )
+
+
+async def _context_factory(settings: Settings, stores: Stores) -> Callable[..., Context]:
+    """Returns a function that makes the contexts in which events are written."""
+    image_urls = ImageUrls(settings.base_url, await shared_secret(stores.mongo, "image_urls"))
+    return partial(Context, stores, image_urls.sign, base_url=settings.base_url)
 
 
 def _web_push(settings: Settings, egress: Egress) -> WebPush | None:

@@ -16,6 +16,7 @@ from storage.indexes.privacy import PRIVACY_INDEXES
 from storage.indexes.publishing import PUBLISHING_INDEXES
 from storage.indexes.shared import SHARED_INDEXES
 from storage.indexes.streams import STREAMS_INDEXES
+from storage.indexes.webhooks import WEBHOOKS_INDEXES
 
 INDEXES: dict[str, list[IndexModel]] = {
     **IDENTITY_INDEXES,
@@ -26,6 +27,7 @@ INDEXES: dict[str, list[IndexModel]] = {
     **CALLS_INDEXES,
     **MAIL_INDEXES,
     **STREAMS_INDEXES,
+    **WEBHOOKS_INDEXES,
     **PRIVACY_INDEXES,
     **SHARED_INDEXES,
 }

@@ -9,6 +9,7 @@ import storage.files.personal_data
 import storage.identity.personal_data
 import storage.mail.personal_data
 import storage.publishing.personal_data
+import storage.webhooks.personal_data
 from storage.chat.conversations.rules import conversations_stream
 from storage.feed.records import home_stream
 from storage.identity.privacy_rules import (
@@ -148,6 +149,7 @@ _AREAS: Sequence[Sequence[PersonalData]] = (
     storage.calls.personal_data.PERSONAL_DATA,
     storage.mail.personal_data.PERSONAL_DATA,
     storage.files.personal_data.PERSONAL_DATA,
+    storage.webhooks.personal_data.PERSONAL_DATA,
     _SHARED_COLLECTIONS,
 )
 

@@ -106,6 +106,11 @@ from storage.streams.hub import Hub
 from storage.streams.log import EventLog
 from storage.streams.outbox import Outbox
 from storage.streams.sequencer import Sequencer
+from storage.webhooks.claims import WebhookClaims
+from storage.webhooks.deliveries import WebhookDeliveries
+from storage.webhooks.discovery import WebhookDiscovery
+from storage.webhooks.positions import WebhookPositions
+from storage.webhooks.store import WebhookStore
 
 FAN_OUT_MAX_FOLLOWERS = 10_000
 NO_CREDENTIAL_KEYS: Mapping[str, bytes] = {}
@@ -215,6 +220,7 @@ async def _started(
     notification_settings = NotificationSettingsStore(mongo)
     stamp_ownerships = StampPackOwnerships(mongo, sequencer, audit)
     stamp_rule_evaluation = StampRuleEvaluation(mongo, stamp_ownerships, ActivityCounts(mongo))
+    webhook_positions, webhook_claims = WebhookPositions(mongo, event_log), WebhookClaims(mongo, credentials)
     stores = Stores(
         mongo=mongo,
         redis=redis,
@@ -274,7 +280,7 @@ async def _started(
         stamp_packs=StampPackStore(mongo, audit),
         stamp_ownerships=stamp_ownerships,
         stamp_rule_evaluation=stamp_rule_evaluation,
-        stamp_rule_activity=StampRuleActivity(mongo, locks, stamp_rule_evaluation),
+        stamp_rule_activity=StampRuleActivity(mongo, event_log, locks, stamp_rule_evaluation),
         stamp_rule_walk=StampRuleWalk(mongo, stamp_ownerships, stamp_rule_evaluation),
         threads=ThreadStore(mongo, sequencer, topics),
         posts=posts,
@@ -300,6 +306,11 @@ async def _started(
         scheduled_posts=scheduled_posts,
         held_posts=HeldPostStore(mongo, sequencer, scheduled_posts),
         claims=PublicationClaims(mongo),
+        webhooks=WebhookStore(mongo, credentials, audit, clock),
+        webhook_claims=webhook_claims,
+        webhook_deliveries=WebhookDeliveries(mongo),
+        webhook_discovery=WebhookDiscovery(mongo, event_log, topics, communities, webhook_positions, webhook_claims),
+        webhook_positions=webhook_positions,
         events=event_log,
         sequencer=sequencer,
         outbox=outbox,

@@ -94,6 +94,11 @@ from storage.streams.hub import Hub
 from storage.streams.log import EventLog
 from storage.streams.outbox import Outbox
 from storage.streams.sequencer import Sequencer
+from storage.webhooks.claims import WebhookClaims
+from storage.webhooks.deliveries import WebhookDeliveries
+from storage.webhooks.discovery import WebhookDiscovery
+from storage.webhooks.positions import WebhookPositions
+from storage.webhooks.store import WebhookStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +177,11 @@ class Stores:
     scheduled_posts: ScheduledPostStore
     held_posts: HeldPostStore
     claims: PublicationClaims
+    webhooks: WebhookStore
+    webhook_claims: WebhookClaims
+    webhook_deliveries: WebhookDeliveries
+    webhook_discovery: WebhookDiscovery
+    webhook_positions: WebhookPositions
     events: EventLog
     sequencer: Sequencer
     outbox: Outbox

@@ -7,7 +7,7 @@ the heads of all streams that have subscribers, so lost messages only delay even
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -21,7 +21,7 @@ from storage.metrics import EVENTS_RECEIVED, REDIS_DISCONNECTS, SUBSCRIBER_OVERF
 from storage.redis.connections import MAX_RECONNECT_S, MIN_RECONNECT_S, messages
 from storage.redis.keys import RedisKeys
 from storage.streams.event_sender import decode
-from storage.streams.log import Event, EventLog, Stream, StreamHead, StreamPosition
+from storage.streams.log import REPLAY_LIMIT, Event, EventLog, Stream, StreamHead, StreamPosition
 
 COMPARE_EVERY_S = 10.0
 CONFIRM_TIMEOUT_S = 2.0
@@ -180,21 +180,32 @@ class Hub:
         """Returns the stream's head in the log."""
         return await self._log.head(stream)
 
-    async def replay(self, stream: Stream, position: StreamPosition) -> list[HydratedEvent]:
-        """Returns the next events after the position, at most as many as one read of the log returns.
+    async def replay(
+        self,
+        stream: Stream,
+        position: StreamPosition,
+        kinds: Collection[str] | None = None,
+        limit: int = REPLAY_LIMIT,
+    ) -> list[HydratedEvent]:
+        """Returns the next events after the position, at most `limit`.
+
+        With `kinds`, the subjects of other events are not read, and are None.
 
         Raises: PositionExpired if the log no longer has all events after the position.
         """
-        events = await self._log.read(stream, position.n)
+        events = await self._log.read(stream, position.n, limit)
         numbers = [event.n for event in events]
         # The floor is read after the events. If the floor is now past the position, some events may be missing.
         head = await self._log.head(stream)
         if not is_resumable(position, head) or numbers != list(range(position.n + 1, position.n + 1 + len(events))):
             raise PositionExpired
-        return await self._hydrated(stream, events)
+        return await self._hydrated(stream, events, kinds)
 
-    async def _hydrated(self, stream: Stream, events: Sequence[Event]) -> list[HydratedEvent]:
-        subjects = await self._hydrate(stream, events) if events else {}
+    async def _hydrated(
+        self, stream: Stream, events: Sequence[Event], kinds: Collection[str] | None = None
+    ) -> list[HydratedEvent]:
+        wanted = [event for event in events if kinds is None or event.kind in kinds]
+        subjects = await self._hydrate(stream, wanted) if wanted else {}
         return [HydratedEvent(event, subjects.get(event.n)) for event in events]
 
     async def _prime(self, state: _StreamState) -> None:

@@ -27,6 +27,8 @@ Cursor = NewType("Cursor", str)
 KEPT_S = 24 * 3600
 REPLAY_LIMIT = 500
 PRUNE_BATCH = 10_000
+EVENTS_BY_TIME = "at_1"
+"""Name of the index of the log by time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +176,34 @@ class EventLog:
             "events", {"_id": {"$gt": low, "$lt": high}}, None, [("_id", 1)], limit
         )
         return [_event(document) for document in documents]
+
+    async def last_before(self, stream: Stream, at: datetime) -> int | None:
+        """Returns the number of the stream's last event before an instant; None if the log has none."""
+        bounds = {"$gt": {"s": stream.name, "n": 0}, "$lt": {"s": stream.name, "n": 2**62}}
+        found: list[EventDocument] = await self._mongo.find(
+            "events", {"_id": bounds, "at": {"$lt": at}}, {"_id": 1}, [("_id", -1)], 1, hint="_id_"
+        )
+        return found[0]["_id"]["n"] if found else None
+
+    async def page_by_time(
+        self, after: datetime, until: datetime, limit: int
+    ) -> tuple[Sequence[EventDocument], datetime]:
+        """Returns events of all streams after an instant, ordered by time, and the instant up to which it has all.
+
+        Events whose commit takes longer may still be missing: choose `until` early enough, or read again.
+        """
+        query = {"at": {"$gt": after, "$lte": until}}
+        found: list[EventDocument] = await self._mongo.find(
+            "events", query, sort=[("at", 1)], limit=limit, hint=EVENTS_BY_TIME
+        )
+        if len(found) < limit:
+            return found, max(until, after)
+        # Further events may have the time of the last one.
+        last_at = found[-1]["at"]
+        complete = [event for event in found if event["at"] < last_at]
+        if complete:
+            return complete, complete[-1]["at"]
+        return await self._mongo.find("events", {"at": last_at}, hint=EVENTS_BY_TIME), last_at
 
     async def prune(self, kept_s: float = KEPT_S, batch: int = PRUNE_BATCH) -> int:
         """Deletes up to `batch` events older than `kept_s` seconds. Returns the number of deleted events.

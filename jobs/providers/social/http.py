@@ -212,7 +212,12 @@ def require_success(response: NetworkResponse) -> NetworkResponse:
 
 def retry_after_s(response: NetworkResponse) -> float | None:
     """Returns the value of Retry-After in seconds; None without the header or with a date."""
-    text = response.headers.get("retry-after", "")
+    return retry_after_of(response.headers)
+
+
+def retry_after_of(headers: httpx2.Headers) -> float | None:
+    """Returns the value of Retry-After in seconds; None without the header or with a date."""
+    text = headers.get("retry-after", "")
     return float(text) if text.isdigit() else None
 
 

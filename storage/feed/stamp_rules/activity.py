@@ -24,12 +24,11 @@ from storage.locks import LockLost, Locks
 from storage.mongo import Document, Mongo
 from storage.notifications import NOTIFICATIONS, NotificationKind
 from storage.streams.documents import EventDocument
-from storage.streams.log import parse_stream_name
+from storage.streams.log import EventLog, parse_stream_name
 
 SCANS = "stamp_scans"
 SCAN_ID = "events"
 LOCK = "stamp_rules"
-EVENTS_BY_TIME = "at_1"
 PAGE_SIZE = 500
 MAX_PAGES = 10
 """Number of pages of events that one sweep reads at most."""
@@ -54,6 +53,7 @@ class StampRuleActivity:
     """Reads the event log by time. One worker at a time does so; a second one would only repeat the work."""
 
     mongo: Mongo
+    events: EventLog
     locks: Locks
     evaluation: StampRuleEvaluation
 
@@ -81,7 +81,7 @@ class StampRuleActivity:
         until = await self.mongo.now() - timedelta(seconds=delay_s)
         position, granted, evaluated = max(await self._position() or until, until - MAX_LAG), 0, 0
         for _ in range(MAX_PAGES):
-            events, end = await self._read(position, until)
+            events, end = await self.events.page_by_time(position, until, PAGE_SIZE)
             activity = await self._activity(events, rules)
             granted += await self._evaluate(activity, rules)
             evaluated += len(activity)
@@ -95,18 +95,6 @@ class StampRuleActivity:
     async def _position(self) -> datetime | None:
         found: list[StampScanDocument] = await self.mongo.find(SCANS, {"_id": SCAN_ID}, limit=1)
         return found[0]["at"] if found else None
-
-    async def _read(self, position: datetime, until: datetime) -> tuple[Sequence[EventDocument], datetime]:
-        """Returns the events after the position, and the time up to which these are all events."""
-        query = {"at": {"$gt": position, "$lte": until}}
-        found: list[EventDocument] = await self.mongo.find(
-            "events", query, sort=[("at", 1)], limit=PAGE_SIZE, hint=EVENTS_BY_TIME
-        )
-        if len(found) < PAGE_SIZE:
-            return found, max(until, position)
-        # Further events may have the time of the last one.
-        complete = [event for event in found if event["at"] < found[-1]["at"]]
-        return (complete, complete[-1]["at"]) if complete else (found, found[-1]["at"])
 
     async def _activity(self, events: Sequence[EventDocument], rules: Mapping[str, PackRules]) -> Activity:
         """Returns the people whom the events concern, with the kinds of rules. People without rules are left out."""

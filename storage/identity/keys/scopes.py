@@ -28,6 +28,8 @@ ROLE_OF_SCOPE: dict[str, Role] = {
     "moderation:write": Role.MEMBER,
     "publishing:read": Role.OPERATOR,
     "publishing:write": Role.OPERATOR,
+    "webhooks:read": Role.SERVICE,
+    "webhooks:write": Role.SERVICE,
 }
 """The role that each scope implies."""
 

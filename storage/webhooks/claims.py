@@ -1,0 +1,142 @@
+"""Claims of workers on webhooks. One worker at a time sends the events of a webhook, so that they keep their order."""
+
+import secrets
+from collections.abc import Sequence
+
+from pymongo import ReturnDocument
+from pymongo.asynchronous.collection import AsyncCollection
+
+from storage.mongo import Document, Mongo, due_filter, seconds_from_now
+from storage.secrets.credentials import CredentialCipher, CredentialsLost, SealedSecret
+from storage.webhooks.documents import WebhookDocument
+from storage.webhooks.records import ClaimedWebhook, DisabledReason, Webhook, webhook_record
+from storage.webhooks.store import WEBHOOKS, disabling_update
+
+CLAIM_S = 60
+"""How long a claim lasts unless it is renewed. It is longer than a request."""
+
+NOTICE_CLAIM_S = 120
+MAX_ERROR_CHARS = 300
+_DUE: Document = due_filter("due")
+_NOTICE_DUE: Document = due_filter("notice_due")
+
+
+class WebhookClaims:
+    """Claims, renews and ends. A claim that has ended changes nothing."""
+
+    def __init__(self, mongo: Mongo, cipher: CredentialCipher) -> None:
+        self._mongo, self._cipher = mongo, cipher
+        self._webhooks: AsyncCollection[WebhookDocument] = mongo[WEBHOOKS]
+
+    async def make_due(self, webhook_id: str) -> None:
+        """Lets a worker look for waiting events: now, or after the pause that follows a failure."""
+        values = {"marks": {"$add": ["$marks", 1]}, "due": {"$ifNull": ["$due", "$$NOW"]}}
+        await self._webhooks.update_one({"_id": webhook_id, "disabled_at": None}, [{"$set": values}])
+
+    async def wake(self, webhook_id: str) -> None:
+        """Lets a worker carry out requested deliveries now, also those of a disabled webhook."""
+        is_claimed = {"$ne": [{"$type": "$claim"}, "missing"]}
+        values = {"marks": {"$add": ["$marks", 1]}, "due": {"$cond": [is_claimed, "$due", "$$NOW"]}}
+        await self._webhooks.update_one({"_id": webhook_id}, [{"$set": values}])
+
+    async def claim(self, limit: int) -> list[ClaimedWebhook]:
+        """Claims due webhooks, the earliest first."""
+        rows = await self._mongo.find(WEBHOOKS, _DUE, {"_id": 1}, sort=[("due", 1)], limit=limit)
+        claimed = [await self._claim(row["_id"]) for row in rows]
+        return [each for each in claimed if each is not None]
+
+    async def _claim(self, id_: str) -> ClaimedWebhook | None:
+        values = {"due": seconds_from_now(CLAIM_S), "claim": secrets.token_hex(8)}
+        document = await self._webhooks.find_one_and_update(
+            {"_id": id_, **_DUE}, [{"$set": values}], return_document=ReturnDocument.AFTER
+        )
+        return None if document is None else await self._claimed(document)
+
+    async def _claimed(self, document: WebhookDocument) -> ClaimedWebhook:
+        now = await self._mongo.now()
+        valid = [each["secret"] for each in document["secrets"] if "until" not in each or each["until"] > now]
+        return ClaimedWebhook(
+            webhook=webhook_record(document, now),
+            secrets=self._decrypted(document["_id"], valid),
+            claim=document["claim"],
+            marks=document["marks"],
+            start=document["start"],
+            scan=document.get("scan"),
+        )
+
+    def _decrypted(self, id_: str, sealed: Sequence[SealedSecret]) -> list[str]:
+        """Returns the secrets; none if one of them cannot be decrypted with the keys of this server."""
+        try:
+            return [self._cipher.open(each, id_) for each in sealed]
+        except CredentialsLost:
+            return []
+
+    async def renew(self, webhook: ClaimedWebhook) -> bool:
+        """Extends the claim. Returns False if it has ended, or if the webhook was disabled, deleted or replayed."""
+        updated = await self._webhooks.update_one(
+            {"_id": webhook.id, "claim": webhook.claim}, [{"$set": {"due": seconds_from_now(CLAIM_S)}}]
+        )
+        return updated.matched_count == 1
+
+    async def end_scan(self, webhook: ClaimedWebhook) -> None:
+        """Records that the requested search was carried out, unless another one was requested meanwhile."""
+        await self._webhooks.update_one({"_id": webhook.id, "scan": webhook.scan}, {"$unset": {"scan": ""}})
+
+    async def finish(self, webhook: ClaimedWebhook, *, is_drained: bool, has_delivered: bool) -> None:
+        """Ends the claim after requests that succeeded. If nothing waits, the webhook is due with the next event."""
+        is_idle = {"$and": [is_drained, {"$eq": ["$marks", webhook.marks]}]}
+        values: Document = {
+            "due": {"$cond": [is_idle, "$$REMOVE", "$$NOW"]},
+            "claim": "$$REMOVE",
+            **({"delivered_at": "$$NOW", "failing_since": "$$REMOVE", "error": "$$REMOVE"} if has_delivered else {}),
+        }
+        await self._webhooks.update_one({"_id": webhook.id, "claim": webhook.claim}, [{"$set": values}])
+
+    async def fail(self, webhook: ClaimedWebhook, error: str, retry_s: float) -> None:
+        """Ends the claim after a failure. The next try follows after a pause."""
+        values = {
+            "due": seconds_from_now(retry_s),
+            "claim": "$$REMOVE",
+            "failing_since": {"$ifNull": ["$failing_since", "$$NOW"]},
+            "error": {"$literal": error[:MAX_ERROR_CHARS]},
+        }
+        await self._webhooks.update_one({"_id": webhook.id, "claim": webhook.claim}, [{"$set": values}])
+
+    async def disable(self, webhook: ClaimedWebhook, reason: DisabledReason, error: str) -> bool:
+        """Disables a webhook for good, until somebody enables it. A mail to the administrators becomes due."""
+        now = await self._mongo.now()
+        update = disabling_update(now, reason)
+        update["$set"] |= {"error": error[:MAX_ERROR_CHARS], "notice_due": now}
+        updated = await self._webhooks.update_one({"_id": webhook.id, "claim": webhook.claim}, update)
+        return updated.matched_count == 1
+
+    async def failing_s(self, webhook: Webhook) -> float:
+        """Returns for how many seconds all requests have failed."""
+        if webhook.failing_since is None:
+            return 0.0
+        return (await self._mongo.now() - webhook.failing_since).total_seconds()
+
+    async def claim_notices(self, limit: int) -> list[Webhook]:
+        """Claims notices of disabled webhooks. They are due again after two minutes unless `end_notice` follows."""
+        rows = await self._mongo.find(WEBHOOKS, _NOTICE_DUE, {"_id": 1}, limit=limit)
+        claimed: list[Webhook] = []
+        for row in rows:
+            document = await self._webhooks.find_one_and_update(
+                {"_id": row["_id"], **_NOTICE_DUE},
+                [{"$set": {"notice_due": seconds_from_now(NOTICE_CLAIM_S)}}],
+                return_document=ReturnDocument.AFTER,
+            )
+            if document is not None:
+                claimed.append(webhook_record(document, await self._mongo.now()))
+        return claimed
+
+    async def end_notice(self, webhook: Webhook) -> None:
+        """Records that the notice was mailed."""
+        await self._webhooks.update_one(
+            {"_id": webhook.id, "disabled_at": webhook.disabled_at}, {"$unset": {"notice_due": ""}}
+        )
+
+    async def organizations_with_posts(self) -> Sequence[str]:
+        """Returns the organizations with an enabled webhook that sends posts of the local feed."""
+        query = {"disabled_at": None, "types": {"$in": ["PostArrived", "PostRemoved"]}}
+        return sorted({row["org"] for row in await self._mongo.find(WEBHOOKS, query, {"org": 1})})

@@ -1,0 +1,155 @@
+"""How far each webhook has read each stream. A position is created when the first event of a stream is found.
+
+The positions are the queue: finding events sets `last`, delivering them moves `n`, and a position waits while `n` is
+smaller. Both only set facts of the log, so that several workers may do so at once.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pymongo import UpdateOne
+from pymongo.asynchronous.collection import AsyncCollection
+from pymongo.errors import BulkWriteError
+
+from storage.mongo import DUPLICATE_KEY, Document, Mongo
+from storage.streams.log import EventLog, Stream, StreamHead, StreamPosition, parse_stream_name, stream_digest
+from storage.webhooks.documents import WebhookPositionDocument, WebhookPositionId
+from storage.webhooks.records import WaitingStream
+
+POSITIONS = "webhook_positions"
+MAX_WAITING = 100
+"""Number of waiting streams that are read at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEvents:
+    """Events of a stream that were found for a webhook: the last number, and the instant of the first event."""
+
+    last: int
+    first_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStart:
+    """Where a webhook begins in streams without a position: at the first event since an instant."""
+
+    webhook_id: str
+    since: datetime
+
+
+class WebhookPositions:
+    """Creates, marks and moves positions."""
+
+    def __init__(self, mongo: Mongo, events: EventLog) -> None:
+        self._mongo, self._events = mongo, events
+        self._positions: AsyncCollection[WebhookPositionDocument] = mongo[POSITIONS]
+
+    async def mark(self, start: StreamStart, found: Mapping[Stream, FoundEvents], rewinds: bool = False) -> bool:
+        """Records found events. Returns whether any of them waits. Idempotent, unless it rewinds.
+
+        `rewinds` moves the streams back to their first event since the start.
+        """
+        heads = await self._events.heads(list(found))
+        known = await self._known(start.webhook_id, heads)
+        writes = []
+        for stream, head in heads.items():
+            events, position = found[stream], known.get(stream)
+            if position is not None and not rewinds and position["epoch"] == head.epoch:
+                if position["last"] < events.last:
+                    writes.append(_mark(start.webhook_id, stream, events, head))
+                continue
+            first = position["n"] if position and not rewinds else await self._start_number(start, stream, head)
+            writes.append(_mark(start.webhook_id, stream, events, head, first, rewinds))
+        if writes:
+            await self._write(writes)
+        return bool(writes)
+
+    async def _known(self, webhook_id: str, streams: Collection[Stream]) -> dict[Stream, WebhookPositionDocument]:
+        ids: list[WebhookPositionId] = [{"w": webhook_id, "s": stream.name} for stream in streams]
+        rows: list[WebhookPositionDocument] = await self._mongo.find(POSITIONS, {"_id": {"$in": ids}})
+        return {parse_stream_name(row["_id"]["s"]): row for row in rows}
+
+    async def _start_number(self, start: StreamStart, stream: Stream, head: StreamHead) -> int:
+        """Returns the number of the last event before the start."""
+        before = await self._events.last_before(stream, start.since)
+        return head.floor if before is None else max(before, head.floor)
+
+    async def _write(self, writes: Sequence[UpdateOne]) -> None:
+        try:
+            await self._positions.bulk_write(writes, ordered=False)
+        except BulkWriteError as error:
+            # Another worker has created a position at the same time. It has found the same events, or finds them now.
+            others = [each for each in error.details["writeErrors"] if each["code"] != DUPLICATE_KEY]
+            if others:
+                raise
+            await self._positions.bulk_write(writes, ordered=False)
+
+    async def waiting(self, webhook_id: str) -> list[WaitingStream]:
+        """Returns streams with events that wait, at most 100, those that have waited longest first."""
+        query = {"_id.w": webhook_id, "waiting_since": {"$exists": True}}
+        rows: list[WebhookPositionDocument] = await self._mongo.find(
+            POSITIONS, query, None, [("waiting_since", 1)], MAX_WAITING
+        )
+        return [
+            WaitingStream(parse_stream_name(row["_id"]["s"]), StreamPosition(row["epoch"], row["n"])) for row in rows
+        ]
+
+    async def advance(
+        self, webhook_id: str, stream: Stream, old: StreamPosition, new: StreamPosition, waiting_since: datetime
+    ) -> bool:
+        """Moves a position forward. Returns False if another worker or a replay has moved it meanwhile.
+
+        `waiting_since` is the instant of the new position: later events have waited at most since then.
+        """
+        values: Document = {
+            "n": new.n,
+            "epoch": new.epoch,
+            "at": "$$NOW",
+            "waiting_since": {"$cond": [{"$gt": ["$last", new.n]}, waiting_since, "$$REMOVE"]},
+        }
+        query = {"_id": {"w": webhook_id, "s": stream.name}, "n": old.n, "epoch": old.epoch}
+        return (await self._positions.update_one(query, [{"$set": values}])).matched_count == 1
+
+    async def forget(self, webhook_id: str, stream: Stream) -> None:
+        """Removes the position in a stream that does not exist any more."""
+        await self._positions.delete_one({"_id": {"w": webhook_id, "s": stream.name}})
+
+    async def oldest_waiting(self, webhook_ids: Sequence[str]) -> datetime | None:
+        """Returns the instant of the oldest event that waits for one of the webhooks; None if none does."""
+        query = {"_id.w": {"$in": list(webhook_ids)}, "waiting_since": {"$exists": True}}
+        found: list[WebhookPositionDocument] = await self._mongo.find(
+            POSITIONS, query, {"waiting_since": 1}, [("waiting_since", 1)], 1
+        )
+        return found[0]["waiting_since"] if found else None
+
+
+def filter_of_webhook(webhook_id: str) -> Document:
+    """Returns the filter for all positions of a webhook."""
+    return {"_id.w": webhook_id}
+
+
+def _mark(
+    webhook_id: str,
+    stream: Stream,
+    events: FoundEvents,
+    head: StreamHead,
+    first: int | None = None,
+    rewinds: bool = False,
+) -> UpdateOne:
+    """Returns the update that records found events. `first` is the start of a new or rewound position."""
+    is_same_stream = {"$eq": ["$epoch", head.epoch]}
+    found: Document = {
+        "n": first if rewinds else {"$ifNull": ["$n", first]},
+        "epoch": head.epoch if rewinds else {"$ifNull": ["$epoch", head.epoch]},
+        "digest": stream_digest(stream),
+        "last": {"$cond": [is_same_stream, {"$max": ["$last", events.last]}, events.last]},
+        "at": "$$NOW",
+    }
+    # A stream that was created again waits too, so that its receiver learns of the gap.
+    is_waiting = {"$or": [{"$gt": ["$last", "$n"]}, {"$ne": ["$epoch", head.epoch]}]}
+    waiting: Document = {
+        "waiting_since": {"$cond": [is_waiting, {"$ifNull": ["$waiting_since", events.first_at]}, "$$REMOVE"]}
+    }
+    id_: WebhookPositionId = {"w": webhook_id, "s": stream.name}
+    return UpdateOne({"_id": id_}, [{"$set": found}, {"$set": waiting}], upsert=True)
