@@ -36,7 +36,7 @@ async def send_webhook_events(jobs: JobContext) -> None:
         while True:
             room = MAX_ACTIVE - len(active)
             for webhook in await jobs.stores.webhook_claims.claim(room) if room else ():
-                task = asyncio.create_task(_deliver(jobs, tools, webhook), name=f"webhook {webhook.id}")
+                task = asyncio.create_task(deliver(jobs, tools, webhook), name=f"webhook {webhook.id}")
                 active.add(task)
                 task.add_done_callback(active.discard)
             await asyncio.sleep(POLL_S)
@@ -46,7 +46,8 @@ async def send_webhook_events(jobs: JobContext) -> None:
         await asyncio.gather(*active, return_exceptions=True)
 
 
-async def _deliver(jobs: JobContext, tools: WebhookTools, webhook: ClaimedWebhook) -> None:
+async def deliver(jobs: JobContext, tools: WebhookTools, webhook: ClaimedWebhook) -> None:
+    """Sends what waits for a claimed webhook, and ends the claim."""
     claims, work = jobs.stores.webhook_claims, WebhookPass(jobs, tools, webhook)
     try:
         is_drained = await work.run()
