@@ -129,6 +129,8 @@ class Person:
     sign_image: ImageSigner = fake_signed_url
     subscriptions: Subscriptions = field(default_factory=lambda: Subscriptions(OPERATIONS))
     has_public_address: bool = False
+    scopes: frozenset[str] | None = None
+    """The scopes of a service key; None for a person."""
 
     @property
     def id(self) -> str:
@@ -137,7 +139,14 @@ class Person:
 
     @property
     def context(self) -> Context:
-        return Context(self.stores, self.sign_image, self.user, self.roles, has_public_address=self.has_public_address)
+        return Context(
+            self.stores,
+            self.sign_image,
+            self.user,
+            self.roles,
+            self.scopes,
+            has_public_address=self.has_public_address,
+        )
 
     async def execute(self, query: str, /, **variables: Any) -> Answer:
         """Executes a query or a mutation, and returns its data and errors."""

@@ -75,8 +75,8 @@ class WebhookScenario:
         """Finds the events that are committed now."""
         await until_outbox_is_empty(self.stores)
         discovery = self.stores.webhook_discovery
-        readers = await discovery.readers()
-        await discovery.search_new(readers, await discovery.settled_at(readers))
+        if readers := await discovery.readers():
+            await discovery.search_new(readers, await discovery.settled_at(readers))
 
     async def send(self) -> int:
         """Sends what is due now. Returns for how many webhooks."""
