@@ -120,7 +120,7 @@ class WebhookMutation:
 
     create_webhook: IssuedWebhook = mutation(
         resolvers.administration.webhooks.create_webhook,
-        "Creates a webhook, which sends events from now on. CONFLICT for 20 webhooks. Needs the role ADMIN, or a "
+        "Creates a webhook, which sends later events. CONFLICT for 20 webhooks. Needs the role ADMIN, or a "
         "service key, which then is the key of the webhook.",
         limit=WriteLimit.OPERATIONS,
     )
