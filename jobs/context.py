@@ -59,7 +59,7 @@ class EventPayloads(Protocol):
 
 
 class WebhookTools(NamedTuple):
-    """What a worker needs to send events to webhooks."""
+    """Sends events to webhooks and writes their bodies."""
 
     sender: WebhookSender
     payloads: EventPayloads
@@ -101,7 +101,7 @@ class JobContext:
     """How long a notification waits unread until it is mailed in a digest."""
 
     webhooks: WebhookTools | None = None
-    """What sends events to webhooks. None: they are left to other workers."""
+    """The sender of webhooks. None: they are left to other workers."""
 
     webhook_retry_s: float = 259_200.0
     """How long failed requests of a webhook are repeated before it is disabled."""

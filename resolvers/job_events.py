@@ -30,7 +30,7 @@ ALL_JOB_EVENT_VIEWS: Mapping[str, JobEventView] = {
     **resolvers.feed.fan_outs.JOB_EVENT_VIEWS,
     **resolvers.exports.JOB_EVENT_VIEWS,
 }
-"""Access rules, filters and records by the kind of the event. storage/event_kinds.py lists the kinds."""
+"""Access rules, filters and records by the kind of the event. storage/stores/event_kinds.py lists the kinds."""
 
 JOB_CHECKS: Sequence[Callable[[Context, User, str], Awaitable[bool]]] = (
     resolvers.calls.events.is_visible_job,

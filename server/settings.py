@@ -15,7 +15,7 @@ from pydantic_settings import NoDecode, SettingsConfigDict
 from server.processes import StartupError
 from server.setting_groups.database import UNPREFIXED
 from server.setting_groups.http import HttpSettings
-from server.setting_values import (
+from server.setting_groups.values import (
     COMMA_SEPARATED,
     LOWER_CASE,
     AddressKeysText,

@@ -18,8 +18,7 @@ from resolvers.chat.events import ChatEventSource
 from resolvers.context import Context
 from resolvers.feed.events import post_event_record
 from resolvers.job_events import ALL_JOB_EVENT_VIEWS
-from server.graphql.event_execution import EventExecution
-from server.graphql.operations import Operations
+from server.graphql import EventExecution, Operations
 from storage.chat.records import Topic
 from storage.errors import Unavailable
 from storage.identity.records import User

@@ -112,6 +112,9 @@ TEXTS_WITHOUT_PERSON = {
     "createInvitation.input.email": "The address of another person.",
     "createServiceKey.input.name": _ORGANIZATION,
     "createStampPack.name": _ORGANIZATION,
+    "createWebhook.input.eventTypes": _NO_TEXT,
+    "createWebhook.input.name": _ORGANIZATION,
+    "createWebhook.input.url": _ORGANIZATION,
     "createServiceKey.input.scopes": _NO_TEXT,
     "createTopic.input.title": _ORGANIZATION,
     "createUpload.input.contentType": _NO_TEXT,
@@ -143,6 +146,9 @@ TEXTS_WITHOUT_PERSON = {
     "updateCommunity.description": _ORGANIZATION,
     "updateCommunity.name": _ORGANIZATION,
     "updateScheduledPost.input.timeZone": _NO_TEXT,
+    "updateWebhook.input.eventTypes": _NO_TEXT,
+    "updateWebhook.input.name": _ORGANIZATION,
+    "updateWebhook.input.url": _ORGANIZATION,
 }
 """Texts of mutations that an erasure need not find, with the reason."""
 

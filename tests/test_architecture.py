@@ -58,6 +58,8 @@ TESTED_ELSEWHERE = {
     "storage/mail/expired_events.py": "tests/jobs/test_retention.py",
     "schema/conversations.py": "tests/resolvers/chat/test_conversations.py",
     "schema/administration/service_keys.py": "tests/resolvers/administration/test_service_keys.py",
+    "schema/administration/webhooks.py": "tests/resolvers/administration/test_webhooks.py",
+    "server/webhook_payloads.py": "tests/jobs/webhooks/test_passes.py",
     **{
         f"schema/chat/{module}.py": "tests/schema/test_shapes.py"
         for module in ("communities", "messages", "stamps", "threads")
@@ -73,7 +75,7 @@ TESTED_ELSEWHERE = {
     "schema/timeline.py": "tests/schema/test_shapes.py",
     "resolvers/mail/inputs.py": "tests/resolvers/mail/test_deliveries.py",
     "resolvers/inputs.py": "tests/resolvers/test_arguments.py",
-    "server/setting_values.py": "tests/server/test_settings.py",
+    "server/setting_groups/values.py": "tests/server/test_settings.py",
     "server/setting_groups/database.py": "tests/server/test_settings.py",
     "server/setting_groups/sign_in.py": "tests/server/test_settings.py",
     "server/setting_groups/http.py": "tests/server/test_settings.py",

@@ -1,4 +1,4 @@
-"""Sends events to addresses of organizations: one signed POST for each (docs/webhooks.md)."""
+"""Sends events to addresses of organizations: one signed POST for each."""
 
 import asyncio
 import time

@@ -43,7 +43,7 @@ class ClaimEnded(Exception):
 
 @dataclass(slots=True)
 class _Progress:
-    """What was sent of a stream, and is not recorded yet."""
+    """Events of a stream that were sent and are not recorded yet."""
 
     recorded: StreamPosition
     reached: StreamPosition

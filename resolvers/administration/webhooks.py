@@ -1,7 +1,6 @@
 """Use cases about webhooks: of administrators, and of service keys about the webhooks that read as this key."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Annotated
@@ -277,12 +276,10 @@ async def _checked_key(info: Info, manager: WebhookManager, key_id: str | None) 
 
 
 async def _readable_key(info: Info, key_id: str) -> ServiceKey:
-    """Returns an active key of the organization. Raises: BadUserInput."""
-    key: ServiceKey | None = None
-    with suppress(NotFound):
-        key = await info.context.stores.service_keys.get(require_signed_in(info).organization_id, key_id)
-    if key is None or not key.is_active:
-        raise BadUserInput("serviceKeyId", "the id of a service key of the organization that has not ended")
+    """Returns an active key of the organization. Raises: NotFound; BadUserInput for a key that has ended."""
+    key = await info.context.stores.service_keys.get(require_signed_in(info).organization_id, key_id)
+    if not key.is_active:
+        raise BadUserInput("serviceKeyId", "the id of a service key that has not ended")
     return key
 
 
@@ -315,49 +312,45 @@ def _ids(ids: list[str] | list[ID] | None) -> list[str] | None:
 
 
 async def _checked_communities(info: Info, key: ServiceKey, ids: list[str] | None) -> list[str]:
-    """Returns the ids if the key's account may read all communities. Raises: BadUserInput."""
-    visible = await _readable_communities(info, key, ids or ())
+    """Returns the ids if the key's account may read all communities. Raises: NotFound, BadUserInput."""
     communities = await info.context.stores.communities.by_id(ids or ())
-    own = {id_ for id_, each in communities.items() if each.organization_id == key.organization_id}
-    expected = "the id of a community that is PUBLIC, or that the service account has joined"
-    return _checked_ids("communityIds", ids, lambda id_: id_ in own & visible, expected)
+    own = [id_ for id_, each in communities.items() if each.organization_id == key.organization_id]
+    return _checked_ids("communityIds", "community", ids, await _readable_communities(info, key, own))
 
 
 async def _checked_topics(info: Info, key: ServiceKey, ids: list[str] | None) -> list[str]:
-    """Returns the ids if the key's account may read all topics. Raises: BadUserInput."""
-    topics = {
-        id_: topic
-        for id_, topic in (await info.context.stores.topics.by_id(ids or ())).items()
-        if topic.organization_id == key.organization_id and not topic.is_conversation
-    }
-    visible = await _readable_communities(info, key, {topic.community_id for topic in topics.values()})
-    expected = "the id of a topic of a community that is PUBLIC, or that the service account has joined"
-    return _checked_ids("topicIds", ids, lambda id_: id_ in topics and topics[id_].community_id in visible, expected)
+    """Returns the ids if the key's account may read all topics. Raises: NotFound, BadUserInput."""
+    topics = (await info.context.stores.topics.by_id(ids or ())).values()
+    own = [each for each in topics if each.organization_id == key.organization_id and not each.is_conversation]
+    visible = await _readable_communities(info, key, {topic.community_id for topic in own})
+    return _checked_ids("topicIds", "topic", ids, {topic.id for topic in own if topic.community_id in visible})
 
 
 async def _readable_communities(info: Info, key: ServiceKey, ids: Collection[str]) -> set[str]:
+    """Returns those of the communities that are PUBLIC or that the service account has joined."""
     communities = info.context.stores.communities
     return await communities.with_visible_topics(ids, partial(communities.joined_communities, user_id=key.id))
 
 
 async def _checked_jobs(info: Info, ids: list[str] | None) -> list[str]:
-    """Returns the ids if each is of a call job or a scheduled post of the organization. Raises: BadUserInput."""
+    """Returns the ids if each is of a call job or a scheduled post of the organization. Raises as `_checked_ids`."""
     stores, organization_id = info.context.stores, require_signed_in(info).organization_id
     known = {
         id_
         for id_ in (ids or ())[: MAX_FILTER_IDS + 1]
         if await stores.call_jobs.find(organization_id, id_) or await stores.scheduled_posts.find(organization_id, id_)
     }
-    return _checked_ids("jobIds", ids, known.__contains__, "the id of a call job or a scheduled post")
+    return _checked_ids("jobIds", "job", ids, known)
 
 
-def _checked_ids(field: str, ids: Iterable[str] | None, is_valid: Callable[[str], bool], expected: str) -> list[str]:
-    checked = list(ids or ())
+def _checked_ids(field: str, kind: str, ids: list[str] | None, known: Collection[str]) -> list[str]:
+    """Returns the ids. Raises: BadUserInput for too many; NotFound for one that is not known."""
+    checked = ids or []
     if len(checked) > MAX_FILTER_IDS:
         raise BadUserInput(field, f"at most {MAX_FILTER_IDS} ids, not {len(checked)}")
-    for index, id_ in enumerate(checked):
-        if not is_valid(id_):
-            raise BadUserInput(f"{field}[{index}]", expected)
+    for id_ in checked:
+        if id_ not in known:
+            raise NotFound(kind, id_)
     return checked
 
 
@@ -371,7 +364,7 @@ def _parsed_cursor(cursor: str) -> tuple[str, str, int]:
 
 
 async def _open_local_feed(info: Info, filter_: WebhookFilter) -> None:
-    """Lets posts be events from now on, if the webhook sends them. A worker keeps the feed open."""
+    """Lets later posts be events if the webhook sends them. A worker keeps the feed open."""
     if types_of_stream("local", filter_.types):
         organization_id = require_signed_in(info).organization_id
         await info.context.stores.list_subscribers.record(local_stream(organization_id))

@@ -23,9 +23,17 @@ larger request bodies.
 """
 
 from server.graphql.budgets import CostPerMinute
+from server.graphql.event_execution import EventExecution
 from server.graphql.http import GraphQLEndpoint
 from server.graphql.limits import DocumentLimits
 from server.graphql.operations import Operations
 from server.graphql.socket_writer import WebSocketProtocol
 
-__all__ = ["CostPerMinute", "DocumentLimits", "GraphQLEndpoint", "Operations", "WebSocketProtocol"]
+__all__ = [
+    "CostPerMinute",
+    "DocumentLimits",
+    "EventExecution",
+    "GraphQLEndpoint",
+    "Operations",
+    "WebSocketProtocol",
+]

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic_settings import BaseSettings
 
-from server.setting_values import MongoAddress, RedisAddress, setting
+from server.setting_groups.values import MongoAddress, RedisAddress, setting
 
 UNPREFIXED = {"mongodb_uri": "MONGODB_URI", "redis_url": "REDIS_URL"}
 

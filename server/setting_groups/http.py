@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic_settings import NoDecode
 
 from server.setting_groups.sign_in import SignInSettings
-from server.setting_values import (
+from server.setting_groups.values import (
     COMMA_SEPARATED,
     NO_PROXY,
     TRUSTED_PROXIES,

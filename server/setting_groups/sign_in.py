@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from pydantic_settings import NoDecode
 
 from server.setting_groups.database import DatabaseSettings
-from server.setting_values import (
+from server.setting_groups.values import (
     AUTH_SECRET_MIN_BYTES,
     COMMA_SEPARATED,
     ClaimPointer,

@@ -26,7 +26,6 @@ from storage.chat.stamps.ownerships import StampPackOwnerships
 from storage.chat.stamps.packs import StampPackStore
 from storage.chat.threads.store import ThreadStore
 from storage.chat.topics import TopicStore
-from storage.event_kinds import OUTBOX_RELAYS, EventSubjectReader
 from storage.feed.content_reports.effects import ContentReportEffects
 from storage.feed.content_reports.store import ContentReportStore
 from storage.feed.edits import PostEdits
@@ -100,6 +99,7 @@ from storage.redis.connections import redis_client
 from storage.redis.keys import RedisKeys
 from storage.redis.queue import JobQueue, arq_client
 from storage.secrets.credentials import CredentialCipher
+from storage.stores.event_kinds import OUTBOX_RELAYS, EventSubjectReader
 from storage.stores.stores import Stores
 from storage.streams.event_sender import EventSender
 from storage.streams.hub import Hub

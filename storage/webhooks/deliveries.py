@@ -106,12 +106,15 @@ class WebhookDeliveries:
     async def list_deliveries(
         self, webhook: Webhook, outcome: DeliveryOutcome | None, after: str | None, limit: int
     ) -> list[WebhookDelivery]:
-        """Returns deliveries of a webhook, the newest first: those after `after`, or from the newest if it is None."""
+        """Returns deliveries of a webhook, the newest first: those after `after`, or from the newest if it is None.
+
+        Raises: NotFound for an unknown `after`.
+        """
         query: Document = {"webhook": webhook.id}
         if outcome is not None:
             query["outcome"] = outcome.value
         if after is not None:
-            query["_id"] = {"$lt": after}
+            query["_id"] = {"$lt": (await self.get(webhook.organization_id, after)).id}
         rows: list[WebhookDeliveryDocument] = await self._mongo.find(DELIVERIES, query, None, [("_id", -1)], limit)
         return [_record(row) for row in rows]
 

@@ -39,7 +39,7 @@ _Events = Mapping[Stream, Sequence[EventDocument]]
 
 @dataclass(frozen=True, slots=True)
 class StreamPlace:
-    """What a stream belongs to. `topic_ids` has a thread and its topic; jobs and posts belong to no community."""
+    """The place of a stream. `topic_ids` has a thread and its topic; jobs and posts belong to no community."""
 
     organization_id: str
     community_id: str | None = None

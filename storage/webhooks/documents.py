@@ -76,7 +76,7 @@ class WebhookDocument(TypedDict):
     """When the first of the failures in a row happened; absent after a success."""
 
     error: NotRequired[str]
-    """What went wrong last; absent after a success."""
+    """The last failure; absent after a success."""
 
     delivered_at: NotRequired[datetime]
     """When an event was last delivered; absent before the first one."""

@@ -28,7 +28,7 @@ class DeliveryOutcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WebhookFilter:
-    """What a webhook sends. If one of the three lists of ids is not empty, only events of what they name are sent."""
+    """The events that a webhook sends: of certain types, and only of certain places if a list of ids is not empty."""
 
     types: Sequence[str]
     community_ids: Sequence[str] = ()

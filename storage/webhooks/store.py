@@ -74,7 +74,7 @@ class WebhookStore:
         self._positions: AsyncCollection[WebhookPositionDocument] = mongo[POSITIONS]
 
     async def create(self, manager: WebhookManager, new: NewWebhook, key: IdempotencyKey | None) -> IssuedWebhook:
-        """Creates a webhook, which sends events from now on. A repeated key returns it without its secret.
+        """Creates a webhook, which sends later events. A repeated key returns it without its secret.
 
         Raises: Forbidden for an actor who lost the role; Conflict for 20 webhooks, and for an idempotency key with
         other arguments; Unavailable without encryption keys.
@@ -103,10 +103,13 @@ class WebhookStore:
         return IssuedWebhook(await self.get(manager, id_), secret)
 
     async def change(self, manager: WebhookManager, id_: str, name: str, url: str, filter_: WebhookFilter) -> Webhook:
-        """Replaces the name, the address and what is sent. Raises: NotFound, Forbidden."""
+        """Replaces the name, the address and what is sent. Idempotent. Raises: NotFound, Forbidden."""
 
-        async def plan(_document: WebhookDocument, at: datetime, _session: Session) -> _Plan:
-            fields = {"name": name, "url": url, **_filter_fields(filter_), "start": at - timedelta(seconds=OVERLAP_S)}
+        async def plan(document: WebhookDocument, at: datetime, _session: Session) -> _Plan | None:
+            fields: Document = {"name": name, "url": url, **_filter_fields(filter_)}
+            if all(document.get(field) == value for field, value in fields.items()):
+                return None
+            fields["start"] = at - timedelta(seconds=OVERLAP_S)
             return _Plan({"$set": fields}, AuditAction.WEBHOOK_CHANGED, {"name": name, "url": url})
 
         return await self._change(manager, id_, plan)

@@ -60,6 +60,8 @@ VALUES: dict[str, object] = {
     "fileName": "words.txt",
     "from": TODAY,
     "graceS": 0,
+    "eventTypes": ["MessagePosted"],
+    "url": "https://hooks.example.org/words",
     "availability": "GIVEN",
     "latest": "now",
     "level": "MENTIONS",
@@ -93,7 +95,10 @@ VALUES: dict[str, object] = {
 }
 """Values by argument name, except for ids of existing objects. Other optional arguments are omitted."""
 
-VALUES_OF_FIELDS: dict[str, dict[str, object]] = {"changeHandle": {"handle": "newt"}}
+VALUES_OF_FIELDS: dict[str, dict[str, object]] = {
+    "changeHandle": {"handle": "newt"},
+    "replayWebhook": {"since": "2026-01-01T00:00:00Z"},
+}
 """Values by argument name, for fields that need other ones than VALUES."""
 
 ONLY_IF_REQUIRED = {"dueAtLocal", "timeZone"}
@@ -115,6 +120,7 @@ TYPE_BY_ARGUMENT = {"toTopicIds": "Topic", "toAccountIds": "ConnectedAccount"} |
     "packId": "StampPack",
     "responsibleUserId": "User",
     "inReplyTo": "Post",
+    "deliveryId": "WebhookDelivery",
 }
 """Types of the ids in arguments whose name does not contain the type, or whose type is not ID."""
 
@@ -225,7 +231,8 @@ class RootField:
         is_required = (
             is_required_argument(value) if isinstance(value, GraphQLArgument) else is_required_input_field(value)
         )
-        is_known = name in VALUES and name not in ONLY_IF_REQUIRED
+        values = VALUES | VALUES_OF_FIELDS.get(self.name, {})
+        is_known = name in values and name not in ONLY_IF_REQUIRED
         return is_required or is_known or (self.with_all_ids and any(True for _ in self._id_types(name, value)))
 
     def _value(self, name: str, value: Value, ids: Mapping[str, str], values: Mapping[str, object]) -> object:
@@ -258,7 +265,11 @@ def root_fields() -> list[RootField]:
     """Returns every root field of the schema."""
     roots = (schema._schema.query_type, schema._schema.mutation_type, schema._schema.subscription_type)
     fields = [RootField(root.name, name, field) for root in roots if root for name, field in root.fields.items()]
-    omitted_types = {"createPost": frozenset({"QuotedPost"})}  # A reply does not quote.
+    omitted_types = {
+        "createPost": frozenset({"QuotedPost"}),  # A reply does not quote.
+        # `Job` is a post, of which webhooks send nothing.
+        **dict.fromkeys(("createWebhook", "updateWebhook"), frozenset({"Job"})),
+    }
     return [replace(each, omitted_types=omitted_types.get(each.name, frozenset())) for each in fields]
 
 

@@ -51,6 +51,9 @@ from storage.publishing.scheduling import NewScheduledPost
 from storage.publishing.transitions import MANUAL, BeginAttempt, MarkPublished, MarkUnknown
 from storage.secrets.random_tokens import token_digest
 from storage.stores import Stores
+from storage.webhooks.deliveries import DeliveryResult, SentMessage
+from storage.webhooks.records import DeliveryOutcome, NewWebhook, WebhookFilter
+from storage.webhooks.store import WebhookManager
 from tests.resolvers.people import REACT, Person, SignIn, until_outbox_is_empty
 
 DUE_AT = datetime(2030, 1, 1, tzinfo=UTC)
@@ -121,6 +124,7 @@ class OrganizationScenario:
             "Passkey": self.add_passkey,
             "PushDevice": self.register_device,
             "ServiceKey": self.create_service_key,
+            **dict.fromkeys(("Webhook", "WebhookDelivery"), self.create_webhook),
             "HeldPost": self.hold_post,
             "Upload": self.upload_file,
             **{name: partial(self.renew_upload, name) for name in PICTURE_UPLOADS},
@@ -218,6 +222,23 @@ class OrganizationScenario:
         actor, new = Actor(self.organization_id, self.ann.id), NewServiceKey(f"{self.mark} service", ["chat:read"])
         created = [await self.stores.service_keys.create(actor, new) for _ in range(2)]
         self.ids["ServiceKey"] = max(each.key.id for each in created)
+
+    async def create_webhook(self) -> None:
+        """Creates a webhook with two deliveries, of which `ids` names the later one. Deletes earlier webhooks."""
+        stores, manager = self.stores, WebhookManager(Actor(self.organization_id, self.ann.id))
+        if "ServiceKey" not in self.ids:
+            await self.create_service_key()
+        for each in await stores.webhooks.list_webhooks(manager):
+            await stores.webhooks.delete(manager, each.id)
+        filter_ = WebhookFilter(["MessagePosted"])
+        new = NewWebhook(f"{self.mark} warehouse", f"https://{self.mark}.example/", self.ids["ServiceKey"], filter_)
+        webhook = (await stores.webhooks.create(manager, new, None)).webhook
+        failed = {"$set": {"error": f"{self.mark} is away"}}
+        await stores.mongo["webhooks"].update_one({"_id": webhook.id}, failed)
+        results = [DeliveryResult(DeliveryOutcome.DELIVERED, 200, f"{self.mark} thanks", 1) for _ in range(2)]
+        message = SentMessage(f"{self.mark} message", "MessagePosted", self.mark.encode())
+        await stores.webhook_deliveries.record(webhook, [(message, each) for each in results])
+        self.ids |= {"Webhook": webhook.id, "WebhookDelivery": max(each.id for each in results)}
 
     async def _community_state(self) -> tuple[object, ...]:
         """Returns the members, the restrictions, and what is archived."""
@@ -531,6 +552,8 @@ def unknown_ids() -> dict[str, str]:
         "Passkey",
         "PushDevice",
         "ServiceKey",
+        "Webhook",
+        "WebhookDelivery",
         "ContentReport",
         "HeldPost",
         "Invitation",

@@ -53,6 +53,7 @@ UNREACHED = {
             "PrecedingMessage.author",
             "RetentionRule.setBy",
             "ServiceKey.account",
+            "Webhook.account",
             "ServiceKey.createdBy",
             "StampPackOwnership.giver",
             "UserErasure.user",

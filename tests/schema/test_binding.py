@@ -42,6 +42,7 @@ from storage.publishing.records import AccountTarget, HomeFeedTarget, Target, To
 from storage.publishing.scheduling import NewScheduledPost
 from storage.stores import Stores
 from storage.timeline import Timestamp
+from storage.webhooks.records import Webhook, WebhookFilter
 from tests.schema.viewers import LINK, VIEWER_IDS, DifferingViewers, create_differing_viewers
 from tests.storage.calls.in_memory_jobs import new_job
 from tests.storage.calls.recorded_calls import start_call, store_recording, task_of
@@ -119,6 +120,7 @@ async def example_objects(viewers: DifferingViewers) -> dict[str, list[Any]]:
             invitation(organization, viewers.scenario.community.id, "ann"),
             invitation(organization, None, "nobody"),
         ],
+        "Webhook": [webhook(organization, "ann"), webhook(organization, "dan")],
         "ConversationPerson": [ConversationPerson(each, True) for each in ("ann", "dan")],
         "Thread": [
             Thread(thread_id(viewers.first_message.key), 2, viewers.second_message.timestamp, repliers)
@@ -233,6 +235,13 @@ async def publishing_objects(viewers: DifferingViewers, topics: Sequence[Topic])
         "TopicTarget": [*in_topics, TopicTarget("nothing", "nothing")],
         "AccountTarget": [of_account, of_account],
     }
+
+
+def webhook(organization: str, key_id: str) -> Webhook:
+    """Returns a webhook that reads as the account of a key."""
+    now, filter_ = datetime.now(UTC), WebhookFilter(["MessagePosted"])
+    optional = (None, None, None, None, None, None, None)
+    return Webhook(new_id(), organization, "Warehouse", "https://example.org", key_id, filter_, now, "ann", *optional)
 
 
 def invitation(organization_id: str, community_id: str | None, creator_id: str) -> Invitation:

@@ -19,8 +19,8 @@ from schema.events import (
     TopicEvent,
     TypingEvent,
 )
-from storage.event_kinds import JOB_EVENT_KINDS
 from storage.identity.presence.typing_hub import TYPING_KINDS
+from storage.stores.event_kinds import JOB_EVENT_KINDS
 from tests.storage.emitted_kinds import event_kinds
 
 UNIONS = (
@@ -70,4 +70,6 @@ def test_event_types_are_all_in_a_union() -> None:
 )
 def test_job_event_kinds_are_in_the_views_and_in_the_union(table: str, kinds: set[str]) -> None:
     names = {kind.name for kind in JOB_EVENT_KINDS}
-    assert kinds == names, f"{table} and JOB_EVENT_KINDS in storage/event_kinds.py differ by {sorted(kinds ^ names)}."
+    assert kinds == names, (
+        f"{table} and JOB_EVENT_KINDS in storage/stores/event_kinds.py differ by {sorted(kinds ^ names)}."
+    )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from storage.event_kinds import OUTBOX_RELAYS
+from storage.stores.event_kinds import OUTBOX_RELAYS
 from storage.streams.outbox import EventRelay
 
 STORAGE = Path(__file__).parents[2] / "storage"

@@ -1,9 +1,9 @@
 """The registry of event kinds is complete: it lists every kind that is written, and no other."""
 
-from storage.event_kinds import JOB_EVENT_KINDS, OUTBOX_RELAYS, SUBJECT_READERS
+from storage.stores.event_kinds import JOB_EVENT_KINDS, OUTBOX_RELAYS, SUBJECT_READERS
 from tests.storage.emitted_kinds import event_kinds, row_kinds, stream_kinds
 
-WHERE = "in storage/event_kinds.py"
+WHERE = "in storage/stores/event_kinds.py"
 
 
 def test_every_outbox_row_kind_has_a_relay() -> None:

@@ -87,8 +87,12 @@ from storage.secrets.key_fingerprints import KeyFingerprintsDocument
 from storage.secrets.shared_secrets import SecretDocument, shared_secret
 from storage.stores import Stores
 from storage.streams import documents as streams
-from storage.streams.log import Stream
+from storage.streams.log import Stream, StreamPosition, stream_digest
 from storage.timeline import MAX_TIMESTAMP, NOW, timeline_range
+from storage.webhooks import documents as webhooks
+from storage.webhooks.deliveries import DeliveryResult, SentMessage
+from storage.webhooks.records import DeliveryOutcome, DisabledReason, NewWebhook, WebhookFilter
+from storage.webhooks.store import WebhookManager
 from tests.keys import ADDRESS_KEYS
 from tests.storage.calls.stored_calls import queued_task, stored_job
 from tests.storage.feed.feed_scenario import load_reader
@@ -562,7 +566,53 @@ async def store_recordings(stores: Stores, organization_id: str) -> None:
     await recordings.release("open")
 
 
+async def query_webhooks(scenario: TopicScenario) -> None:
+    stores, org = scenario.stores, scenario.organization_id
+    await stores.users.sign_in(org, "ann", (Role.ADMIN,), "Ann", None)
+    manager = WebhookManager(Actor(org, "ann"))
+    new = NewWebhook("Warehouse", "https://example.org", "key", WebhookFilter(["MessagePosted", "PostArrived"]))
+    webhook = (await stores.webhooks.create(manager, new, None)).webhook
+    await stores.webhooks.change(manager, webhook.id, "Lake", webhook.url, webhook.filter)
+    await stores.webhooks.rotate(manager, webhook.id, 60, None)
+    await stores.webhooks.replay_since(manager, webhook.id, webhook.created_at)
+    for each in (manager, WebhookManager(Actor(org, "key"), "key")):
+        await stores.webhooks.list_webhooks(each)
+    discovery, claims, positions = stores.webhook_discovery, stores.webhook_claims, stores.webhook_positions
+    readers = await discovery.readers()
+    await scenario.post("hello", "ann")
+    await discovery.search_new(readers, await discovery.settled_at(readers))
+    await discovery.search_settled(readers)
+    await claims.organizations_with_posts()
+    (claimed,) = await claims.claim(10)
+    await discovery.search_for(webhook, webhook.created_at, True)
+    await claims.end_scan(claimed)
+    (waiting,) = await positions.waiting(webhook.id)
+    await positions.oldest_waiting([webhook.id])
+    epoch, n = waiting.position.epoch, waiting.position.n
+    moved = StreamPosition(epoch, n + 1)
+    await positions.advance(webhook.id, waiting.stream, waiting.position, moved, webhook.created_at)
+    await stores.webhooks.replay_after(manager, webhook.id, stream_digest(waiting.stream), epoch, n)
+    log = stores.webhook_deliveries
+    requested = await log.request_test(webhook)
+    for outcome, after in ((None, None), (DeliveryOutcome.WAITING, requested.id)):
+        await log.list_deliveries(webhook, outcome, after, 10)
+    await log.get(org, requested.id)
+    result = DeliveryResult(DeliveryOutcome.FAILED, None, "no", 1)
+    await log.finish(requested, SentMessage("message", "MessagePosted", b""), result)
+    await claims.wake(webhook.id)
+    await claims.renew(claimed)
+    await claims.disable(claimed, DisabledReason.GONE, "gone")
+    for notice in await claims.claim_notices(10):
+        await claims.end_notice(notice)
+    await stores.webhooks.enable(manager, webhook.id)
+    for again in await claims.claim(10):
+        await claims.fail(again, "no", 0.0)
+    await positions.forget(webhook.id, waiting.stream)
+    await stores.webhooks.delete(manager, webhook.id)
+
+
 QUERIES = {
+    query_webhooks: {"webhooks", "webhook_positions", "webhook_deliveries", "events"},
     query_identity: {"users", "blocks", "follows", "memberships", "sessions"},
     query_accounts: {"local_accounts", "account_tokens", "account_mails", "invitations", "sign_in_limits", "users"}
     | {"passkeys", "passkey_challenges"},
@@ -769,6 +819,10 @@ DOCUMENTS: dict[str, Any] = {
     "exports": privacy.ExportDocument,
     "export_chunks": privacy.ExportChunkDocument,
     "service_keys": identity.ServiceKeyDocument,
+    "webhooks": webhooks.WebhookDocument,
+    "webhook_positions": webhooks.WebhookPositionDocument,
+    "webhook_deliveries": webhooks.WebhookDeliveryDocument,
+    "webhook_searches": webhooks.WebhookSearchDocument,
     "post_terms": feed.PostTermsDocument,
     "message_terms": search.MessageTermsDocument,
     "topic_terms": search.TopicTermsDocument,
@@ -843,7 +897,21 @@ DOCUMENTS: dict[str, Any] = {
 }
 """The document type of each collection. Those of the mail area are not checked."""
 
-AREAS = (search, accounts, calls, chat, conversations, feed, files, identity, offline, privacy, publishing, streams)
+AREAS = (
+    search,
+    accounts,
+    calls,
+    chat,
+    conversations,
+    feed,
+    files,
+    identity,
+    offline,
+    privacy,
+    publishing,
+    streams,
+    webhooks,
+)
 
 
 def lacks_path(hint: Any, path: str) -> bool:

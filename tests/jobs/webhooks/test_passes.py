@@ -1,4 +1,4 @@
-"""What a webhook sends: the events that it names and that its account may read, in order, and again on request."""
+"""A webhook sends the events that it names and that its account may read, in order, and again on request."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the log keeps for webhooks: events that wait, for three days, and posts although nobody is subscribed."""
+"""The log keeps events that wait for webhooks, for three days, and gets posts although nobody is subscribed."""
 
 from datetime import timedelta
 

@@ -37,8 +37,9 @@ ORDINARY = {
     "setCommunityNotifications", "registerPushDevice", "removePushDevice",
     "addPostReaction", "editPost", "followThread", "removePostReaction", "repost", "undoRepost", "unfollowThread",
     "updateProfile", "changeHandle", "addToLibrary", "removeFromLibrary",
+    "testWebhook", "redeliverWebhookEvent",
 }  # fmt: skip
-"""Mutations of people on their own things, and reports of services."""
+"""Mutations of people on their own things, reports of services, and deliveries, which a log of their own has."""
 
 OF_OTHERS = {
     "cancelScheduledPost": AuditAction.SCHEDULED_POST_CANCELLED,
@@ -67,6 +68,13 @@ AUDITED = {
     "cancelCallJob": AuditAction.CALL_JOB_CANCELLED,
     "connectAccount": AuditAction.ACCOUNT_CONNECTED,
     "createServiceKey": AuditAction.SERVICE_KEY_CREATED,
+    "createWebhook": AuditAction.WEBHOOK_CREATED,
+    "updateWebhook": AuditAction.WEBHOOK_CHANGED,
+    "rotateWebhookSecret": AuditAction.WEBHOOK_SECRET_ROTATED,
+    "disableWebhook": AuditAction.WEBHOOK_DISABLED,
+    "enableWebhook": AuditAction.WEBHOOK_ENABLED,
+    "replayWebhook": AuditAction.WEBHOOK_REPLAYED,
+    "deleteWebhook": AuditAction.WEBHOOK_DELETED,
     "deactivateUser": AuditAction.USER_DEACTIVATED,
     "decideJoinRequest": AuditAction.COMMUNITY_MEMBER_ADDED,
     "disconnectAccount": AuditAction.ACCOUNT_DISCONNECTED,
@@ -113,7 +121,7 @@ STORED_BEFORE = {"launchCallJob": {"call_drafts", "call_tasks"}}
 
 CHANGES_EACH_TIME = {
     "banMember", "connectAccount", "createInvitation", "createServiceKey", "launchCallJob", "rotateServiceKey",
-    "unblockAddress",
+    "unblockAddress", "createWebhook", "rotateWebhookSecret", "replayWebhook",
 }  # fmt: skip
 """Mutations that change something when they are repeated with the same arguments and without an idempotency key."""
 
@@ -186,6 +194,7 @@ PREPARATIONS = {
     "unbanMember": after("banMember"),
     "unmuteMember": after("muteMember"),
     "unpinMessage": after("pinMessage"),
+    "enableWebhook": after("disableWebhook"),
 }
 
 

@@ -10,10 +10,10 @@ import pytest
 from storage.chat.conversations import relays
 from storage.chat.conversations.relays import ConversationNotificationRelay
 from storage.chat.memberships import community_stream
-from storage.event_kinds import OUTBOX_RELAYS
 from storage.identity.audit import Actor
 from storage.identity.records import user_stream
 from storage.mongo import Mongo, Session
+from storage.stores.event_kinds import OUTBOX_RELAYS
 from storage.streams.changes import Batch
 from storage.streams.documents import OutboxDocument
 from storage.streams.outbox import Outbox, add_rows

@@ -7,9 +7,10 @@ import pytest
 
 from storage.chat.changes import NewMessage
 from storage.chat.stamps.rules import StampRuleKind
-from storage.feed.stamp_rules.activity import EVENTS_BY_TIME, SCANS
+from storage.feed.stamp_rules.activity import SCANS
 from storage.ids import UserKey
 from storage.stores import Stores
+from storage.streams.log import EVENTS_BY_TIME
 from tests.cancellation import CancelledAwait
 from tests.resolvers.people import until_outbox_is_empty
 from tests.storage.chat.stamps.test_ownerships import notifications

@@ -1,0 +1,125 @@
+"""Positions, claims and the log of deliveries of webhooks, without workers."""
+
+from datetime import datetime
+
+import pytest
+
+from storage.errors import Conflict, NotFound
+from storage.identity.audit import command_line_actor
+from storage.stores import Stores
+from storage.streams.log import Stream, StreamPosition, reset_stream
+from storage.webhooks import deliveries
+from storage.webhooks.event_types import EVENT_TYPES
+from storage.webhooks.positions import FoundEvents, StreamStart
+from storage.webhooks.records import IssuedWebhook, NewWebhook, WebhookFilter
+from storage.webhooks.store import WebhookManager
+
+pytestmark = pytest.mark.anyio
+
+STREAM = Stream("local", "acme")
+MANAGER = WebhookManager(command_line_actor("acme"))
+
+
+async def create(stores: Stores) -> IssuedWebhook:
+    new = NewWebhook("Warehouse", "https://example.org", "key", WebhookFilter(sorted(EVENT_TYPES)))
+    return await stores.webhooks.create(MANAGER, new, None)
+
+
+async def set_head(stores: Stores, n: int) -> str:
+    """Lets the stream have `n` events, of which the log has none. Returns its epoch."""
+    head = await stores.events.head(STREAM)
+    await stores.mongo["streams"].update_one({"_id": STREAM.name}, {"$set": {"n": n}})
+    return head.epoch
+
+
+async def mark(stores: Stores, last: int, at: datetime) -> bool:
+    return await stores.webhook_positions.mark(StreamStart("w", at), {STREAM: FoundEvents(last, at)})
+
+
+async def test_found_events_are_marked_once(stores: Stores) -> None:
+    at, positions = await stores.mongo.now(), stores.webhook_positions
+    epoch = await set_head(stores, 3)
+    assert await mark(stores, 2, at)
+    assert not await mark(stores, 2, at)
+    assert not await mark(stores, 1, at)
+    (waiting,) = await positions.waiting("w")
+    assert (waiting.stream, waiting.position) == (STREAM, StreamPosition(epoch, 0))
+    assert await positions.oldest_waiting(["w"]) == at
+    assert await positions.advance("w", STREAM, waiting.position, StreamPosition(epoch, 2), at)
+    assert await positions.waiting("w") == []
+    assert await mark(stores, 3, at)
+    assert len(await positions.waiting("w")) == 1
+
+
+async def test_position_is_moved_by_one_of_two_workers(stores: Stores) -> None:
+    at, positions = await stores.mongo.now(), stores.webhook_positions
+    epoch = await set_head(stores, 3)
+    await mark(stores, 3, at)
+    start, first = StreamPosition(epoch, 0), StreamPosition(epoch, 2)
+    assert await positions.advance("w", STREAM, start, first, at)
+    assert not await positions.advance("w", STREAM, start, StreamPosition(epoch, 3), at)
+    assert (await positions.waiting("w"))[0].position == first
+
+
+async def test_stream_that_was_created_again_waits(stores: Stores) -> None:
+    """Its numbers start again, so that the last number that was found before says nothing."""
+    at, positions = await stores.mongo.now(), stores.webhook_positions
+    old_epoch = await set_head(stores, 500)
+    await mark(stores, 500, at)
+    await positions.advance("w", STREAM, StreamPosition(old_epoch, 0), StreamPosition(old_epoch, 500), at)
+    await stores.mongo.transact(lambda session: reset_stream(stores.mongo, STREAM, session))
+    epoch = await set_head(stores, 2)
+    assert await mark(stores, 2, at)
+    (waiting,) = await positions.waiting("w")
+    assert waiting.position == StreamPosition(old_epoch, 500)
+    assert await positions.advance("w", STREAM, waiting.position, StreamPosition(epoch, 2), at)
+    assert await positions.waiting("w") == []
+
+
+async def test_mark_during_a_claim_makes_webhook_due_again(stores: Stores) -> None:
+    id_ = (await create(stores)).webhook.id
+    claims = stores.webhook_claims
+    await claims.make_due(id_)
+    (claimed,) = await claims.claim(10)
+    await claims.make_due(id_)
+    await claims.finish(claimed, is_drained=True, has_delivered=False)
+    (again,) = await claims.claim(10)
+    await claims.finish(again, is_drained=True, has_delivered=False)
+    assert await claims.claim(10) == []
+
+
+async def test_ended_claim_changes_nothing(stores: Stores) -> None:
+    id_ = (await create(stores)).webhook.id
+    claims = stores.webhook_claims
+    await claims.make_due(id_)
+    (first,) = await claims.claim(10)
+    await stores.mongo["webhooks"].update_one({"_id": id_}, {"$currentDate": {"due": True}})
+    (second,) = await claims.claim(10)
+    assert not await claims.renew(first)
+    await claims.fail(first, "late", 3600.0)
+    await claims.finish(first, is_drained=True, has_delivered=True)
+    assert await claims.renew(second)
+    webhook = await stores.webhooks.get(MANAGER, id_)
+    assert (webhook.last_error, webhook.last_delivered_at) == (None, None)
+
+
+async def test_secret_that_cannot_be_decrypted_is_left_out(stores: Stores) -> None:
+    id_ = (await create(stores)).webhook.id
+    await stores.mongo["webhooks"].update_one({"_id": id_}, {"$set": {"secrets.0.secret.version": "lost"}})
+    await stores.webhook_claims.make_due(id_)
+    (claimed,) = await stores.webhook_claims.claim(10)
+    assert claimed.secrets == []
+
+
+async def test_requested_deliveries_have_a_limit(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deliveries, "MAX_REQUESTED", 2)
+    webhook, log = (await create(stores)).webhook, stores.webhook_deliveries
+    for _ in range(2):
+        await log.request_test(webhook)
+    with pytest.raises(Conflict):
+        await log.request_test(webhook)
+    assert len(await log.list_deliveries(webhook, None, None, 1)) == 1
+    newest, oldest = await log.list_deliveries(webhook, None, None, 10)
+    assert await log.list_deliveries(webhook, None, newest.id, 10) == [oldest]
+    with pytest.raises(NotFound):
+        await log.get("other", newest.id)
