@@ -53,31 +53,31 @@ async def deliver(jobs: JobContext, tools: WebhookTools, webhook: ClaimedWebhook
         is_drained = await work.run()
         await claims.finish(webhook, is_drained=is_drained, has_delivered=work.has_delivered)
     except DeliveryFailed as failure:
-        await _fail(jobs, webhook, failure)
+        await _fail(jobs, webhook, failure, work.has_delivered)
     except ClaimEnded:
         log.info("webhook_claim_ended", webhook=webhook.id)
     except Exception as error:
         # The receiver is not to blame: the next worker continues at once.
         log.warning("webhook_pass_failed", webhook=webhook.id, error=repr(error))
         with suppress(PyMongoError):
-            await claims.finish(webhook, is_drained=False, has_delivered=False)
+            await claims.finish(webhook, is_drained=False, has_delivered=work.has_delivered)
     except asyncio.CancelledError:
         with suppress(PyMongoError):
-            await asyncio.shield(claims.finish(webhook, is_drained=False, has_delivered=False))
+            await asyncio.shield(claims.finish(webhook, is_drained=False, has_delivered=work.has_delivered))
         raise
 
 
-async def _fail(jobs: JobContext, webhook: ClaimedWebhook, failure: DeliveryFailed) -> None:
-    """Plans the next try, or disables the webhook."""
+async def _fail(jobs: JobContext, webhook: ClaimedWebhook, failure: DeliveryFailed, has_delivered: bool) -> None:
+    """Plans the next try, or disables the webhook. If other requests succeeded before, the failure is the first one."""
     claims = jobs.stores.webhook_claims
-    failing_s = await claims.failing_s(webhook.webhook)
+    failing_s = 0.0 if has_delivered else await claims.failing_s(webhook.webhook)
     if failure.reason is not None or failing_s > jobs.webhook_retry_s:
         reason = failure.reason or DisabledReason.FAILING
         if await claims.disable(webhook, reason, failure.error):
             log.warning("webhook_disabled", webhook=webhook.id, reason=reason.value, error=failure.error)
         return
     pause_s = retry_pause_s(failing_s, jobs.webhook_retry_s, failure.retry_after_s)
-    await claims.fail(webhook, failure.error, pause_s)
+    await claims.fail(webhook, failure.error, pause_s, has_delivered=has_delivered)
 
 
 def retry_pause_s(failing_s: float, limit_s: float, requested_s: float | None = None) -> float:

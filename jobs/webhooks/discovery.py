@@ -32,11 +32,18 @@ async def _search_repeatedly(jobs: JobContext) -> None:
         if readers:
             new_since = await _search(jobs, readers, new_since)
             if loop.time() >= settle_at_s:
-                await discovery.search_settled(readers)
+                await _search_settled(jobs)
                 settle_at_s = loop.time() + SETTLE_EVERY_S
         else:
             new_since = None
         await asyncio.sleep(SEARCH_EVERY_S)
+
+
+async def _search_settled(jobs: JobContext) -> None:
+    """Finds settled events for the webhooks of now: the search for new events may have lasted longer than SETTLED_S."""
+    discovery = jobs.stores.webhook_discovery
+    if readers := await discovery.readers():
+        await discovery.search_settled(readers)
 
 
 async def _search(jobs: JobContext, readers: list[WebhookReader], new_since: datetime | None) -> datetime:

@@ -172,9 +172,10 @@ class WebhookPass:
                     await self._send(message, progress)
                 progress.reached = StreamPosition(progress.reached.epoch, event.event.n)
                 progress.last = event.event
-            is_old = asyncio.get_running_loop().time() - progress.recorded_at_s > RECORD_EVERY_S
-            if is_old or len(progress.sent) >= RENDERED_AT_A_TIME:
-                await self._record(stream, progress)
+                # After each request: the claim must be renewed before it ends, however slow the receiver is.
+                is_old = asyncio.get_running_loop().time() - progress.recorded_at_s > RECORD_EVERY_S
+                if is_old or len(progress.sent) >= RENDERED_AT_A_TIME:
+                    await self._record(stream, progress)
 
     async def _send_gap(self, stream: Stream, progress: _Progress) -> None:
         """Tells the receiver that events of the stream are lost, and continues with the oldest that the log has."""

@@ -92,13 +92,17 @@ class WebhookClaims:
         }
         await self._webhooks.update_one({"_id": webhook.id, "claim": webhook.claim}, [{"$set": values}])
 
-    async def fail(self, webhook: ClaimedWebhook, error: str, retry_s: float) -> None:
-        """Ends the claim after a failure. The next try follows after a pause."""
+    async def fail(self, webhook: ClaimedWebhook, error: str, retry_s: float, *, has_delivered: bool = False) -> None:
+        """Ends the claim after a failure. The next try follows after a pause.
+
+        `has_delivered` is whether requests of the claim succeeded before: then the failures in a row begin now.
+        """
+        first: Document = {"failing_since": {"$ifNull": ["$failing_since", "$$NOW"]}}
         values = {
             "due": seconds_from_now(retry_s),
             "claim": "$$REMOVE",
-            "failing_since": {"$ifNull": ["$failing_since", "$$NOW"]},
             "error": {"$literal": error[:MAX_ERROR_CHARS]},
+            **({"delivered_at": "$$NOW", "failing_since": "$$NOW"} if has_delivered else first),
         }
         await self._webhooks.update_one({"_id": webhook.id, "claim": webhook.claim}, [{"$set": values}])
 

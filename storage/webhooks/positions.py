@@ -46,9 +46,10 @@ class WebhookPositions:
         self._positions: AsyncCollection[WebhookPositionDocument] = mongo[POSITIONS]
 
     async def mark(self, start: StreamStart, found: Mapping[Stream, FoundEvents], rewinds: bool = False) -> bool:
-        """Records found events. Returns whether any of them waits. Idempotent, unless it rewinds.
+        """Records found events. Returns whether any of the streams waits. Idempotent, unless it rewinds.
 
-        `rewinds` moves the streams back to their first event since the start.
+        A stream also waits if an earlier search has recorded its events. That search may have ended before it let a
+        worker know. `rewinds` moves the streams back to their first event since the start.
         """
         heads = await self._events.heads(list(found))
         known = await self._known(start.webhook_id, heads)
@@ -63,7 +64,7 @@ class WebhookPositions:
             writes.append(_mark(start.webhook_id, stream, events, head, first, rewinds))
         if writes:
             await self._write(writes)
-        return bool(writes)
+        return bool(writes) or any("waiting_since" in position for position in known.values())
 
     async def _known(self, webhook_id: str, streams: Collection[Stream]) -> dict[Stream, WebhookPositionDocument]:
         ids: list[WebhookPositionId] = [{"w": webhook_id, "s": stream.name} for stream in streams]
