@@ -68,16 +68,16 @@ async def deliver(jobs: JobContext, tools: WebhookTools, webhook: ClaimedWebhook
 
 
 async def _fail(jobs: JobContext, webhook: ClaimedWebhook, failure: DeliveryFailed, has_delivered: bool) -> None:
-    """Plans the next try, or disables the webhook. If other requests succeeded before, the failure is the first one."""
+    """Plans the next try, or disables the webhook."""
     claims = jobs.stores.webhook_claims
-    failing_s = 0.0 if has_delivered else await claims.failing_s(webhook.webhook)
+    failing_s = await claims.failing_s(webhook, failure.message_id)
     if failure.reason is not None or failing_s > jobs.webhook_retry_s:
         reason = failure.reason or DisabledReason.FAILING
         if await claims.disable(webhook, reason, failure.error):
             log.warning("webhook_disabled", webhook=webhook.id, reason=reason.value, error=failure.error)
         return
     pause_s = retry_pause_s(failing_s, jobs.webhook_retry_s, failure.retry_after_s)
-    await claims.fail(webhook, failure.error, pause_s, has_delivered=has_delivered)
+    await claims.fail(webhook, failure.error, pause_s, failure.message_id, has_delivered=has_delivered)
 
 
 def retry_pause_s(failing_s: float, limit_s: float, requested_s: float | None = None) -> float:

@@ -30,11 +30,18 @@ STATUS_GONE = 410
 
 
 class DeliveryFailed(Exception):
-    """A request failed, or nothing can be sent. `reason` disables the webhook at once."""
+    """A request failed, or nothing can be sent: then `message_id` is empty. `reason` disables the webhook at once."""
 
-    def __init__(self, error: str, retry_after_s: float | None = None, reason: DisabledReason | None = None) -> None:
+    def __init__(
+        self,
+        error: str,
+        message_id: str = "",
+        retry_after_s: float | None = None,
+        reason: DisabledReason | None = None,
+    ) -> None:
         super().__init__(error)
-        self.error, self.retry_after_s, self.reason = error, retry_after_s, reason
+        self.error, self.message_id = error, message_id
+        self.retry_after_s, self.reason = retry_after_s, reason
 
 
 class ClaimEnded(Exception):
@@ -207,7 +214,7 @@ class WebhookPass:
             await self._jobs.stores.webhook_deliveries.record(self._webhook.webhook, progress.sent)
         reason = DisabledReason.GONE if result.status == STATUS_GONE else None
         answer = result.answer if result.status is None else f"HTTP {result.status} {result.answer}".strip()
-        raise DeliveryFailed(answer, result.retry_after_s, reason)
+        raise DeliveryFailed(answer, message.message_id, result.retry_after_s, reason)
 
     async def _post(self, message: SentMessage) -> DeliveryResult:
         return await self._tools.sender.send(self._webhook.webhook.url, self._webhook.secrets, message)

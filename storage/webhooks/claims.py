@@ -62,6 +62,7 @@ class WebhookClaims:
             marks=document["marks"],
             start=document["start"],
             scan=document.get("scan"),
+            failing_message=document.get("failing_message", ""),
         )
 
     def _decrypted(self, id_: str, sealed: Sequence[SealedSecret]) -> list[str]:
@@ -85,24 +86,28 @@ class WebhookClaims:
     async def finish(self, webhook: ClaimedWebhook, *, is_drained: bool, has_delivered: bool) -> None:
         """Ends the claim after requests that succeeded. If nothing waits, the webhook is due with the next event."""
         is_idle = {"$and": [is_drained, {"$eq": ["$marks", webhook.marks]}]}
-        values: Document = {
-            "due": {"$cond": [is_idle, "$$REMOVE", "$$NOW"]},
-            "claim": "$$REMOVE",
-            **({"delivered_at": "$$NOW", "failing_since": "$$REMOVE", "error": "$$REMOVE"} if has_delivered else {}),
-        }
+        values: Document = {"due": {"$cond": [is_idle, "$$REMOVE", "$$NOW"]}, "claim": "$$REMOVE"}
+        if has_delivered:
+            failures = ("failing_since", "failing_message", "error")
+            values |= {"delivered_at": "$$NOW", **dict.fromkeys(failures, "$$REMOVE")}
         await self._webhooks.update_one({"_id": webhook.id, "claim": webhook.claim}, [{"$set": values}])
 
-    async def fail(self, webhook: ClaimedWebhook, error: str, retry_s: float, *, has_delivered: bool = False) -> None:
-        """Ends the claim after a failure. The next try follows after a pause.
+    async def fail(
+        self, webhook: ClaimedWebhook, error: str, retry_s: float, message_id: str = "", *, has_delivered: bool = False
+    ) -> None:
+        """Ends the claim after a failed request. The next try follows after a pause.
 
-        `has_delivered` is whether requests of the claim succeeded before: then the failures in a row begin now.
+        Another message than the one that failed last fails since now. `has_delivered` is whether other requests of the
+        claim succeeded.
         """
-        first: Document = {"failing_since": {"$ifNull": ["$failing_since", "$$NOW"]}}
+        is_same = {"$eq": ["$failing_message", message_id]}
         values = {
             "due": seconds_from_now(retry_s),
             "claim": "$$REMOVE",
+            "failing_since": {"$cond": [is_same, {"$ifNull": ["$failing_since", "$$NOW"]}, "$$NOW"]},
+            "failing_message": {"$literal": message_id},
             "error": {"$literal": error[:MAX_ERROR_CHARS]},
-            **({"delivered_at": "$$NOW", "failing_since": "$$NOW"} if has_delivered else first),
+            **({"delivered_at": "$$NOW"} if has_delivered else {}),
         }
         await self._webhooks.update_one({"_id": webhook.id, "claim": webhook.claim}, [{"$set": values}])
 
@@ -114,11 +119,12 @@ class WebhookClaims:
         updated = await self._webhooks.update_one({"_id": webhook.id, "claim": webhook.claim}, update)
         return updated.matched_count == 1
 
-    async def failing_s(self, webhook: Webhook) -> float:
-        """Returns for how many seconds all requests have failed."""
-        if webhook.failing_since is None:
+    async def failing_s(self, webhook: ClaimedWebhook, message_id: str) -> float:
+        """Returns for how many seconds requests with the message have failed, or 0 if it fails for the first time."""
+        since = webhook.webhook.failing_since
+        if since is None or webhook.failing_message != message_id:
             return 0.0
-        return (await self._mongo.now() - webhook.failing_since).total_seconds()
+        return (await self._mongo.now() - since).total_seconds()
 
     async def claim_notices(self, limit: int) -> list[Webhook]:
         """Claims notices of disabled webhooks. They are due again after two minutes unless `end_notice` follows."""

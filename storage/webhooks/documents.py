@@ -73,7 +73,10 @@ class WebhookDocument(TypedDict):
     """Absent if no search was requested."""
 
     failing_since: NotRequired[datetime]
-    """When the first of the failures in a row happened; absent after a success."""
+    """When the request failed first that failed last; absent after a success."""
+
+    failing_message: NotRequired[str]
+    """The header `webhook-id` of that request; absent after a success."""
 
     error: NotRequired[str]
     """The last failure; absent after a success."""

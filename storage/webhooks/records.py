@@ -140,6 +140,8 @@ class ClaimedWebhook:
     marks: int
     start: datetime
     scan: WebhookScan | None
+    failing_message: str
+    """The `webhook-id` of the request that failed last; empty after a success."""
 
     @property
     def id(self) -> str:

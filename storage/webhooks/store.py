@@ -153,7 +153,7 @@ class WebhookStore:
             if "disabled_at" not in document:
                 return None
             since = document.get("failing_since", document["disabled_at"]) - timedelta(seconds=OVERLAP_S)
-            names = ("disabled_at", "disabled_reason", "failing_since", "error", "notice_due")
+            names = ("disabled_at", "disabled_reason", "failing_since", "failing_message", "error", "notice_due")
             fields: Document = {"due": at, "scan": {"since": since, "rewinds": False}}
             update = {"$set": fields, "$unset": dict.fromkeys(names, ""), "$inc": {"marks": 1}}
             return _Plan(update, AuditAction.WEBHOOK_ENABLED, {})

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -32,6 +33,9 @@ class EventReceiver(NetworkTwin):
         self.status = 200
         self.headers: dict[str, str] = {}
         self.delay_s = 0.0
+        self.refuses: Callable[[dict[str, Any]], bool] = lambda body: False
+        """Returns whether a message is answered 400."""
+
         self.cuts = False
         """Whether connections are closed without an answer."""
 
@@ -50,9 +54,9 @@ class EventReceiver(NetworkTwin):
         if self.cuts:
             self.refused.append(id_)
             return NoResponse()
-        if not 200 <= self.status < 300:
+        if not 200 <= self.status < 300 or self.refuses(orjson.loads(body)):
             self.refused.append(id_)
-            return Response("no", self.status, self.headers)
+            return Response("no", self.status if self.status != 200 else 400, self.headers)
         try:
             if self.secret:
                 verify(self.secret, request.headers, body, time.time())

@@ -11,6 +11,8 @@ from jobs.webhooks.delivery import deliver, retry_pause_s, send_webhook_events
 from jobs.webhooks.discovery import find_webhook_events
 from storage.streams.log import Stream, StreamPosition
 from tests.jobs.webhooks.conftest import DISABLE, ENABLE, WebhookScenario
+from tests.resolvers.people import Answer
+from tests.twins.event_receiver import EventReceiver
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
@@ -189,3 +191,46 @@ def test_pauses_grow_to_an_hour_of_three_days() -> None:
     assert retry_pause_s(1.0, THREE_DAYS_S, 120.0) == 120.0
     assert retry_pause_s(1.0, THREE_DAYS_S, 1e9) == 3600.0
     assert retry_pause_s(1.0, 36.0) == 0.5
+
+
+async def test_refused_event_disables_webhook_although_others_succeed(webhooks: WebhookScenario) -> None:
+    """Other events succeed before each try of the refused one, so that the webhook as a whole is not down."""
+    impatient, receiver, chat = webhooks.limited(0.2), await webhooks.receiver(), webhooks.chat
+    id_ = await impatient.create(receiver)
+    refused = await chat.ann.post(chat.topic, "Refused")
+    receiver.refuses = lambda body: body["data"]["message"]["id"] == refused["id"]
+    other = await chat.ann.create_topic(chat.community, "Other")
+    sent = 0
+    while (await impatient.webhook(id_))["disabledAt"] is None:
+        await chat.ann.post(other, str(sent))
+        sent += 1
+        await impatient.find()
+        await impatient.send()
+    assert (await impatient.webhook(id_))["disabledReason"] == "FAILING"
+    assert len(receiver.texts()) > 1
+    assert "Refused" not in receiver.texts()
+
+
+async def test_receiver_that_refuses_other_events_stays_enabled(webhooks: WebhookScenario) -> None:
+    impatient, receiver, chat = webhooks.limited(0.05), await webhooks.receiver(), webhooks.chat
+    id_ = await impatient.create(receiver)
+    seen: set[str] = set()
+
+    def is_new(body: Answer) -> bool:
+        is_first = body["data"]["cursor"] not in seen
+        seen.add(body["data"]["cursor"])
+        return is_first
+
+    receiver.refuses = is_new
+    texts = [str(number) for number in range(10)]
+    for text in texts:
+        await chat.ann.post(chat.topic, text)
+    await impatient.find()
+    await until(lambda: _sent(impatient, receiver, len(texts)))
+    assert receiver.texts() == texts
+    assert (await impatient.webhook(id_))["disabledAt"] is None
+
+
+async def _sent(webhooks: WebhookScenario, receiver: EventReceiver, count: int) -> bool:
+    await webhooks.send()
+    return len(receiver.texts()) == count
