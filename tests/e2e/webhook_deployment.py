@@ -157,7 +157,10 @@ async def webhook_deployment(folder: Path, start: StartWorker, retry_s: float) -
             timeout=60, limits=limits
         ) as http:  # fmt: skip
             with ExitStack() as stack:
-                keys = {"NOROSHI_CREDENTIAL_KEYS": ENCODED_CREDENTIAL_KEYS, "NOROSHI_EGRESS_ALLOW": "127.0.0.0/8"}
+                keys: dict[str, Any] = {
+                    "NOROSHI_CREDENTIAL_KEYS": ENCODED_CREDENTIAL_KEYS,
+                    "NOROSHI_EGRESS_ALLOW": "127.0.0.0/8",
+                }
                 starting = web_process(folder / "web", members.uri, valkey.url, **keys)
                 web = await asyncio.to_thread(stack.enter_context, starting)
                 variables = worker_variables(members.uri, valkey.url, web.database)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -118,8 +119,12 @@ class WebhookFaults:
         await until(lambda: self.posted_count >= total // 2)
         await self.deployment.members.step_down()
         for share in (3, 6):
-            await until(lambda share=share: len(self.receivers.slow.messages) >= total * share // 10)
+            await until(partial(self.has_slow_receiver, total * share // 10))
             await self.deployment.kill_worker(self.deployment.workers[0])
+
+    def has_slow_receiver(self, count: int) -> bool:
+        """Returns whether the slow receiver has so many messages."""
+        return len(self.receivers.slow.messages) >= count
 
     def is_complete(self) -> bool:
         """Returns whether each receiver that lives has as many messages as it must get."""
