@@ -69,6 +69,7 @@ fragment topic on Topic {
 fragment post on Post {
   id timestamp author { ...person } text mediaUrls attachments { ...file } mentions { ...person } hashtags
   linkPreview { url title description siteName } editedAt
+  isReply inReplyTo { id } isRepost repostOf { id } isQuote quoteOf { id }
 }
 fragment task on CallTask {
   id jobId row phoneNumber variables { name value } state outcome attempts callId startedAt endedAt error

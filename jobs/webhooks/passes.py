@@ -9,6 +9,7 @@ from functools import partial
 import orjson
 
 from jobs.context import JobContext, WebhookTools
+from jobs.webhooks.formats import formatted
 from storage.errors import NotFound
 from storage.identity.keys.records import ServiceKey
 from storage.identity.records import User
@@ -106,6 +107,7 @@ class WebhookPass:
                 message = SentMessage(delivery.message_id, delivery.event_type, b"", delivery.stream)
                 result = DeliveryResult(DeliveryOutcome.FAILED, None, "The log no longer has the event.", 0)
             else:
+                message = self._formatted(message)
                 result = await self._post(message)
             await stores.webhook_deliveries.finish(delivery, message, result)
             await self._renew()
@@ -202,6 +204,7 @@ class WebhookPass:
 
     async def _send(self, message: SentMessage, progress: _Progress) -> None:
         """Sends one message. Raises: DeliveryFailed, after what was sent before was recorded."""
+        message = self._formatted(message)
         result = await self._post(message)
         progress.sent.append((message, result))
         if result.outcome is DeliveryOutcome.DELIVERED:
@@ -215,6 +218,9 @@ class WebhookPass:
         reason = DisabledReason.GONE if result.status == STATUS_GONE else None
         answer = result.answer if result.status is None else f"HTTP {result.status} {result.answer}".strip()
         raise DeliveryFailed(answer, message.message_id, result.retry_after_s, reason)
+
+    def _formatted(self, message: SentMessage) -> SentMessage:
+        return formatted(message, self._webhook.webhook.format, self._jobs.base_url)
 
     async def _post(self, message: SentMessage) -> DeliveryResult:
         return await self._tools.sender.send(self._webhook.webhook.url, self._webhook.secrets, message)

@@ -29,6 +29,7 @@ from storage.webhooks.records import (
     Webhook,
     WebhookDelivery,
     WebhookFilter,
+    WebhookFormat,
 )
 from storage.webhooks.store import WebhookManager
 
@@ -46,6 +47,14 @@ strawberry.enum(
     name="WebhookDeliveryOutcome",
     description="How a request ended. WAITING: a worker sends it within seconds. DELIVERED: the answer was 2xx. "
     "FAILED: there was another answer, or none.",
+)
+
+strawberry.enum(
+    WebhookFormat,
+    name="WebhookFormat",
+    description="Format of the body of a message. EVENT: the event as JSON of the GraphQL types. SLACK: "
+    '`{"text": "..."}` with a text for people, in English, as incoming webhooks of Slack, Mattermost and '
+    "Rocket.Chat take it, and addresses of Discord that end with `/slack`.",
 )
 
 WebhookId = Annotated[ID, strawberry.argument(description="Id of the webhook.")]
@@ -75,6 +84,9 @@ class CreateWebhookInput:
     community_ids: list[ID] | None = strawberry.field(default=UNSET, description=_COMMUNITY_IDS)
     topic_ids: list[ID] | None = strawberry.field(default=UNSET, description=_TOPIC_IDS)
     job_ids: list[ID] | None = strawberry.field(default=UNSET, description=_JOB_IDS)
+    format: WebhookFormat | None = strawberry.field(
+        default=UNSET, description="Format of the messages. Omitted or null: EVENT."
+    )
     idempotency_key: str | None = strawberry.field(default=UNSET, description=KEY_DESCRIPTION)
 
 
@@ -89,6 +101,7 @@ class UpdateWebhookInput:
     )
     topic_ids: list[ID] | None = strawberry.field(default=UNSET, description=f"{_TOPIC_IDS} Empty: no topic.")
     job_ids: list[ID] | None = strawberry.field(default=UNSET, description=f"{_JOB_IDS} Empty: no job.")
+    format: WebhookFormat | None = strawberry.field(default=UNSET, description="Format of the messages.")
 
 
 @strawberry.input(description="A rotation of a webhook's secret.")
@@ -149,7 +162,8 @@ async def create_webhook(
     )
     key = input_key(require_signed_in(info), "createWebhook", input)
     await _open_local_feed(info, filter_)
-    return await stores.webhooks.create(manager, NewWebhook(name, url, service_key.id, filter_), key)
+    new = NewWebhook(name, url, service_key.id, filter_, _format(input.format) or WebhookFormat.EVENT)
+    return await stores.webhooks.create(manager, new, key)
 
 
 async def update_webhook(
@@ -170,7 +184,7 @@ async def update_webhook(
         old.job_ids if jobs is None else await _checked_jobs(info, jobs),
     )
     await _open_local_feed(info, filter_)
-    return await stores.webhooks.change(manager, old.id, name, url, filter_)
+    return await stores.webhooks.change(manager, old.id, name, url, filter_, _format(input.format))
 
 
 async def rotate_webhook_secret(
@@ -304,6 +318,11 @@ def _checked_types(key: ServiceKey, types: Sequence[str]) -> list[str]:
                 f"a type that the service key may read, but it lacks the scope {event_type.scope}",
             )
     return sorted(set(types))
+
+
+def _format(format_: WebhookFormat | None) -> WebhookFormat | None:
+    """Returns the format; None if it was omitted."""
+    return format_ if isinstance(format_, WebhookFormat) else None
 
 
 def _ids(ids: list[str] | list[ID] | None) -> list[str] | None:

@@ -9,7 +9,7 @@ import resolvers.administration.webhooks
 from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
 from schema.identity import User
-from storage.webhooks.records import DeliveryOutcome, DisabledReason
+from storage.webhooks.records import DeliveryOutcome, DisabledReason, WebhookFormat
 
 
 @strawberry.type(
@@ -35,6 +35,7 @@ class Webhook:
     )
     topic_ids: list[ID] = strawberry.field(description="Ids of topics, whose threads count as well.")
     job_ids: list[ID] = strawberry.field(description="Ids of call jobs and scheduled posts.")
+    format: WebhookFormat = strawberry.field(description="Format of the messages.")
     created_at: datetime = strawberry.field(description="When the webhook was created.")
     created_by_id: ID = strawberry.field(
         description="Id of the administrator or of the service account that created it."

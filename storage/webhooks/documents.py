@@ -50,6 +50,9 @@ class WebhookDocument(TypedDict):
     jobs: list[str]
     """Ids of call jobs and scheduled posts."""
 
+    format: NotRequired[str]
+    """Value of `WebhookFormat`; absent means EVENT."""
+
     secrets: list[WebhookSecret]
     """The newest one first."""
 

@@ -18,6 +18,13 @@ class DisabledReason(Enum):
     KEY_ENDED = "KEY_ENDED"
 
 
+class WebhookFormat(Enum):
+    """What the body of a message is. The value is stored."""
+
+    EVENT = "EVENT"
+    SLACK = "SLACK"
+
+
 class DeliveryOutcome(Enum):
     """How a try to deliver an event ended. The value is stored."""
 
@@ -55,6 +62,7 @@ class NewWebhook:
     url: str
     key_id: str
     filter: WebhookFilter
+    format: WebhookFormat = WebhookFormat.EVENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,7 @@ class Webhook:
     url: str
     key_id: str
     filter: WebhookFilter
+    format: WebhookFormat
     created_at: datetime
     created_by_id: str
     failing_since: datetime | None
@@ -168,6 +177,7 @@ def webhook_record(document: WebhookDocument, now: datetime) -> Webhook:
         url=document["url"],
         key_id=document["key"],
         filter=WebhookFilter(document["types"], document["communities"], document["topics"], document["jobs"]),
+        format=WebhookFormat(document.get("format", "EVENT")),
         created_at=document["created_at"],
         created_by_id=document["created_by"],
         failing_since=failing_since,

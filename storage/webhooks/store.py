@@ -20,7 +20,15 @@ from storage.secrets.credentials import CredentialCipher
 from storage.secrets.webhook_keys import PREFIX
 from storage.webhooks.documents import WebhookDocument, WebhookPositionDocument, WebhookSecret
 from storage.webhooks.positions import POSITIONS, filter_of_webhook
-from storage.webhooks.records import DisabledReason, IssuedWebhook, NewWebhook, Webhook, WebhookFilter, webhook_record
+from storage.webhooks.records import (
+    DisabledReason,
+    IssuedWebhook,
+    NewWebhook,
+    Webhook,
+    WebhookFilter,
+    WebhookFormat,
+    webhook_record,
+)
 
 WEBHOOKS = "webhooks"
 MAX_WEBHOOKS = 20
@@ -102,11 +110,24 @@ class WebhookStore:
             return IssuedWebhook(await self.get(manager, earlier.result_id), None)
         return IssuedWebhook(await self.get(manager, id_), secret)
 
-    async def change(self, manager: WebhookManager, id_: str, name: str, url: str, filter_: WebhookFilter) -> Webhook:
-        """Replaces the name, the address and what is sent. Idempotent. Raises: NotFound, Forbidden."""
+    async def change(
+        self,
+        manager: WebhookManager,
+        id_: str,
+        name: str,
+        url: str,
+        filter_: WebhookFilter,
+        format_: WebhookFormat | None = None,
+    ) -> Webhook:
+        """Replaces the name, the address and what is sent. A format of None stays. Idempotent.
+
+        Raises: NotFound, Forbidden.
+        """
 
         async def plan(document: WebhookDocument, at: datetime, _session: Session) -> _Plan | None:
             fields: Document = {"name": name, "url": url, **_filter_fields(filter_)}
+            if format_ is not None:
+                fields["format"] = format_.value
             if all(document.get(field) == value for field, value in fields.items()):
                 return None
             fields["start"] = at - timedelta(seconds=OVERLAP_S)
@@ -284,6 +305,7 @@ def _new_document(id_: str, actor: Actor, new: NewWebhook, secret: WebhookSecret
         "communities": list(filter_.community_ids),
         "topics": list(filter_.topic_ids),
         "jobs": list(filter_.job_ids),
+        "format": new.format.value,
         "secrets": [secret],
         "created_at": at,
         "created_by": actor.user_id,
