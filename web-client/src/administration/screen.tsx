@@ -1,5 +1,6 @@
-/** The administration: users, invitations, service keys, reports, held posts, erasures, stamps, settings and the audit log. */
-import { type AdminRoute, hrefOf } from "../app/router";
+/** The administration: users, invitations, service keys, webhooks, reports, held posts, erasures, stamps, settings and the audit log. */
+import { lazyScreen } from "../app/lazy-screen";
+import { type AdminRoute, hrefOf, type WebhooksRoute } from "../app/router";
 import { CallLimitsSection } from "../calls/limits-section";
 import { TelephonyLinesSection } from "../calls/lines-section";
 import { OrganizationPresenceSection } from "../presence/settings";
@@ -19,10 +20,15 @@ import { InvitationList } from "./invitations/list";
 import { ServiceKeyList } from "./keys/list";
 import { UserList } from "./user-list";
 
+const WebhooksScreen = lazyScreen<{ route: WebhooksRoute }>(() =>
+  import("./webhooks/screen").then((module) => module.WebhooksScreen),
+);
+
 const TABS = [
   { route: { name: "admin" }, textKey: "admin.users" },
   { route: { name: "adminInvitations" }, textKey: "admin.invitations" },
   { route: { name: "adminKeys" }, textKey: "admin.keys" },
+  { route: { name: "adminWebhooks", webhook: null }, textKey: "admin.webhooks" },
   { route: { name: "adminReports" }, textKey: "admin.reports" },
   { route: { name: "adminHeld" }, textKey: "admin.held" },
   { route: { name: "adminErasures" }, textKey: "admin.erasures" },
@@ -91,6 +97,8 @@ function AdminContents({ route }: { route: AdminRoute }) {
       );
     case "adminStamps":
       return <StampPackList />;
+    case "adminWebhooks":
+      return <WebhooksScreen route={route} />;
     default:
       return <UserList />;
   }

@@ -16,6 +16,7 @@ export const LIMITS = {
   scenario: 4_000,
   joinRequest: 500,
   keyName: 100,
+  webhookName: 100,
   passkeyName: 100,
   stampPackName: 100,
   report: 1_000,

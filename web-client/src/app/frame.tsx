@@ -273,6 +273,7 @@ function ScreenContents({ route }: { route: Route }) {
     case "adminReports":
     case "adminSettings":
     case "adminStamps":
+    case "adminWebhooks":
       return <AdminScreen route={route} />;
     case "calls":
     case "newCallJob":

@@ -26,6 +26,8 @@ test("every route is parsed from its own link", () => {
     { name: "adminAudit", actor: null, target: null },
     { name: "adminAudit", actor: null, target: "u1" },
     { name: "adminAudit", actor: "u/1", target: null },
+    { name: "adminWebhooks", webhook: null },
+    { name: "adminWebhooks", webhook: "w/1" },
     { name: "publishing", view: null, day: null, post: null },
     { name: "publishing", view: "week", day: "2026-11-23", post: null },
     { name: "publishing", view: null, day: null, post: "p1" },

@@ -73,6 +73,11 @@ export interface AuditRoute {
   actor: string | null;
   target: string | null;
 }
+/** `webhook` is the id of the open webhook; null if the list is open. */
+export interface WebhooksRoute {
+  name: "adminWebhooks";
+  webhook: string | null;
+}
 export type AdminRoute =
   | { name: "admin" }
   | AuditRoute
@@ -82,7 +87,8 @@ export type AdminRoute =
   | { name: "adminKeys" }
   | { name: "adminReports" }
   | { name: "adminSettings" }
-  | { name: "adminStamps" };
+  | { name: "adminStamps" }
+  | WebhooksRoute;
 
 export type CallsRoute =
   | { name: "calls" }
@@ -140,6 +146,7 @@ export function parseRoute(fragment: string): Route {
   }
   if (name === "publishing") return publishingRoute(first, second, third);
   if (name === "adminAudit") return { name, actor: first || null, target: second || null };
+  if (name === "adminWebhooks") return { name, webhook: first || null };
   if (name === "callJob" && first) return { name, id: first };
   const knownName = ROUTES_WITHOUT_PARAMETERS.find((each) => each === name);
   return knownName ? { name: knownName } : { name: "home" };
@@ -163,6 +170,7 @@ export function hrefOf(route: Route): string {
   if ("query" in route) parts.push(route.kind, route.query);
   if ("tab" in route) parts.push(route.tab, route.person ?? "");
   if ("actor" in route) parts.push(route.actor ?? "", route.target ?? "");
+  if ("webhook" in route) parts.push(route.webhook ?? "");
   if ("view" in route) parts.push(route.view ?? "calendar", route.day ?? "today", route.post ?? "");
   return `#/${parts.map(encodeURIComponent).join("/").replace(/\/+$/, "")}`;
 }

@@ -74,6 +74,7 @@ export const OPERATOR_SCREENS: readonly ScreenLink[] = [
       "adminReports",
       "adminSettings",
       "adminStamps",
+      "adminWebhooks",
     ],
     isVisibleFor: mayAdminister,
   },

@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { webhooks as webhooksEn } from "./en/webhooks";
+import { webhooks as webhooksJa } from "./ja/webhooks";
 import { loadTexts, type Text, type TextKey, translate } from "./texts";
 import { relativeTime } from "./times";
 
@@ -7,7 +9,8 @@ const placeholders = (text: Text) =>
   forms(text).flatMap((form) => [...form.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
 
 test("both languages have all texts, and the Japanese text has only placeholders of the English text", async () => {
-  const [en, ja] = [await loadTexts("en"), await loadTexts("ja")];
+  const en = { ...(await loadTexts("en")), ...webhooksEn };
+  const ja = { ...(await loadTexts("ja")), ...webhooksJa };
   for (const key of Object.keys(en) as TextKey[]) {
     for (const form of [...forms(en[key]), ...forms(ja[key])]) expect(form, key).not.toBe("");
     expect(
@@ -15,6 +18,11 @@ test("both languages have all texts, and the Japanese text has only placeholders
       key,
     ).toEqual([]);
   }
+});
+
+test("texts of a screen that is loaded on first use are found beside the others", () => {
+  expect(translate("en", "webhooks.topicCount", { count: 1 })).toBe("1 topic");
+  expect(translate("ja", "webhooks.topicCount", { count: 1 })).toBe("トピック 1 件");
 });
 
 test("a count selects the plural form in languages with plural forms", () => {

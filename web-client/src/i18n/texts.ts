@@ -1,12 +1,13 @@
 /** The texts of the loaded languages. The texts of a language are loaded when somebody first uses it. */
 import type { en } from "./en";
+import type { webhooks } from "./en/webhooks";
 
 export type Language = "en" | "ja";
 /** A text, or a text for each plural form, selected by the value `count`. */
 export type Text = string | { one: string; other: string };
-export type TextKey = keyof typeof en;
-/** All texts of a language. tsc checks that each language has the keys of English. */
-export type Catalogue = Record<TextKey, Text>;
+export type TextKey = keyof typeof en | keyof typeof webhooks;
+/** The texts of a language that every screen has. tsc checks that each language has the keys of English. */
+export type Catalogue = Record<keyof typeof en, Text>;
 
 const IMPORTS: Record<Language, () => Promise<Catalogue>> = {
   en: () => import("./en").then((module) => module.en),
@@ -14,6 +15,7 @@ const IMPORTS: Record<Language, () => Promise<Catalogue>> = {
 };
 
 const catalogues = new Map<Language, Catalogue>();
+const screenTexts: Record<Language, Partial<Record<TextKey, Text>>> = { en: {}, ja: {} };
 
 const PLURAL_RULES = { en: new Intl.PluralRules("en"), ja: new Intl.PluralRules("ja") };
 
@@ -24,7 +26,12 @@ export async function loadTexts(language: Language): Promise<Catalogue> {
   return catalogue;
 }
 
-/** Returns the keys of all texts; none before a language is loaded. */
+/** Adds the texts of a screen. Its script calls this when it is loaded. */
+export function addTexts(texts: Record<Language, Partial<Record<TextKey, Text>>>): void {
+  for (const language of ["en", "ja"] as const) Object.assign(screenTexts[language], texts[language]);
+}
+
+/** Returns the keys of the texts that every screen has; none before a language is loaded. */
 export function textKeys(): TextKey[] {
   const [catalogue] = catalogues.values();
   return Object.keys(catalogue ?? {}) as TextKey[];
@@ -38,7 +45,8 @@ export function translate(
   key: TextKey,
   values: Record<string, string | number> = {},
 ): string {
-  const text = catalogues.get(language)?.[key];
+  const catalogue: Partial<Record<TextKey, Text>> = catalogues.get(language) ?? {};
+  const text = catalogue[key] ?? screenTexts[language][key];
   if (text === undefined) throw new Error(`The text ${key} is not loaded in the language ${language}.`);
   const form = typeof text === "string" ? text : text[pluralForm(language, values.count)];
   return form.replace(/\{(\w+)\}/g, (placeholder, name) => {

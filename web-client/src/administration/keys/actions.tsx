@@ -3,18 +3,11 @@ import { useState } from "react";
 import { request, useApi } from "../../api/api";
 import { Button } from "../../ui/button";
 import { ConfirmDialog } from "../../ui/dialogs/confirm";
-import { FormDialog } from "../../ui/dialogs/form-dialog";
-import { SelectField } from "../../ui/fields/select-field";
 import { useTranslation } from "../../ui/preferences";
 import { notify, notifyError } from "../../ui/toasts";
+import { RotateDialog } from "../rotate-dialog";
 import type { IssuedKey } from "./list";
 import { RevokeServiceKey, RotateServiceKey, type ServiceKey } from "./operations";
-
-const HOUR_S = 3_600;
-/** The times for which the old secret may stay valid after a rotation. */
-const GRACE_PERIODS_S = { none: 0, hour: HOUR_S, day: 24 * HOUR_S, week: 7 * 24 * HOUR_S } as const;
-type GracePeriod = keyof typeof GRACE_PERIODS_S;
-const GRACE_PERIODS = Object.keys(GRACE_PERIODS_S) as GracePeriod[];
 
 interface Props {
   serviceKey: ServiceKey;
@@ -55,7 +48,14 @@ export function KeyActions({ serviceKey: { id, name }, replace, onIssued }: Prop
         {t("keys.revoke")}
       </Button>
       {openDialog === "rotate" && (
-        <RotateDialog name={name} onClose={() => setOpenDialog(null)} onRotate={rotate} />
+        <RotateDialog
+          title={t("keys.rotateNamed", { name })}
+          text={t("keys.rotateAsk")}
+          action={t("keys.rotate")}
+          graceLabel={t("keys.grace")}
+          onClose={() => setOpenDialog(null)}
+          onRotate={rotate}
+        />
       )}
       {openDialog === "revoke" && (
         <ConfirmDialog
@@ -66,34 +66,5 @@ export function KeyActions({ serviceKey: { id, name }, replace, onIssued }: Prop
         />
       )}
     </div>
-  );
-}
-
-interface RotateDialogProps {
-  name: string;
-  onClose: () => void;
-  onRotate: (graceS: number) => void;
-}
-
-function RotateDialog({ name, onClose, onRotate }: RotateDialogProps) {
-  const { t } = useTranslation();
-  const [grace, setGrace] = useState<GracePeriod>("day");
-  return (
-    <FormDialog
-      title={t("keys.rotateNamed", { name })}
-      text={t("keys.rotateAsk")}
-      action={t("keys.rotate")}
-      canSubmit
-      submit={() => onRotate(GRACE_PERIODS_S[grace])}
-      onClose={onClose}
-    >
-      <SelectField
-        label={t("keys.grace")}
-        value={grace}
-        values={GRACE_PERIODS}
-        textOf={(each) => t(`keys.grace.${each}`)}
-        onChange={setGrace}
-      />
-    </FormDialog>
   );
 }

@@ -20,6 +20,8 @@ export const SCOPES = [
   "mail:write",
   "mail:ingest",
   "jobs:read",
+  "webhooks:read",
+  "webhooks:write",
 ] as const;
 
 /** Returns the scopes by area, in their order. */

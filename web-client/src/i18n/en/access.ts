@@ -2,6 +2,7 @@
 export const access = {
   "admin.invitations": "Invitations",
   "admin.keys": "Service keys",
+  "admin.webhooks": "Webhooks",
   "invitations.alreadySent": "It was created, but its link was already sent. Revoke it and create another.",
   "invitations.anybody": "Anyone with the link",
   "invitations.by": "by {name}",

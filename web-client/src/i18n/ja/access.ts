@@ -5,6 +5,7 @@ import type { Text } from "../texts";
 export const access: Record<keyof typeof en, Text> = {
   "admin.invitations": "招待",
   "admin.keys": "サービスキー",
+  "admin.webhooks": "Webhook",
   "invitations.alreadySent":
     "招待は作成されましたが、リンクは送信済みです。取り消して、もう一度作成してください。",
   "invitations.anybody": "リンクを知っている人",

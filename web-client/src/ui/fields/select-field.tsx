@@ -1,4 +1,5 @@
 /** A labelled field to choose one of several values. */
+import type { ReactNode } from "react";
 import { LabelledField } from "./labelled-field";
 
 interface Props<Value extends string | number | null> {
@@ -8,15 +9,17 @@ interface Props<Value extends string | number | null> {
   textOf: (value: NonNullable<Value>) => string;
   /** Text of the choice that means null, such as "All". Without this text, null can't be chosen. */
   emptyText?: string;
-  hint?: string;
+  hint?: ReactNode;
+  /** Why the value was refused. */
+  error?: string | null;
   className?: string;
   onChange: (value: Value) => void;
 }
 
 export function SelectField<Value extends string | number | null>(props: Props<Value>) {
-  const { label, value, values, textOf, emptyText, hint, className = "", onChange } = props;
+  const { label, value, values, textOf, emptyText, hint, error, className = "", onChange } = props;
   return (
-    <LabelledField label={label} hint={hint} className={className}>
+    <LabelledField label={label} hint={hint} error={error} className={className}>
       {(fieldProps) => (
         <select
           {...fieldProps}
