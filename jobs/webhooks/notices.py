@@ -63,6 +63,6 @@ def _mail(jobs: JobContext, webhook: Webhook, person: User) -> Mail:
         f"Last error: {webhook.last_error or 'unknown'}",
         "",
         "Enable it as soon as the receiver works. The events that it missed are sent then, as far as they are kept.",
-        f"{jobs.base_url}/#/organization",
+        f"{jobs.base_url}/#/adminWebhooks",
     ]
     return Mail(person.name, person.email, f"Webhook disabled: {webhook.name}", "\n".join(lines), recipient=person.key)

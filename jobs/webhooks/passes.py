@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import orjson
 
@@ -73,7 +74,13 @@ class WebhookPass:
         """Returns whether nothing waits any more. Raises: DeliveryFailed, ClaimEnded."""
         stores, webhook = self._jobs.stores, self._webhook
         ends_at_s = asyncio.get_running_loop().time() + PASS_S
-        account = await self._account()
+        try:
+            account = await self._account()
+        except DeliveryFailed as failure:
+            await self._refuse_requested(failure.error)
+            if webhook.webhook.disabled_at is not None:
+                return True
+            raise
         await self._send_requested(account)
         if webhook.webhook.disabled_at is not None:
             return True
@@ -98,6 +105,13 @@ class WebhookPass:
             raise DeliveryFailed("The service key has ended.", reason=DisabledReason.KEY_ENDED)
         return await stores.users.get(webhook.organization_id, webhook.key_id)
 
+    async def _refuse_requested(self, error: str) -> None:
+        """Records that tests and repetitions can't be sent."""
+        deliveries = self._jobs.stores.webhook_deliveries
+        for delivery in await deliveries.requested(self._webhook.id):
+            message = SentMessage(delivery.message_id, delivery.event_type, b"")
+            await deliveries.finish(delivery, message, DeliveryResult(DeliveryOutcome.FAILED, None, error, 0))
+
     async def _send_requested(self, account: User) -> None:
         """Sends tests and repetitions, each once. A failure is only recorded."""
         stores = self._jobs.stores
@@ -116,7 +130,7 @@ class WebhookPass:
         """Returns the message of a requested delivery; None if its event is gone, or may not be read any more."""
         if delivery.event_type == TEST_TYPE:
             at = await self._jobs.stores.clock.now()
-            body = orjson.dumps({"type": TEST_TYPE, "timestamp": at, "organizationId": account.organization_id})
+            body = _json({"type": TEST_TYPE, "timestamp": at, "organizationId": account.organization_id})
             return SentMessage(delivery.message_id, TEST_TYPE, body)
         stream, number = delivery.stream, delivery.event_number
         if stream is None or number is None or not await self._may_read(account, stream):
@@ -199,7 +213,7 @@ class WebhookPass:
             "stream": stream.name,
             "data": {"__typename": GAP_TYPE, "cursor": cursor, "at": at, "resumed": False},
         }
-        await self._send(SentMessage(f"{cursor}.gap", GAP_TYPE, orjson.dumps(body)), progress)
+        await self._send(SentMessage(f"{cursor}.gap", GAP_TYPE, _json(body)), progress)
         progress.reached = position
 
     async def _send(self, message: SentMessage, progress: _Progress) -> None:
@@ -275,3 +289,7 @@ class WebhookPass:
             for each, body in zip(chosen, bodies, strict=True)
             if body is not None
         ]
+
+
+def _json(body: dict[str, Any]) -> bytes:
+    return orjson.dumps(body, option=orjson.OPT_UTC_Z)

@@ -29,7 +29,8 @@ strawberry.enum(
     "FIRST_ADMIN_CREATED: became the first ADMIN by the link of the first start. INVITATION_…: created, revoked or "
     "accepted an invitation. PASSWORD_CHANGED: changed or reset the actor's password. "
     "PASSKEY_ADDED and PASSKEY_REMOVED: added or removed one of the actor's passkeys. "
-    "SERVICE_KEY_…: created, rotated or revoked a service key. POST_DELETED, SCHEDULED_POST_… and "
+    "SERVICE_KEY_…: created, rotated or revoked a service key. WEBHOOK_…: created, changed, replayed or deleted a "
+    "webhook. POST_DELETED, SCHEDULED_POST_… and "
     "PUBLICATION_RESOLVED: something that another person is the author of. ACCOUNT_…, CALL_…, DO_NOT_CALL_… and "
     "MAIL_…: a change by an operator or an administrator.",
 )

@@ -41,7 +41,7 @@ class Webhook:
         description="Id of the administrator or of the service account that created it."
     )
     last_delivered_at: datetime | None = strawberry.field(
-        description="When requests last succeeded. Null before the first success."
+        description="When events were last delivered. Null before the first one."
     )
     failing_since: datetime | None = strawberry.field(
         description="When the first of the failures in a row happened. Null after a success."

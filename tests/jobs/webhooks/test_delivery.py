@@ -87,6 +87,10 @@ async def test_webhook_of_ended_key_is_disabled(webhooks: WebhookScenario) -> No
     await chat.ann.post(chat.topic, "Hello")
     await webhooks.deliver()
     assert (await webhooks.webhook(id_))["disabledReason"] == "KEY_ENDED"
+    await webhooks.ada.run("mutation ($id: ID!) { testWebhook(webhookId: $id) { id } }", id=id_)
+    await webhooks.send()
+    (tried,) = await webhooks.deliveries(id_)
+    assert (tried["outcome"], tried["answer"]) == ("FAILED", "The service key has ended.")
     assert receiver.messages == []
 
 
