@@ -174,7 +174,7 @@ class WebhookBenchmark:
         running.by_name["failing"].status = 200
 
     async def _inject(self, first: int) -> None:
-        """Kills workers by turns, and makes primaries step down, spread over the events."""
+        """Kills the oldest worker each time, and makes primaries step down, spread over the events."""
         kills, elections = self.plan.kills, self.plan.elections
         faults = [((number + 0.5) / kills, "kill") for number in range(kills)]
         faults += [((number + 1) / (elections + 1), "election") for number in range(elections)]
