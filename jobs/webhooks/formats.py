@@ -24,7 +24,7 @@ MAX_CHARS = 2000
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _CHANNEL_MENTION = re.compile(r"@(?=channel|here|all|everyone)", re.IGNORECASE)
-"""What notifies a whole channel in Mattermost and Discord."""
+"""Mentions that notify a whole channel in Mattermost and Discord."""
 
 _Values = Mapping[str, Any]
 

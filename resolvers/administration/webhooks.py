@@ -214,7 +214,8 @@ async def disable_webhook(info: Info, webhook_id: WebhookId) -> Webhook:
 
 async def delete_webhook(info: Info, webhook_id: WebhookId) -> bool:
     """Deletes a webhook."""
-    return await info.context.stores.webhooks.delete(_manager(info), webhook_id)
+    await info.context.stores.webhooks.delete(_manager(info), webhook_id)
+    return True
 
 
 async def test_webhook(info: Info, webhook_id: WebhookId) -> WebhookDelivery:

@@ -151,7 +151,8 @@ class WebhookMutation:
     )
     delete_webhook: bool = mutation(
         resolvers.administration.webhooks.delete_webhook,
-        "Deletes a webhook. False if there was none. Needs the role ADMIN, or the service key of the webhook.",
+        "Deletes a webhook, and returns true. NOT_FOUND if there is none. Needs the role ADMIN, or the service key of "
+        "the webhook.",
         limit=WriteLimit.OPERATIONS,
     )
     test_webhook: WebhookDelivery = mutation(

@@ -19,7 +19,7 @@ class DisabledReason(Enum):
 
 
 class WebhookFormat(Enum):
-    """What the body of a message is. The value is stored."""
+    """The form of the body of a message. The value is stored."""
 
     EVENT = "EVENT"
     SLACK = "SLACK"

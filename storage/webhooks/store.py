@@ -214,23 +214,20 @@ class WebhookStore:
 
         return await self._change(manager, id_, plan)
 
-    async def delete(self, manager: WebhookManager, id_: str) -> bool:
-        """Deletes a webhook. Returns False if there is none. Raises: Forbidden."""
+    async def delete(self, manager: WebhookManager, id_: str) -> None:
+        """Deletes a webhook. Raises: NotFound, Forbidden."""
 
-        async def work(session: Session) -> bool:
+        async def work(session: Session) -> None:
             at = await lock_actor(self._mongo, manager.actor, session, manager.role)
             document = await self._webhooks.find_one_and_delete(manager.query(id_), session=session)
             if document is None:
-                return False
+                raise NotFound("webhook", id_)
             details = {"name": document["name"], "url": document["url"]}
             await self._record(manager, AuditAction.WEBHOOK_DELETED, id_, at, session, details)
-            return True
 
-        is_deleted = await self._mongo.transact(work)
-        if is_deleted:
-            # After the commit: the positions of a busy webhook are too many for a transaction, and expire anyway.
-            await self._positions.delete_many(filter_of_webhook(id_))
-        return is_deleted
+        await self._mongo.transact(work)
+        # After the commit: the positions of a busy webhook are too many for a transaction, and expire anyway.
+        await self._positions.delete_many(filter_of_webhook(id_))
 
     async def get(self, manager: WebhookManager, id_: str) -> Webhook:
         """Returns a webhook that the manager may change. Raises: NotFound."""

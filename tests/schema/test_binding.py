@@ -42,7 +42,7 @@ from storage.publishing.records import AccountTarget, HomeFeedTarget, Target, To
 from storage.publishing.scheduling import NewScheduledPost
 from storage.stores import Stores
 from storage.timeline import Timestamp
-from storage.webhooks.records import Webhook, WebhookFilter
+from storage.webhooks.records import Webhook, WebhookFilter, WebhookFormat
 from tests.schema.viewers import LINK, VIEWER_IDS, DifferingViewers, create_differing_viewers
 from tests.storage.calls.in_memory_jobs import new_job
 from tests.storage.calls.recorded_calls import start_call, store_recording, task_of
@@ -240,8 +240,8 @@ async def publishing_objects(viewers: DifferingViewers, topics: Sequence[Topic])
 def webhook(organization: str, key_id: str) -> Webhook:
     """Returns a webhook that reads as the account of a key."""
     now, filter_ = datetime.now(UTC), WebhookFilter(["MessagePosted"])
-    optional = (None, None, None, None, None, None, None)
-    return Webhook(new_id(), organization, "Warehouse", "https://example.org", key_id, filter_, now, "ann", *optional)
+    fields = "Warehouse", "https://example.org", key_id, filter_, WebhookFormat.EVENT, now, "ann"
+    return Webhook(new_id(), organization, *fields, *(None,) * 7)
 
 
 def invitation(organization_id: str, community_id: str | None, creator_id: str) -> Invitation:

@@ -152,7 +152,7 @@ async def test_test_message_and_gap_have_texts(webhooks: WebhookScenario, channe
     ]
 
 
-async def test_texts_of_people_cannot_notify_channels_or_disguise_links(
+async def test_texts_of_people_notify_no_channel_and_hide_no_link(
     webhooks: WebhookScenario, channel: SlackChannel
 ) -> None:
     await follow(webhooks, channel, "MessagePosted")

@@ -125,7 +125,7 @@ CHANGES_EACH_TIME = {
 }  # fmt: skip
 """Mutations that change something when they are repeated with the same arguments and without an idempotency key."""
 
-REFUSED_AGAIN = {"decideContentReport", "releaseScheduledPost", "removePasskey", "removeStampPack"}
+REFUSED_AGAIN = {"decideContentReport", "deleteWebhook", "releaseScheduledPost", "removePasskey", "removeStampPack"}
 """Mutations that are refused when they are repeated."""
 
 VALUES: dict[str, dict[str, object]] = {
