@@ -91,8 +91,6 @@ fragment publication on Publication {
 """)
 """The subscriptions by whose selections events are written, named by the kind of the stream."""
 
-UTC_Z = orjson.OPT_UTC_Z
-
 
 class WebhookPayloads:
     """Writes the bodies of messages to webhooks."""
@@ -118,8 +116,8 @@ class WebhookPayloads:
             if record is None:
                 return None
             data = _data(await execution.run(record))
-            header = {"type": event.event.kind, "timestamp": event.event.at, "organizationId": account.organization_id}
-            return orjson.dumps({**header, "stream": stream.name, **place, "data": data}, option=UTC_Z)
+            header = {"type": event.event.kind, "timestamp": data["at"], "organizationId": account.organization_id}
+            return orjson.dumps({**header, "stream": stream.name, **place, "data": data})
 
         return await asyncio.gather(*map(body, events, records))
 

@@ -69,12 +69,15 @@ class MissingScope(Forbidden):
 
 
 class NotFound(DomainError):
-    """The object never existed, was deleted, or belongs to another organization. Clients cannot tell which."""
+    """The object never existed, was deleted, or belongs to another organization. Clients cannot tell which.
+
+    `details` may have the `field` of an input with several ids.
+    """
 
     code = "NOT_FOUND"
 
-    def __init__(self, kind: str, id_: str) -> None:
-        super().__init__(f"There is no {kind} with the id {id_[:100]!r}.")
+    def __init__(self, kind: str, id_: str, **details: object) -> None:
+        super().__init__(f"There is no {kind} with the id {id_[:100]!r}.", **details)
 
 
 class Conflict(DomainError):

@@ -12,6 +12,7 @@ from pymongo.errors import PyMongoError
 
 from jobs.context import JobContext, WebhookTools
 from jobs.webhooks.passes import ClaimEnded, DeliveryFailed, WebhookPass
+from storage.webhooks.claims import FailedRequest
 from storage.webhooks.records import ClaimedWebhook, DisabledReason
 
 POLL_S = 0.25
@@ -53,7 +54,7 @@ async def deliver(jobs: JobContext, tools: WebhookTools, webhook: ClaimedWebhook
         is_drained = await work.run()
         await claims.finish(webhook, is_drained=is_drained, has_delivered=work.has_delivered)
     except DeliveryFailed as failure:
-        await _fail(jobs, webhook, failure, work.has_delivered)
+        await _fail(jobs, webhook, failure, work)
     except ClaimEnded:
         log.info("webhook_claim_ended", webhook=webhook.id)
     except Exception as error:
@@ -67,17 +68,18 @@ async def deliver(jobs: JobContext, tools: WebhookTools, webhook: ClaimedWebhook
         raise
 
 
-async def _fail(jobs: JobContext, webhook: ClaimedWebhook, failure: DeliveryFailed, has_delivered: bool) -> None:
+async def _fail(jobs: JobContext, webhook: ClaimedWebhook, failure: DeliveryFailed, work: WebhookPass) -> None:
     """Plans the next try, or disables the webhook."""
     claims = jobs.stores.webhook_claims
-    failing_s = await claims.failing_s(webhook, failure.message_id)
+    failing_s = 0.0 if work.has_recovered else await claims.failing_s(webhook.webhook)
     if failure.reason is not None or failing_s > jobs.webhook_retry_s:
         reason = failure.reason or DisabledReason.FAILING
         if await claims.disable(webhook, reason, failure.error):
             log.warning("webhook_disabled", webhook=webhook.id, reason=reason.value, error=failure.error)
         return
     pause_s = retry_pause_s(failing_s, jobs.webhook_retry_s, failure.retry_after_s)
-    await claims.fail(webhook, failure.error, pause_s, failure.message_id, has_delivered=has_delivered)
+    failed = FailedRequest(failure.message_id, failure.error, work.has_recovered)
+    await claims.fail(webhook, failed, pause_s, has_delivered=work.has_delivered)
 
 
 def retry_pause_s(failing_s: float, limit_s: float, requested_s: float | None = None) -> float:

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC
 from functools import partial
-from typing import Any
 
 import orjson
 
@@ -70,6 +70,9 @@ class WebhookPass:
         self.has_delivered = False
         """Whether a request succeeded."""
 
+        self.has_recovered = False
+        """Whether the message that failed before was delivered."""
+
     async def run(self) -> bool:
         """Returns whether nothing waits any more. Raises: DeliveryFailed, ClaimEnded."""
         stores, webhook = self._jobs.stores, self._webhook
@@ -129,8 +132,8 @@ class WebhookPass:
     async def _requested_message(self, account: User, delivery: WebhookDelivery) -> SentMessage | None:
         """Returns the message of a requested delivery; None if its event is gone, or may not be read any more."""
         if delivery.event_type == TEST_TYPE:
-            at = await self._jobs.stores.clock.now()
-            body = _json({"type": TEST_TYPE, "timestamp": at, "organizationId": account.organization_id})
+            at = await self._now()
+            body = orjson.dumps({"type": TEST_TYPE, "timestamp": at, "organizationId": account.organization_id})
             return SentMessage(delivery.message_id, TEST_TYPE, body)
         stream, number = delivery.stream, delivery.event_number
         if stream is None or number is None or not await self._may_read(account, stream):
@@ -205,15 +208,15 @@ class WebhookPass:
         head = await self._jobs.stores.events.head(stream)
         position = StreamPosition(head.epoch, head.floor)
         cursor = format_cursor(stream, position)
-        at = await self._jobs.stores.clock.now()
+        at = await self._now()
         body = {
             "type": GAP_TYPE,
             "timestamp": at,
             "organizationId": self._webhook.webhook.organization_id,
             "stream": stream.name,
-            "data": {"__typename": GAP_TYPE, "cursor": cursor, "at": at, "resumed": False},
+            "data": {"cursor": cursor, "at": at, "resumed": False},
         }
-        await self._send(SentMessage(f"{cursor}.gap", GAP_TYPE, _json(body)), progress)
+        await self._send(SentMessage(f"{cursor}.gap", GAP_TYPE, orjson.dumps(body)), progress)
         progress.reached = position
 
     async def _send(self, message: SentMessage, progress: _Progress) -> None:
@@ -223,6 +226,7 @@ class WebhookPass:
         progress.sent.append((message, result))
         if result.outcome is DeliveryOutcome.DELIVERED:
             self.has_delivered = True
+            self.has_recovered |= message.message_id == self._webhook.failing_message
             return
         self._stop = True
         if message.stream is not None:
@@ -235,6 +239,11 @@ class WebhookPass:
 
     def _formatted(self, message: SentMessage) -> SentMessage:
         return formatted(message, self._webhook.webhook.format, self._jobs.base_url)
+
+    async def _now(self) -> str:
+        """Returns the time as the API writes it."""
+        now = await self._jobs.stores.clock.now()
+        return now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
     async def _post(self, message: SentMessage) -> DeliveryResult:
         return await self._tools.sender.send(self._webhook.webhook.url, self._webhook.secrets, message)
@@ -289,7 +298,3 @@ class WebhookPass:
             for each, body in zip(chosen, bodies, strict=True)
             if body is not None
         ]
-
-
-def _json(body: dict[str, Any]) -> bytes:
-    return orjson.dumps(body, option=orjson.OPT_UTC_Z)

@@ -368,9 +368,9 @@ def _checked_ids(field: str, kind: str, ids: list[str] | None, known: Collection
     checked = ids or []
     if len(checked) > MAX_FILTER_IDS:
         raise BadUserInput(field, f"at most {MAX_FILTER_IDS} ids, not {len(checked)}")
-    for id_ in checked:
+    for index, id_ in enumerate(checked):
         if id_ not in known:
-            raise NotFound(kind, id_)
+            raise NotFound(kind, id_, field=f"{field}[{index}]")
     return checked
 
 

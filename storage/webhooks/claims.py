@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pymongo import ReturnDocument
 from pymongo.asynchronous.collection import AsyncCollection
@@ -19,6 +20,15 @@ NOTICE_CLAIM_S = 120
 MAX_ERROR_CHARS = 300
 _DUE: Document = due_filter("due")
 _NOTICE_DUE: Document = due_filter("notice_due")
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRequest:
+    """A failed request. `is_first` is whether the message that failed before it was delivered meanwhile."""
+
+    message_id: str
+    error: str
+    is_first: bool = False
 
 
 class WebhookClaims:
@@ -93,20 +103,19 @@ class WebhookClaims:
         await self._webhooks.update_one({"_id": webhook.id, "claim": webhook.claim}, [{"$set": values}])
 
     async def fail(
-        self, webhook: ClaimedWebhook, error: str, retry_s: float, message_id: str = "", *, has_delivered: bool = False
+        self, webhook: ClaimedWebhook, failed: FailedRequest, retry_s: float, *, has_delivered: bool = False
     ) -> None:
         """Ends the claim after a failed request. The next try follows after a pause.
 
-        Another message than the one that failed last fails since now. `has_delivered` is whether other requests of the
-        claim succeeded.
+        `has_delivered` is whether other requests of the claim succeeded.
         """
-        is_same = {"$eq": ["$failing_message", message_id]}
+        first = {"failing_since": "$$NOW", "failing_message": {"$literal": failed.message_id}}
+        known = {name: {"$ifNull": [f"${name}", value]} for name, value in first.items()}
         values = {
             "due": seconds_from_now(retry_s),
             "claim": "$$REMOVE",
-            "failing_since": {"$cond": [is_same, {"$ifNull": ["$failing_since", "$$NOW"]}, "$$NOW"]},
-            "failing_message": {"$literal": message_id},
-            "error": {"$literal": error[:MAX_ERROR_CHARS]},
+            "error": {"$literal": failed.error[:MAX_ERROR_CHARS]},
+            **(first if failed.is_first else known),
             **({"delivered_at": "$$NOW"} if has_delivered else {}),
         }
         await self._webhooks.update_one({"_id": webhook.id, "claim": webhook.claim}, [{"$set": values}])
@@ -119,12 +128,11 @@ class WebhookClaims:
         updated = await self._webhooks.update_one({"_id": webhook.id, "claim": webhook.claim}, update)
         return updated.matched_count == 1
 
-    async def failing_s(self, webhook: ClaimedWebhook, message_id: str) -> float:
-        """Returns for how many seconds requests with the message have failed, or 0 if it fails for the first time."""
-        since = webhook.webhook.failing_since
-        if since is None or webhook.failing_message != message_id:
+    async def failing_s(self, webhook: Webhook) -> float:
+        """Returns for how many seconds requests have failed."""
+        if webhook.failing_since is None:
             return 0.0
-        return (await self._mongo.now() - since).total_seconds()
+        return (await self._mongo.now() - webhook.failing_since).total_seconds()
 
     async def claim_notices(self, limit: int) -> list[Webhook]:
         """Claims notices of disabled webhooks. They are due again after two minutes unless `end_notice` follows."""

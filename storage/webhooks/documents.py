@@ -76,10 +76,10 @@ class WebhookDocument(TypedDict):
     """Absent if no search was requested."""
 
     failing_since: NotRequired[datetime]
-    """When the request failed first that failed last; absent after a success."""
+    """When the message failed first that was not delivered since; absent after a success."""
 
     failing_message: NotRequired[str]
-    """The header `webhook-id` of that request; absent after a success."""
+    """The header `webhook-id` of that message; absent after a success."""
 
     error: NotRequired[str]
     """The last failure; absent after a success."""

@@ -150,7 +150,7 @@ class ClaimedWebhook:
     start: datetime
     scan: WebhookScan | None
     failing_message: str
-    """The `webhook-id` of the request that failed last; empty after a success."""
+    """The `webhook-id` of the message that failed and was not delivered since; empty if there is none."""
 
     @property
     def id(self) -> str:

@@ -90,6 +90,7 @@ from storage.streams import documents as streams
 from storage.streams.log import Stream, StreamPosition, stream_digest
 from storage.timeline import MAX_TIMESTAMP, NOW, timeline_range
 from storage.webhooks import documents as webhooks
+from storage.webhooks.claims import FailedRequest
 from storage.webhooks.deliveries import DeliveryResult, SentMessage
 from storage.webhooks.records import DeliveryOutcome, DisabledReason, NewWebhook, WebhookFilter
 from storage.webhooks.store import WebhookManager
@@ -606,7 +607,7 @@ async def query_webhooks(scenario: TopicScenario) -> None:
         await claims.end_notice(notice)
     await stores.webhooks.enable(manager, webhook.id)
     for again in await claims.claim(10):
-        await claims.fail(again, "no", 0.0)
+        await claims.fail(again, FailedRequest("m", "no"), 0.0)
     await positions.forget(webhook.id, waiting.stream)
     await stores.webhooks.delete(manager, webhook.id)
 

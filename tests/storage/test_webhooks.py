@@ -9,6 +9,7 @@ from storage.identity.audit import command_line_actor
 from storage.stores import Stores
 from storage.streams.log import Stream, StreamPosition, reset_stream
 from storage.webhooks import deliveries
+from storage.webhooks.claims import FailedRequest
 from storage.webhooks.event_types import EVENT_TYPES
 from storage.webhooks.positions import FoundEvents, StreamStart
 from storage.webhooks.records import IssuedWebhook, NewWebhook, WebhookFilter
@@ -96,7 +97,7 @@ async def test_ended_claim_changes_nothing(stores: Stores) -> None:
     await stores.mongo["webhooks"].update_one({"_id": id_}, {"$currentDate": {"due": True}})
     (second,) = await claims.claim(10)
     assert not await claims.renew(first)
-    await claims.fail(first, "late", 3600.0)
+    await claims.fail(first, FailedRequest("m", "late"), 3600.0)
     await claims.finish(first, is_drained=True, has_delivered=True)
     assert await claims.renew(second)
     webhook = await stores.webhooks.get(MANAGER, id_)

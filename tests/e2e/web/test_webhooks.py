@@ -32,7 +32,7 @@ def test_administrator_manages_a_webhook(product: DeployedProduct, tmp_path: Pat
     assert report["trouble"]["error"] == "Last error: HTTP 500 Out of order"
     assert len(report["again"]) == 2, "The message was not sent again."
     assert len(set(report["again"])) == 1, "The message was sent again with another webhook-id."
-    assert report["edited"]["refused"].startswith("nowhere: expected the id of a topic")
+    assert report["edited"]["refused"] == "Not found. It may have been deleted."
     assert report["edited"]["limits"] == "only of: 1 community"
     assert SECRET.fullmatch(report["rotated"])
     assert report["rotated"] != report["secret"]

@@ -89,9 +89,15 @@ async def test_bad_input_names_field_and_index(acme: Administration) -> None:
     }
     for field, given in refused.items():
         assert await acme.refused(**given) == ("BAD_USER_INPUT", field)
-    unreadable = ({"communityIds": [public, private]}, {"topicIds": [topic]}, {"topicIds": [conversation]})
-    for given in (*unreadable, {"jobIds": ["unknown"]}, {"serviceKeyId": "unknown"}):
-        assert await acme.refused(**given) == ("NOT_FOUND", "")
+    unknown = {
+        "communityIds[1]": {"communityIds": [public, private]},
+        "topicIds[0]": {"topicIds": [topic]},
+        "topicIds[1]": {"topicIds": [await ann.create_topic(public), conversation]},
+        "jobIds[0]": {"jobIds": ["unknown"]},
+        "": {"serviceKeyId": "unknown"},
+    }
+    for field, given in unknown.items():
+        assert await acme.refused(**given) == ("NOT_FOUND", field)
     assert await acme.refused(serviceKeyId=None) == ("BAD_USER_INPUT", "serviceKeyId")
     assert await ada.do(LIST) == []
 
