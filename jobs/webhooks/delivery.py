@@ -11,13 +11,16 @@ import structlog
 from pymongo.errors import PyMongoError
 
 from jobs.context import JobContext, WebhookTools
-from jobs.webhooks.passes import ClaimEnded, DeliveryFailed, WebhookPass
-from storage.webhooks.claims import FailedRequest
+from jobs.webhooks.failures import ClaimEnded, DeliveryFailed
+from jobs.webhooks.passes import WebhookPass
 from storage.webhooks.records import ClaimedWebhook, DisabledReason
 
 POLL_S = 0.25
-MAX_ACTIVE = 64
-"""Number of webhooks for which a worker sends at a time."""
+MAX_ACTIVE = 200
+"""Number of webhooks for which a worker sends at a time. Most of them wait for their next round."""
+
+AFTER_ERROR_S = 1.0
+"""The pause after an error of this server."""
 
 FIRST_PAUSE_S = 1.0
 PAUSES_OF_LIMIT = 72
@@ -57,11 +60,14 @@ async def deliver(jobs: JobContext, tools: WebhookTools, webhook: ClaimedWebhook
         await _fail(jobs, webhook, failure, work)
     except ClaimEnded:
         log.info("webhook_claim_ended", webhook=webhook.id)
-    except Exception as error:
-        # The receiver is not to blame: the next worker continues at once.
-        log.warning("webhook_pass_failed", webhook=webhook.id, error=repr(error))
+        # A replay may have moved positions without ending the claim.
         with suppress(PyMongoError):
             await claims.finish(webhook, is_drained=False, has_delivered=work.has_delivered)
+    except Exception as error:
+        # The receiver is not to blame.
+        log.warning("webhook_pass_failed", webhook=webhook.id, error=repr(error))
+        with suppress(PyMongoError):
+            await claims.finish(webhook, is_drained=False, has_delivered=work.has_delivered, pause_s=AFTER_ERROR_S)
     except asyncio.CancelledError:
         with suppress(PyMongoError):
             await asyncio.shield(claims.finish(webhook, is_drained=False, has_delivered=work.has_delivered))
@@ -78,8 +84,7 @@ async def _fail(jobs: JobContext, webhook: ClaimedWebhook, failure: DeliveryFail
             log.warning("webhook_disabled", webhook=webhook.id, reason=reason.value, error=failure.error)
         return
     pause_s = retry_pause_s(failing_s, jobs.webhook_retry_s, failure.retry_after_s)
-    failed = FailedRequest(failure.message_id, failure.error, work.has_recovered)
-    await claims.fail(webhook, failed, pause_s, has_delivered=work.has_delivered)
+    await claims.fail(webhook, failure.message_id, failure.error, pause_s, has_delivered=work.has_delivered)
 
 
 def retry_pause_s(failing_s: float, limit_s: float, requested_s: float | None = None) -> float:

@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pymongo import ReturnDocument
 from pymongo.asynchronous.collection import AsyncCollection
@@ -22,13 +21,8 @@ _DUE: Document = due_filter("due")
 _NOTICE_DUE: Document = due_filter("notice_due")
 
 
-@dataclass(frozen=True, slots=True)
-class FailedRequest:
-    """A failed request. `is_first` is whether the message that failed before it was delivered meanwhile."""
-
-    message_id: str
-    error: str
-    is_first: bool = False
+_FAILURES = ("failing_since", "failing_message", "error")
+"""Fields of a webhook whose last request failed."""
 
 
 class WebhookClaims:
@@ -38,10 +32,12 @@ class WebhookClaims:
         self._mongo, self._cipher = mongo, cipher
         self._webhooks: AsyncCollection[WebhookDocument] = mongo[WEBHOOKS]
 
-    async def make_due(self, webhook_id: str) -> None:
-        """Lets a worker look for waiting events: now, or after the pause that follows a failure."""
-        values = {"marks": {"$add": ["$marks", 1]}, "due": {"$ifNull": ["$due", "$$NOW"]}}
-        await self._webhooks.update_one({"_id": webhook_id, "disabled_at": None}, [{"$set": values}])
+    async def make_due(self, webhook_ids: Sequence[str]) -> None:
+        """Lets workers look for waiting events: now, or after the pause that follows a failure."""
+        if webhook_ids:
+            values = {"marks": {"$add": ["$marks", 1]}, "due": {"$ifNull": ["$due", "$$NOW"]}}
+            query = {"_id": {"$in": list(webhook_ids)}, "disabled_at": None}
+            await self._webhooks.update_many(query, [{"$set": values}])
 
     async def wake(self, webhook_id: str) -> None:
         """Lets a worker carry out requested deliveries now, also those of a disabled webhook."""
@@ -83,7 +79,7 @@ class WebhookClaims:
             return []
 
     async def renew(self, webhook: ClaimedWebhook) -> bool:
-        """Extends the claim. Returns False if it has ended, or if the webhook was disabled, deleted or replayed."""
+        """Extends the claim. Returns False if it has ended, or if the webhook was changed, disabled or deleted."""
         updated = await self._webhooks.update_one(
             {"_id": webhook.id, "claim": webhook.claim}, [{"$set": {"due": seconds_from_now(CLAIM_S)}}]
         )
@@ -93,32 +89,43 @@ class WebhookClaims:
         """Records that the requested search was carried out, unless another one was requested meanwhile."""
         await self._webhooks.update_one({"_id": webhook.id, "scan": webhook.scan}, {"$unset": {"scan": ""}})
 
-    async def finish(self, webhook: ClaimedWebhook, *, is_drained: bool, has_delivered: bool) -> None:
-        """Ends the claim after requests that succeeded. If nothing waits, the webhook is due with the next event."""
+    async def finish(
+        self, webhook: ClaimedWebhook, *, is_drained: bool, has_delivered: bool, pause_s: float = 0.0
+    ) -> None:
+        """Ends the claim without a failed request. If nothing waits, the webhook is due with the next event.
+
+        Otherwise it is due after a pause.
+        """
         is_idle = {"$and": [is_drained, {"$eq": ["$marks", webhook.marks]}]}
-        values: Document = {"due": {"$cond": [is_idle, "$$REMOVE", "$$NOW"]}, "claim": "$$REMOVE"}
-        if has_delivered:
-            failures = ("failing_since", "failing_message", "error")
-            values |= {"delivered_at": "$$NOW", **dict.fromkeys(failures, "$$REMOVE")}
-        await self._webhooks.update_one({"_id": webhook.id, "claim": webhook.claim}, [{"$set": values}])
+        due = {"$cond": [is_idle, "$$REMOVE", seconds_from_now(pause_s)]}
+        delivered: Document = {"delivered_at": "$$NOW"} if has_delivered else {}
+        has_recovered = is_drained and webhook.webhook.disabled_at is None
+        recovered = dict.fromkeys(_FAILURES, "$$REMOVE") if has_recovered else {}
+        await self._end(webhook, {"due": due, **delivered, **recovered})
+
+    async def recover(self, webhook: ClaimedWebhook) -> None:
+        """Records that the message was delivered that had failed before. The claim goes on."""
+        update = {"$unset": dict.fromkeys(_FAILURES, "")}
+        await self._webhooks.update_one({"_id": webhook.id, "claim": webhook.claim}, update)
 
     async def fail(
-        self, webhook: ClaimedWebhook, failed: FailedRequest, retry_s: float, *, has_delivered: bool = False
+        self, webhook: ClaimedWebhook, message_id: str, error: str, retry_s: float, *, has_delivered: bool = False
     ) -> None:
         """Ends the claim after a failed request. The next try follows after a pause.
 
         `has_delivered` is whether other requests of the claim succeeded.
         """
-        first = {"failing_since": "$$NOW", "failing_message": {"$literal": failed.message_id}}
-        known = {name: {"$ifNull": [f"${name}", value]} for name, value in first.items()}
         values = {
             "due": seconds_from_now(retry_s),
-            "claim": "$$REMOVE",
-            "error": {"$literal": failed.error[:MAX_ERROR_CHARS]},
-            **(first if failed.is_first else known),
-            **({"delivered_at": "$$NOW"} if has_delivered else {}),
+            "error": {"$literal": error[:MAX_ERROR_CHARS]},
+            "failing_since": {"$ifNull": ["$failing_since", "$$NOW"]},
+            "failing_message": {"$ifNull": ["$failing_message", {"$literal": message_id}]},
         }
-        await self._webhooks.update_one({"_id": webhook.id, "claim": webhook.claim}, [{"$set": values}])
+        await self._end(webhook, values | ({"delivered_at": "$$NOW"} if has_delivered else {}))
+
+    async def _end(self, webhook: ClaimedWebhook, values: Document) -> None:
+        update = [{"$set": {**values, "claim": "$$REMOVE"}}]
+        await self._webhooks.update_one({"_id": webhook.id, "claim": webhook.claim}, update)
 
     async def disable(self, webhook: ClaimedWebhook, reason: DisabledReason, error: str) -> bool:
         """Disables a webhook for good, until somebody enables it. A mail to the administrators becomes due."""

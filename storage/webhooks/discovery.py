@@ -6,7 +6,7 @@ and misses none. Nothing is written when a message is posted.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import unquote
@@ -98,17 +98,24 @@ class WebhookDiscovery:
         await self._searches.update_one({"_id": SEARCH_ID}, {"$max": {"at": end}}, upsert=True)
         return end
 
-    async def search_for(self, webhook: Webhook, since: datetime, rewinds: bool) -> None:
-        """Finds the events since an instant for one webhook, also those that were delivered."""
+    async def search_for(
+        self, webhook: Webhook, since: datetime, rewinds: bool, after_page: Callable[[], Awaitable[None]]
+    ) -> None:
+        """Finds the events since an instant for one webhook, also those that were delivered.
+
+        Calls `after_page` after each page of the log.
+        """
         reader = WebhookReader(StreamStart(webhook.id, since), webhook.organization_id, webhook.filter)
         after, until, rewound = since - timedelta(milliseconds=1), await self._mongo.now(), set[Stream]()
         while after < until:
             page, after = await self._events.page_by_time(after, until, PAGE_SIZE)
-            found = await self._found_by(reader, _by_stream(page))
-            first = {stream: events for stream, events in found.items() if rewinds and stream not in rewound}
-            await self._positions.mark(reader.start, first, rewinds=True)
-            await self._positions.mark(reader.start, found)
-            rewound |= first.keys()
+            found = await self._found_by([reader], _by_stream(page))
+            for start, streams in found.items():
+                first = {stream: events for stream, events in streams.items() if rewinds and stream not in rewound}
+                await self._positions.mark({start: first}, rewinds=True)
+                await self._positions.mark({start: streams})
+                rewound |= first.keys()
+            await after_page()
 
     async def _search(self, readers: Sequence[WebhookReader], after: datetime, until: datetime) -> datetime:
         """Finds events after an instant. Returns the instant of the last one, or `after` without one."""
@@ -121,14 +128,16 @@ class WebhookDiscovery:
         return last_at
 
     async def _mark(self, readers: Sequence[WebhookReader], events: _Events) -> None:
-        places = await self._places(list(events))
-        for reader in readers:
-            found = _matching(reader, events, places)
-            if found and await self._positions.mark(reader.start, found):
-                await self._claims.make_due(reader.start.webhook_id)
+        found = await self._found_by(readers, events)
+        await self._claims.make_due(await self._positions.mark(found))
 
-    async def _found_by(self, reader: WebhookReader, events: _Events) -> dict[Stream, FoundEvents]:
-        return _matching(reader, events, await self._places(list(events)))
+    async def _found_by(
+        self, readers: Sequence[WebhookReader], events: _Events
+    ) -> dict[StreamStart, dict[Stream, FoundEvents]]:
+        """Returns the events that each webhook sends. Webhooks that send none of them are left out."""
+        places = await self._places(list(events))
+        found = {reader.start: _matching(reader, events, places) for reader in readers}
+        return {start: streams for start, streams in found.items() if streams}
 
     async def _places(self, streams: Sequence[Stream]) -> dict[Stream, StreamPlace]:
         """Returns what each stream belongs to. Conversations are left out: they belong to their people only."""

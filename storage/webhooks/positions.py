@@ -4,7 +4,7 @@ The positions are the queue: finding events sets `last`, delivering them moves `
 smaller. Both only set facts of the log, so that several workers may do so at once.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -38,6 +38,21 @@ class StreamStart:
     since: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A move in a stream. `waiting_since` is the instant of the new position: later events have waited since then."""
+
+    stream: Stream
+    old: StreamPosition
+    new: StreamPosition
+    waiting_since: datetime
+
+
+_Found = Mapping[Stream, FoundEvents]
+_Known = Mapping[tuple[str, str], WebhookPositionDocument]
+"""Positions by the id of the webhook and the name of the stream."""
+
+
 class WebhookPositions:
     """Creates, marks and moves positions."""
 
@@ -45,31 +60,49 @@ class WebhookPositions:
         self._mongo, self._events = mongo, events
         self._positions: AsyncCollection[WebhookPositionDocument] = mongo[POSITIONS]
 
-    async def mark(self, start: StreamStart, found: Mapping[Stream, FoundEvents], rewinds: bool = False) -> bool:
-        """Records found events. Returns whether any of the streams waits. Idempotent, unless it rewinds.
+    async def mark(self, found: Mapping[StreamStart, _Found], rewinds: bool = False) -> list[str]:
+        """Records events that were found for webhooks. Returns the ids of the webhooks of which a stream waits.
 
-        A stream also waits if an earlier search has recorded its events. That search may have ended before it let a
-        worker know. `rewinds` moves the streams back to their first event since the start.
+        Idempotent, unless it rewinds. A stream also waits if an earlier search has recorded its events. That search may
+        have ended before it let a worker know. `rewinds` moves the streams back to their first event since the start.
         """
-        heads = await self._events.heads(list(found))
-        known = await self._known(start.webhook_id, heads)
-        writes = []
-        for stream, head in heads.items():
-            events, position = found[stream], known.get(stream)
-            if position is not None and not rewinds and position["epoch"] == head.epoch:
-                if position["last"] < events.last:
-                    writes.append(_mark(start.webhook_id, stream, events, head))
-                continue
-            first = position["n"] if position and not rewinds else await self._start_number(start, stream, head)
-            writes.append(_mark(start.webhook_id, stream, events, head, first, rewinds))
+        if not found:
+            return []
+        heads = await self._events.heads(list({stream for streams in found.values() for stream in streams}))
+        known = await self._known(found)
+        writes: list[UpdateOne] = []
+        waiting = {webhook_id for (webhook_id, _), position in known.items() if "waiting_since" in position}
+        for start, streams in found.items():
+            marks = await self._marks(start, streams, heads, known, rewinds)
+            writes += marks
+            waiting |= {start.webhook_id} if marks else set()
         if writes:
             await self._write(writes)
-        return bool(writes) or any("waiting_since" in position for position in known.values())
+        return sorted(waiting)
 
-    async def _known(self, webhook_id: str, streams: Collection[Stream]) -> dict[Stream, WebhookPositionDocument]:
-        ids: list[WebhookPositionId] = [{"w": webhook_id, "s": stream.name} for stream in streams]
+    async def _known(self, found: Mapping[StreamStart, _Found]) -> _Known:
+        ids: list[WebhookPositionId] = [
+            {"w": start.webhook_id, "s": stream.name} for start, streams in found.items() for stream in streams
+        ]
         rows: list[WebhookPositionDocument] = await self._mongo.find(POSITIONS, {"_id": {"$in": ids}})
-        return {parse_stream_name(row["_id"]["s"]): row for row in rows}
+        return {(row["_id"]["w"], row["_id"]["s"]): row for row in rows}
+
+    async def _marks(
+        self, start: StreamStart, found: _Found, heads: Mapping[Stream, StreamHead], known: _Known, rewinds: bool
+    ) -> list[UpdateOne]:
+        """Returns the updates for the streams of a webhook whose positions do not know the events yet."""
+        marks = []
+        for stream, events in found.items():
+            head, position = heads.get(stream), known.get((start.webhook_id, stream.name))
+            if head is None:
+                continue
+            if position is not None and not rewinds and position["epoch"] == head.epoch:
+                if position["last"] < events.last:
+                    marks.append(_mark(start.webhook_id, stream, events, head))
+                continue
+            first = position["n"] if position and not rewinds else await self._start_number(start, stream, head)
+            marks.append(_mark(start.webhook_id, stream, events, head, first, rewinds))
+        return marks
 
     async def _start_number(self, start: StreamStart, stream: Stream, head: StreamHead) -> int:
         """Returns the number of the last event before the start."""
@@ -96,21 +129,12 @@ class WebhookPositions:
             WaitingStream(parse_stream_name(row["_id"]["s"]), StreamPosition(row["epoch"], row["n"])) for row in rows
         ]
 
-    async def advance(
-        self, webhook_id: str, stream: Stream, old: StreamPosition, new: StreamPosition, waiting_since: datetime
-    ) -> bool:
-        """Moves a position forward. Returns False if another worker or a replay has moved it meanwhile.
-
-        `waiting_since` is the instant of the new position: later events have waited at most since then.
-        """
-        values: Document = {
-            "n": new.n,
-            "epoch": new.epoch,
-            "at": "$$NOW",
-            "waiting_since": {"$cond": [{"$gt": ["$last", new.n]}, waiting_since, "$$REMOVE"]},
-        }
-        query = {"_id": {"w": webhook_id, "s": stream.name}, "n": old.n, "epoch": old.epoch}
-        return (await self._positions.update_one(query, [{"$set": values}])).matched_count == 1
+    async def advance(self, webhook_id: str, moves: Sequence[Move]) -> bool:
+        """Moves positions forward. Returns False if another worker or a replay has moved one of them meanwhile."""
+        if not moves:
+            return True
+        updates = [_advance(webhook_id, move) for move in moves]
+        return (await self._positions.bulk_write(updates, ordered=False)).matched_count == len(moves)
 
     async def forget(self, webhook_id: str, stream: Stream) -> None:
         """Removes the position in a stream that does not exist any more."""
@@ -128,6 +152,19 @@ class WebhookPositions:
 def filter_of_webhook(webhook_id: str) -> Document:
     """Returns the filter for all positions of a webhook."""
     return {"_id.w": webhook_id}
+
+
+def _advance(webhook_id: str, move: Move) -> UpdateOne:
+    """Returns the update that moves a position, unless it is not at the old place any more."""
+    new = move.new
+    values: Document = {
+        "n": new.n,
+        "epoch": new.epoch,
+        "at": "$$NOW",
+        "waiting_since": {"$cond": [{"$gt": ["$last", new.n]}, move.waiting_since, "$$REMOVE"]},
+    }
+    id_: WebhookPositionId = {"w": webhook_id, "s": move.stream.name}
+    return UpdateOne({"_id": id_, "n": move.old.n, "epoch": move.old.epoch}, [{"$set": values}])
 
 
 def _mark(

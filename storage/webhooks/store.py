@@ -131,7 +131,8 @@ class WebhookStore:
             if all(document.get(field) == value for field, value in fields.items()):
                 return None
             fields["start"] = at - timedelta(seconds=OVERLAP_S)
-            return _Plan({"$set": fields}, AuditAction.WEBHOOK_CHANGED, {"name": name, "url": url})
+            update = _interrupting(document, fields, at)
+            return _Plan(update, AuditAction.WEBHOOK_CHANGED, {"name": name, "url": url})
 
         return await self._change(manager, id_, plan)
 
@@ -149,7 +150,8 @@ class WebhookStore:
         async def plan(document: WebhookDocument, at: datetime, session: Session) -> _Plan:
             await store_key(self._mongo, key, id_, session)
             stored = _rotated(document["secrets"], sealed, at, grace_s)
-            return _Plan({"$set": {"secrets": stored}}, AuditAction.WEBHOOK_SECRET_ROTATED, {"graceS": str(grace_s)})
+            update = _interrupting(document, {"secrets": stored}, at)
+            return _Plan(update, AuditAction.WEBHOOK_SECRET_ROTATED, {"graceS": str(grace_s)})
 
         try:
             return IssuedWebhook(await self._change(manager, id_, plan), secret)
@@ -189,10 +191,8 @@ class WebhookStore:
 
         async def plan(document: WebhookDocument, at: datetime, _session: Session) -> _Plan:
             _require_enabled(document)
-            fields: Document = {"due": at, "scan": {"since": since, "rewinds": True}}
-            return _Plan(
-                {"$set": fields, "$inc": {"marks": 1}}, AuditAction.WEBHOOK_REPLAYED, {"since": since.isoformat()}
-            )
+            update = _interrupting(document, {"scan": {"since": since, "rewinds": True}}, at)
+            return _Plan(update, AuditAction.WEBHOOK_REPLAYED, {"since": since.isoformat()})
 
         return await self._change(manager, id_, plan)
 
@@ -209,8 +209,7 @@ class WebhookStore:
             moved = await self._positions.update_one(query, {"$set": fields}, session=session)
             if not moved.matched_count:
                 raise Conflict("The webhook has sent no event of the cursor's stream.")
-            update = {"$set": {"due": at}, "$inc": {"marks": 1}}
-            return _Plan(update, AuditAction.WEBHOOK_REPLAYED, {})
+            return _Plan(_interrupting(document, {}, at), AuditAction.WEBHOOK_REPLAYED, {})
 
         return await self._change(manager, id_, plan)
 
@@ -279,6 +278,12 @@ def disabling_update(at: datetime, reason: DisabledReason) -> Document:
         "$set": {"disabled_at": at, "disabled_reason": reason.value},
         "$unset": {"due": "", "claim": "", "scan": ""},
     }
+
+
+def _interrupting(document: WebhookDocument, fields: Document, at: datetime) -> Document:
+    """Returns the update that sets fields, and ends the claim of a worker that sends by the earlier ones."""
+    due = {} if "disabled_at" in document else {"due": at}
+    return {"$set": {**fields, **due}, "$unset": {"claim": ""}, "$inc": {"marks": 1}}
 
 
 def _require_enabled(document: WebhookDocument) -> None:

@@ -9,9 +9,8 @@ from storage.identity.audit import command_line_actor
 from storage.stores import Stores
 from storage.streams.log import Stream, StreamPosition, reset_stream
 from storage.webhooks import deliveries
-from storage.webhooks.claims import FailedRequest
 from storage.webhooks.event_types import EVENT_TYPES
-from storage.webhooks.positions import FoundEvents, StreamStart
+from storage.webhooks.positions import FoundEvents, Move, StreamStart
 from storage.webhooks.records import IssuedWebhook, NewWebhook, WebhookFilter
 from storage.webhooks.store import WebhookManager
 
@@ -34,7 +33,11 @@ async def set_head(stores: Stores, n: int) -> str:
 
 
 async def mark(stores: Stores, last: int, at: datetime) -> bool:
-    return await stores.webhook_positions.mark(StreamStart("w", at), {STREAM: FoundEvents(last, at)})
+    return await stores.webhook_positions.mark({StreamStart("w", at): {STREAM: FoundEvents(last, at)}}) == ["w"]
+
+
+async def advance(stores: Stores, old: StreamPosition, new: StreamPosition, at: datetime) -> bool:
+    return await stores.webhook_positions.advance("w", [Move(STREAM, old, new, at)])
 
 
 async def test_found_events_are_marked_once(stores: Stores) -> None:
@@ -45,7 +48,7 @@ async def test_found_events_are_marked_once(stores: Stores) -> None:
     (waiting,) = await positions.waiting("w")
     assert (waiting.stream, waiting.position) == (STREAM, StreamPosition(epoch, 0))
     assert await positions.oldest_waiting(["w"]) == at
-    assert await positions.advance("w", STREAM, waiting.position, StreamPosition(epoch, 2), at)
+    assert await advance(stores, waiting.position, StreamPosition(epoch, 2), at)
     assert await positions.waiting("w") == []
     assert not await mark(stores, 2, at)
     assert await mark(stores, 3, at)
@@ -57,8 +60,8 @@ async def test_position_is_moved_by_one_of_two_workers(stores: Stores) -> None:
     epoch = await set_head(stores, 3)
     await mark(stores, 3, at)
     start, first = StreamPosition(epoch, 0), StreamPosition(epoch, 2)
-    assert await positions.advance("w", STREAM, start, first, at)
-    assert not await positions.advance("w", STREAM, start, StreamPosition(epoch, 3), at)
+    assert await advance(stores, start, first, at)
+    assert not await advance(stores, start, StreamPosition(epoch, 3), at)
     assert (await positions.waiting("w"))[0].position == first
 
 
@@ -67,22 +70,22 @@ async def test_stream_that_was_created_again_waits(stores: Stores) -> None:
     at, positions = await stores.mongo.now(), stores.webhook_positions
     old_epoch = await set_head(stores, 500)
     await mark(stores, 500, at)
-    await positions.advance("w", STREAM, StreamPosition(old_epoch, 0), StreamPosition(old_epoch, 500), at)
+    await advance(stores, StreamPosition(old_epoch, 0), StreamPosition(old_epoch, 500), at)
     await stores.mongo.transact(lambda session: reset_stream(stores.mongo, STREAM, session))
     epoch = await set_head(stores, 2)
     assert await mark(stores, 2, at)
     (waiting,) = await positions.waiting("w")
     assert waiting.position == StreamPosition(old_epoch, 500)
-    assert await positions.advance("w", STREAM, waiting.position, StreamPosition(epoch, 2), at)
+    assert await advance(stores, waiting.position, StreamPosition(epoch, 2), at)
     assert await positions.waiting("w") == []
 
 
 async def test_mark_during_a_claim_makes_webhook_due_again(stores: Stores) -> None:
     id_ = (await create(stores)).webhook.id
     claims = stores.webhook_claims
-    await claims.make_due(id_)
+    await claims.make_due([id_])
     (claimed,) = await claims.claim(10)
-    await claims.make_due(id_)
+    await claims.make_due([id_])
     await claims.finish(claimed, is_drained=True, has_delivered=False)
     (again,) = await claims.claim(10)
     await claims.finish(again, is_drained=True, has_delivered=False)
@@ -92,12 +95,12 @@ async def test_mark_during_a_claim_makes_webhook_due_again(stores: Stores) -> No
 async def test_ended_claim_changes_nothing(stores: Stores) -> None:
     id_ = (await create(stores)).webhook.id
     claims = stores.webhook_claims
-    await claims.make_due(id_)
+    await claims.make_due([id_])
     (first,) = await claims.claim(10)
     await stores.mongo["webhooks"].update_one({"_id": id_}, {"$currentDate": {"due": True}})
     (second,) = await claims.claim(10)
     assert not await claims.renew(first)
-    await claims.fail(first, FailedRequest("m", "late"), 3600.0)
+    await claims.fail(first, "m", "late", 3600.0)
     await claims.finish(first, is_drained=True, has_delivered=True)
     assert await claims.renew(second)
     webhook = await stores.webhooks.get(MANAGER, id_)
@@ -107,7 +110,7 @@ async def test_ended_claim_changes_nothing(stores: Stores) -> None:
 async def test_secret_that_cannot_be_decrypted_is_left_out(stores: Stores) -> None:
     id_ = (await create(stores)).webhook.id
     await stores.mongo["webhooks"].update_one({"_id": id_}, {"$set": {"secrets.0.secret.version": "lost"}})
-    await stores.webhook_claims.make_due(id_)
+    await stores.webhook_claims.make_due([id_])
     (claimed,) = await stores.webhook_claims.claim(10)
     assert claimed.secrets == []
 

@@ -36,6 +36,9 @@ class EventReceiver(NetworkTwin):
         self.refuses: Callable[[dict[str, Any]], bool] = lambda body: False
         """Returns whether a message is answered 400."""
 
+        self.refusal_delay_s = 0.0
+        """How long such an answer takes."""
+
         self.cuts = False
         """Whether connections are closed without an answer."""
 
@@ -56,6 +59,7 @@ class EventReceiver(NetworkTwin):
             return NoResponse()
         if not 200 <= self.status < 300 or self.refuses(orjson.loads(body)):
             self.refused.append(id_)
+            await asyncio.sleep(self.refusal_delay_s)
             return Response("no", self.status if self.status != 200 else 400, self.headers)
         try:
             if self.secret:

@@ -13,6 +13,7 @@ from jobs.context import JobContext, WebhookTools
 from jobs.providers.egress import Egress
 from jobs.providers.event_webhooks import WebhookSender
 from jobs.providers.mailer import Mailer
+from jobs.webhooks import passes
 from jobs.webhooks.delivery import deliver
 from resolvers.context import Context
 from schema.root import schema
@@ -40,6 +41,7 @@ DELIVERIES = """query ($id: ID!) { done: webhookDeliveries(webhookId: $id) {
 } }"""
 ENABLE = "mutation ($id: ID!) { done: enableWebhook(webhookId: $id) { ...webhook } }" + WEBHOOK
 DISABLE = "mutation ($id: ID!) { done: disableWebhook(webhookId: $id) { ...webhook } }" + WEBHOOK
+UPDATE = "mutation ($input: UpdateWebhookInput!) { done: updateWebhook(input: $input) { id } }"
 REPLAY = "mutation ($input: ReplayWebhookInput!) { done: replayWebhook(input: $input) { id } }"
 
 
@@ -118,7 +120,8 @@ async def create_key(ada: Person, *scopes: str) -> str:
 
 
 @pytest.fixture
-async def webhooks(stores: Stores, tmp_path: Path) -> AsyncIterator[WebhookScenario]:
+async def webhooks(stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WebhookScenario]:
+    monkeypatch.setattr(passes, "ROUND_S", 0.0)
     sign_in = SignIn(stores)
     ada = await sign_in("ada", roles=[Role.ADMIN])
     ann, bob, eve = [await sign_in(name) for name in ("ann", "bob", "eve")]

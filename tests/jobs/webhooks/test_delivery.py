@@ -9,9 +9,13 @@ import pytest
 from jobs.webhooks import delivery, passes
 from jobs.webhooks.delivery import deliver, retry_pause_s, send_webhook_events
 from jobs.webhooks.discovery import find_webhook_events
+from jobs.webhooks.progress import Progress
+from server.webhook_payloads import WebhookPayloads
+from storage.errors import Unavailable
 from storage.streams.log import Stream, StreamPosition
-from tests.jobs.webhooks.conftest import DISABLE, ENABLE, WebhookScenario
-from tests.resolvers.people import Answer
+from storage.webhooks.positions import Move
+from tests.jobs.webhooks.conftest import DISABLE, ENABLE, REPLAY, UPDATE, WebhookScenario
+from tests.resolvers.people import REACT, Answer
 from tests.twins.event_receiver import EventReceiver
 from tests.waiting import until
 
@@ -94,7 +98,21 @@ async def test_webhook_of_ended_key_is_disabled(webhooks: WebhookScenario) -> No
     assert receiver.messages == []
 
 
-async def test_killed_worker_loses_no_event(webhooks: WebhookScenario, monkeypatch: pytest.MonkeyPatch) -> None:
+async def send_without_recording(webhooks: WebhookScenario, receiver: EventReceiver, texts: list[str]) -> None:
+    """Sends what is due, as a worker that is killed when the receiver has accepted the texts."""
+    (claimed,) = await webhooks.stores.webhook_claims.claim(1)
+    assert webhooks.jobs.webhooks is not None
+    work = passes.WebhookPass(webhooks.jobs, webhooks.jobs.webhooks, claimed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Progress, "record", lambda _: asyncio.Event().wait())
+        task = asyncio.create_task(work.run())
+        await until(lambda: receiver.texts() == texts)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_killed_worker_loses_no_event(webhooks: WebhookScenario) -> None:
     """The worker dies after the receiver has accepted events, and before they are recorded."""
     receiver, chat = await webhooks.receiver(), webhooks.chat
     await webhooks.create(receiver)
@@ -102,21 +120,80 @@ async def test_killed_worker_loses_no_event(webhooks: WebhookScenario, monkeypat
     for text in texts:
         await chat.ann.post(chat.topic, text)
     await webhooks.find()
-    (claimed,) = await webhooks.stores.webhook_claims.claim(1)
-    assert webhooks.jobs.webhooks is not None
-    work = passes.WebhookPass(webhooks.jobs, webhooks.jobs.webhooks, claimed)
-    with monkeypatch.context() as patch:
-        patch.setattr(passes.WebhookPass, "_record", lambda *_: asyncio.Event().wait())
-        task = asyncio.create_task(work.run())
-        await until(lambda: receiver.texts() == texts)
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+    await send_without_recording(webhooks, receiver, texts)
     assert await webhooks.send() == 0
     await webhooks.end_pauses()
     await webhooks.deliver()
     assert receiver.texts() == texts
     assert len(receiver.messages) == 2 * len(texts)
+
+
+async def test_killed_worker_leaves_no_failure_that_has_ended(webhooks: WebhookScenario) -> None:
+    """Otherwise receivers that refuse something now and then would be disabled after three days."""
+    receiver, chat = await webhooks.receiver(), webhooks.chat
+    id_ = await webhooks.create(receiver)
+    receiver.status = 500
+    for text in ("Refused", "Next"):
+        await chat.ann.post(chat.topic, text)
+    await webhooks.deliver()
+    assert (await webhooks.webhook(id_))["failingSince"] is not None
+    receiver.status = 200
+    await webhooks.end_pauses()
+    await send_without_recording(webhooks, receiver, ["Refused", "Next"])
+    webhook = await webhooks.webhook(id_)
+    assert (webhook["failingSince"], webhook["lastError"]) == (None, None)
+
+
+async def test_change_of_filter_loses_no_later_event(webhooks: WebhookScenario) -> None:
+    """The worker has claimed the webhook before the change, and reads an event that was posted after it."""
+    receiver, chat = await webhooks.receiver(), webhooks.chat
+    other = await chat.ann.create_topic(chat.community, "Other")
+    id_ = await webhooks.create(receiver, "MessagePosted", topicIds=[chat.topic])
+    first = await chat.ann.post(chat.topic, "First")
+    await webhooks.find()
+    (claimed,) = await webhooks.stores.webhook_claims.claim(1)
+    wanted = {"eventTypes": ["MessagePosted", "ReactionsChanged"], "topicIds": [chat.topic, other]}
+    await webhooks.ada.run(UPDATE, input={"webhookId": id_, **wanted})
+    await chat.bob.run(REACT, id=first["id"], emoji="👍")
+    assert webhooks.jobs.webhooks is not None
+    await deliver(webhooks.jobs, webhooks.jobs.webhooks, claimed)
+    await webhooks.deliver()
+    assert [body["type"] for body in receiver.events()] == ["MessagePosted", "ReactionsChanged"]
+
+
+async def test_replay_during_a_pass_is_sent_at_once(webhooks: WebhookScenario) -> None:
+    """A claim that the replay has ended is not waited for."""
+    receiver, chat = await webhooks.receiver(), webhooks.chat
+    id_ = await webhooks.create(receiver)
+    for text in ("One", "Two"):
+        await chat.ann.post(chat.topic, text)
+    await webhooks.deliver()
+    await webhooks.stores.webhook_claims.make_due([id_])
+    (claimed,) = await webhooks.stores.webhook_claims.claim(1)
+    await webhooks.ada.run(REPLAY, input={"webhookId": id_, "cursor": receiver.messages[0][1]["data"]["cursor"]})
+    assert not await webhooks.stores.webhook_claims.renew(claimed)
+    assert await webhooks.send() == 1
+    assert len(receiver.messages) == 3
+
+
+async def test_error_of_this_server_is_followed_by_a_pause(webhooks: WebhookScenario) -> None:
+    receiver, chat = await webhooks.receiver(), webhooks.chat
+    id_ = await webhooks.create(receiver)
+    await chat.ann.post(chat.topic, "Hello")
+    await webhooks.find()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WebhookPayloads, "render", unavailable)
+        assert await webhooks.send() == 1
+    webhook = await webhooks.webhook(id_)
+    assert (webhook["failingSince"], webhook["lastError"]) == (None, None)
+    assert await webhooks.send() == 0
+    await webhooks.end_pauses()
+    await webhooks.send()
+    assert receiver.texts() == ["Hello"]
+
+
+async def unavailable(*_: object) -> list[bytes | None]:
+    raise Unavailable("The event cannot be written.")
 
 
 async def test_worker_whose_claim_ended_moves_no_position(webhooks: WebhookScenario) -> None:
@@ -129,7 +206,8 @@ async def test_worker_whose_claim_ended_moves_no_position(webhooks: WebhookScena
     head = await webhooks.stores.events.head(stream)
     now, positions = await webhooks.stores.mongo.now(), webhooks.stores.webhook_positions
     old = StreamPosition(head.epoch, head.n - 2)
-    assert not await positions.advance(id_, stream, old, StreamPosition(head.epoch, head.n - 1), now)
+    move = Move(stream, old, StreamPosition(head.epoch, head.n - 1), now)
+    assert not await positions.advance(id_, [move])
     claimed = await webhooks.stores.webhook_claims.claim(1)
     assert claimed == []
 
@@ -198,8 +276,9 @@ def test_pauses_grow_to_an_hour_of_three_days() -> None:
 
 
 async def test_refused_event_disables_webhook_although_others_succeed(webhooks: WebhookScenario) -> None:
-    """Other events succeed before each try of the refused one, so that the webhook as a whole is not down."""
-    impatient, receiver, chat = webhooks.limited(0.2), await webhooks.receiver(), webhooks.chat
+    """Other events succeed during each try of the refused one, so that the webhook as a whole is not down."""
+    impatient, receiver, chat = webhooks.limited(1.0), await webhooks.receiver(), webhooks.chat
+    receiver.refusal_delay_s = 0.1
     id_ = await impatient.create(receiver)
     refused = await chat.ann.post(chat.topic, "Refused")
     receiver.refuses = lambda body: body["data"]["message"]["id"] == refused["id"]

@@ -1,13 +1,13 @@
 """The search of the log: it finds what is committed late, and repeats what a killed worker has not finished."""
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from jobs.webhooks.discovery import LOCK, find_webhook_events
 from storage.webhooks import discovery
-from storage.webhooks.discovery import SEARCH_ID, SEARCHES
+from storage.webhooks.discovery import SEARCH_ID, SEARCHES, WebhookReader
 from tests.jobs.webhooks.conftest import WebhookScenario
 from tests.resolvers.people import until_outbox_is_empty
 from tests.waiting import until
@@ -91,3 +91,54 @@ async def test_pages_of_the_log_are_all_searched(webhooks: WebhookScenario, monk
         await chat.ann.post(topic, topic)
     await webhooks.deliver()
     assert sorted(receiver.texts()) == sorted(topics)
+
+
+async def test_webhooks_of_a_long_search_get_their_events(
+    webhooks: WebhookScenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A webhook is created, and a message posted, while the first search still reads the log page by page."""
+    first, late, chat = await webhooks.receiver(), await webhooks.receiver(), webhooks.chat
+    await webhooks.create(first)
+    await chat.ann.post(chat.topic, "Before")
+    search, reached, release = webhooks.stores.webhook_discovery.search_new, asyncio.Event(), asyncio.Event()
+
+    async def held(readers: list[WebhookReader], after: datetime) -> datetime:
+        if not reached.is_set():
+            reached.set()
+            await release.wait()
+            # What is found now is not found for the webhook that the search does not know.
+            await until_outbox_is_empty(webhooks.stores)
+        return await search(readers, after)
+
+    monkeypatch.setattr(webhooks.stores.webhook_discovery, "search_new", held)
+    task = asyncio.create_task(find_webhook_events(webhooks.jobs))
+    try:
+        await reached.wait()
+        await webhooks.create(late)
+        await chat.ann.post(chat.topic, "Meanwhile")
+        release.set()
+        while late.texts() != ["Meanwhile"]:
+            await webhooks.send()
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert first.texts() == ["Before", "Meanwhile"]
+
+
+async def test_search_for_a_replay_renews_the_claim(webhooks: WebhookScenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery, "PAGE_SIZE", 1)
+    receiver, chat = await webhooks.receiver(), webhooks.chat
+    id_ = await webhooks.create(receiver)
+    for text in ("One", "Two"):
+        await chat.ann.post(chat.topic, text)
+    renewed = []
+
+    async def renew() -> None:
+        renewed.append(await webhooks.stores.webhook_claims.renew(claimed))
+
+    await webhooks.find()
+    (claimed,) = await webhooks.stores.webhook_claims.claim(1)
+    await webhooks.stores.webhook_discovery.search_for(claimed.webhook, claimed.start, False, renew)
+    assert claimed.id == id_
+    assert len(renewed) > 1
+    assert all(renewed)

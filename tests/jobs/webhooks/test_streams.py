@@ -7,6 +7,7 @@ import pytest
 from jobs.streams import prune_events
 from jobs.webhooks.streams import MARGIN_S, keep_local_feeds_open, kept_for_s
 from storage.streams.log import KEPT_S
+from storage.webhooks.discovery import SEARCH_ID, SEARCHES
 from tests.jobs.webhooks.conftest import DISABLE, WebhookScenario
 
 pytestmark = pytest.mark.anyio
@@ -29,6 +30,27 @@ async def test_waiting_events_are_kept_for_three_days(webhooks: WebhookScenario)
     await chat.ann.post(chat.topic, "Hello")
     await webhooks.deliver()
     await age_events(webhooks, 2.9)
+    assert await prune_events(webhooks.jobs) == 0
+    receiver.status = 200
+    await webhooks.end_pauses()
+    await webhooks.send()
+    assert receiver.texts() == ["Hello"]
+
+
+async def test_failed_tries_do_not_make_waiting_events_younger(webhooks: WebhookScenario) -> None:
+    """The log was searched up to now, so that only the position keeps the events."""
+    receiver, chat, search = await webhooks.receiver(), webhooks.chat, webhooks.stores.webhook_discovery
+    await webhooks.create(receiver)
+    receiver.status = 500
+    await chat.ann.post(chat.topic, "Hello")
+    await webhooks.deliver()
+    await age_events(webhooks, 2.5)
+    await webhooks.end_pauses()
+    await webhooks.send()
+    await webhooks.stores.mongo[SEARCHES].update_one(
+        {"_id": SEARCH_ID}, {"$set": {"at": await webhooks.stores.mongo.now()}}, upsert=True
+    )
+    assert await search.settled_at(await search.readers()) > await webhooks.stores.mongo.now() - timedelta(hours=1)
     assert await prune_events(webhooks.jobs) == 0
     receiver.status = 200
     await webhooks.end_pauses()
