@@ -10,6 +10,7 @@ from storage.webhooks import discovery
 from storage.webhooks.discovery import SEARCH_ID, SEARCHES, WebhookReader
 from tests.jobs.webhooks.conftest import WebhookScenario
 from tests.resolvers.people import until_outbox_is_empty
+from tests.twins.event_receiver import EventReceiver
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
@@ -117,12 +118,16 @@ async def test_webhooks_of_a_long_search_get_their_events(
         await webhooks.create(late)
         await chat.ann.post(chat.topic, "Meanwhile")
         release.set()
-        while late.texts() != ["Meanwhile"]:
-            await webhooks.send()
+        await until(lambda: _sends(webhooks, late, "Meanwhile"))
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     assert first.texts() == ["Before", "Meanwhile"]
+
+
+async def _sends(webhooks: WebhookScenario, receiver: EventReceiver, text: str) -> bool:
+    await webhooks.send()
+    return receiver.texts() == [text]
 
 
 async def test_search_for_a_replay_renews_the_claim(webhooks: WebhookScenario, monkeypatch: pytest.MonkeyPatch) -> None:
