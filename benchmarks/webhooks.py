@@ -1,14 +1,16 @@
 """Events to five receivers through kills of workers and elections, and the delay of the topic's own subscribers.
 
-Two receivers are healthy, one is slow, one fails for a minute, and one is down. They run in this process.
+Two receivers are healthy, one is slow, one fails for a minute, and one is down. They run in this process. The delay is
+also measured beside five healthy receivers. With `--pin`, workers, receivers and writers have a processor of their own.
 """
 
 import asyncio
+import os
 import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -16,10 +18,11 @@ from typing import Annotated
 import typer
 import uvloop
 
+from benchmarks.cpu import cpu_times
 from benchmarks.fanout import LoadProcess, load_process
 from benchmarks.fanout_load import SubscriptionLoadSpec
 from benchmarks.fanout_posting import FIELD, QUERY
-from benchmarks.servers import FOLDER_PREFIX
+from benchmarks.servers import FOLDER_PREFIX, pin_to_core
 from benchmarks.tables import percentile, print_table
 from tests.e2e.webhook_deployment import (
     TopicWriter,
@@ -40,6 +43,9 @@ SOCKETS = 20
 SLOW_S = 0.02
 DEADLINE_S = 400.0
 POLL_S = 0.2
+PROCESSES = ["web", "worker", "worker", "mongod", "mongod", "mongod", "receivers, writers", "sockets", "others"]
+"""Names of the processes whose use of a processor is printed."""
+
 START_WORKER = ordinary_worker
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -57,6 +63,8 @@ class Plan:
     retry_s: float
     slices: int
     slice_s: float
+    pin: bool = False
+    """Whether workers, receivers and writers have a processor of their own, until a worker is killed."""
 
 
 @dataclass
@@ -73,6 +81,26 @@ class Receivers:
     def have_slice(self, count: int) -> bool:
         """Returns whether all receivers that live have so many messages, but the failing one."""
         return all(received >= count or name == "failing" for name, received in self.received().items())
+
+
+@asynccontextmanager
+async def healthy_receivers(deployment: WebhookDeployment) -> AsyncIterator[Receivers]:
+    """Runs five healthy receivers, with a webhook each."""
+    running = {f"healthy {number}": EventReceiver() for number in range(5)}
+    async with AsyncExitStack() as stack:
+        ids = []
+        for receiver in running.values():
+            await stack.enter_async_context(running_twin(receiver))
+            ids.append(await deployment.create_webhook(receiver))
+        yield Receivers(running)
+        for id_ in ids:
+            await deployment.delete_webhook(id_)
+
+
+@asynccontextmanager
+async def no_receivers(_deployment: WebhookDeployment) -> AsyncIterator[Receivers]:
+    """Runs no receivers."""
+    yield Receivers({})
 
 
 @asynccontextmanager
@@ -94,6 +122,20 @@ async def receivers(deployment: WebhookDeployment) -> AsyncIterator[Receivers]:
 
 
 @dataclass
+class Slices:
+    """The latencies at the sockets, and percent of a processor by process id in each slice."""
+
+    latencies_ms: list[float] = field(default_factory=list)
+    cpu: list[dict[str, float]] = field(default_factory=list)
+
+    def cpu_row(self) -> list[str]:
+        """Returns the mean percents of the processes, in the order of PROCESSES."""
+        return [
+            f"{sum(values) / len(values):.0f}" for values in zip(*(each.values() for each in self.cpu), strict=True)
+        ]
+
+
+@dataclass
 class WebhookBenchmark:
     """The deployment, writers who post at a steady rate, and sockets that are subscribed to the first topic."""
 
@@ -108,6 +150,12 @@ class WebhookBenchmark:
     def posted(self) -> int:
         """The number of acknowledged messages."""
         return sum(len(writer.timestamps) for writer in self.writers)
+
+    def pin(self) -> None:
+        """Pins workers and this process to the second processor, and all other processes to the first one."""
+        apart = {*(worker.process.pid for worker in self.deployment.workers), os.getpid()}
+        for pid in self._pids():
+            pin_to_core(int(pid in apart), pid)
 
     async def write(self, count: int) -> None:
         """Posts about `count` messages at the rate of the plan. Writers who were held up catch up."""
@@ -134,21 +182,33 @@ class WebhookBenchmark:
         count = len(self.writers[0].timestamps) - self.reported
         return bool((await self.load.execute("progress"))["least"] >= count)
 
-    async def measure_slices(self) -> tuple[list[float], list[float]]:
-        """Returns the latencies without webhooks and with five webhooks, in interleaved slices without faults."""
-        without: list[float] = []
-        with_webhooks: list[float] = []
-        count = round(self.plan.rate * self.plan.slice_s)
+    async def measure_slices(self) -> dict[str, Slices]:
+        """Returns what was measured beside no and five webhooks, in interleaved slices without faults."""
+        conditions = {
+            "without webhooks": no_receivers,
+            "five healthy webhooks": healthy_receivers,
+            "five webhooks": receivers,
+        }
+        measured = {name: Slices() for name in conditions}
         for _ in range(self.plan.slices):
-            await self.write(count)
-            without += await self.latencies_ms()
-            async with receivers(self.deployment) as running:
-                before = self.posted
-                await self.write(count)
-                with_webhooks += await self.latencies_ms()
-                posted = self.posted - before
-                await until(partial(running.have_slice, posted), DEADLINE_S, POLL_S)
-        return without, with_webhooks
+            for name, condition in conditions.items():
+                async with condition(self.deployment) as running:
+                    await self._measure_slice(running, measured[name])
+        return measured
+
+    async def _measure_slice(self, running: Receivers, slices: Slices) -> None:
+        before, cpu = self.posted, cpu_times(self._pids())
+        await self.write(round(self.plan.rate * self.plan.slice_s))
+        slices.latencies_ms += await self.latencies_ms()
+        slices.cpu.append(cpu_times(self._pids()).percent_since(cpu))
+        await until(partial(running.have_slice, self.posted - before), DEADLINE_S, POLL_S)
+
+    def _pids(self) -> list[int]:
+        """Returns the ids of the processes, in the order of PROCESSES."""
+        deployment = self.deployment
+        members = [member.pid or 0 for member in deployment.members.members]
+        workers = [worker.process.pid for worker in deployment.workers]
+        return [deployment.web.process.pid, *workers, *members, os.getpid(), self.load.pid]
 
     async def measure_faults(self) -> tuple[list[list[str]], list[float]]:
         """Posts all events while processes are killed. Returns a row for each receiver, and the latencies."""
@@ -216,11 +276,19 @@ async def measure(plan: Plan) -> None:
                 benchmark = WebhookBenchmark(deployment, writers, load, plan)
                 await benchmark.write(TOPICS)
                 await benchmark.latencies_ms()
-                without, with_webhooks = await benchmark.measure_slices()
+                if plan.pin:
+                    benchmark.pin()
+                measured = await benchmark.measure_slices()
                 rows, through_faults = await benchmark.measure_faults()
     title = f"{plan.events:,} events, {plan.kills} kills of workers, {plan.elections} elections"
     print_table(title, ["receiver", "received", "refused", "repeats", "all received after s"], rows)
-    latencies = {"without webhooks": without, "five webhooks": with_webhooks, "five webhooks, faults": through_faults}
+    latencies = {name: slices.latencies_ms for name, slices in measured.items()}
+    latencies["five webhooks, faults"] = through_faults
+    print_table(
+        "Percent of a processor, mean of the slices",
+        ["", *PROCESSES],
+        [[name, *slices.cpu_row()] for name, slices in measured.items()],
+    )
     print_table(
         f"Latency at {SOCKETS} sockets of a topic, {plan.rate:g} messages a second to {TOPICS} topics",
         ["", "events", "p50 ms", "p99 ms", "max ms"],
@@ -241,9 +309,12 @@ def main(
     retry_s: Annotated[float, typer.Option("--retry", help="Seconds until a webhook that fails is disabled.")] = 90.0,
     slices: Annotated[int, typer.Option(min=1, help="Slices without faults, each with and without webhooks.")] = 4,
     slice_s: Annotated[float, typer.Option("--slice", help="Seconds of a slice.")] = 5.0,
+    pin: Annotated[
+        bool, typer.Option("--pin", help="Give workers, receivers and writers a processor of their own.")
+    ] = False,
 ) -> None:
-    """Measures deliveries through faults and latencies at sockets, and prints two tables."""
-    uvloop.run(measure(Plan(events, rate, kills, elections, outage_s, retry_s, slices, slice_s)))
+    """Measures deliveries through faults and latencies at sockets, and prints three tables."""
+    uvloop.run(measure(Plan(events, rate, kills, elections, outage_s, retry_s, slices, slice_s, pin)))
 
 
 if __name__ == "__main__":
