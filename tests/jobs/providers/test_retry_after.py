@@ -1,6 +1,7 @@
 """The header Retry-After: seconds, dates, and values that mean nothing."""
 
 import time
+from collections.abc import Iterator
 from email.utils import formatdate
 
 import pytest
@@ -15,9 +16,20 @@ def test_seconds_are_returned(header: str, seconds: float) -> None:
     assert retry_after_s(header) == seconds
 
 
-def test_date_counts_from_now() -> None:
+@pytest.fixture
+def tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Runs the test in a time zone that is 9 h ahead of UTC."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("tokyo")
+def test_date_counts_from_now_in_utc() -> None:
     at = time.time() + 3600
-    for header in (formatdate(at, usegmt=True), formatdate(at), formatdate(at).replace("-0000", "")):
+    for header in (formatdate(at, usegmt=True), formatdate(at), formatdate(at, localtime=True)):
         seconds = retry_after_s(header)
         assert seconds is not None
         # The date has no fractions of a second.
