@@ -59,6 +59,7 @@ TESTED_ELSEWHERE = {
     "schema/conversations.py": "tests/resolvers/chat/test_conversations.py",
     "schema/administration/service_keys.py": "tests/resolvers/administration/test_service_keys.py",
     "schema/administration/webhooks.py": "tests/resolvers/administration/test_webhooks.py",
+    "resolvers/administration/webhook_inputs.py": "tests/resolvers/administration/test_webhooks.py",
     "server/webhook_payloads.py": "tests/jobs/webhooks/test_passes.py",
     **{
         f"schema/chat/{module}.py": "tests/schema/test_shapes.py"

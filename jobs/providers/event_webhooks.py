@@ -8,8 +8,8 @@ from typing import cast
 import httpx2
 
 from jobs.providers.egress import EgressRefused, GuardedTransport, web_url
+from jobs.providers.retry_after import retry_after_s
 from jobs.providers.signed_webhooks import SIGNATURE, sign
-from jobs.providers.social.http import retry_after_of
 from storage.webhooks.deliveries import DeliveryResult, SentMessage
 from storage.webhooks.records import DeliveryOutcome
 
@@ -67,7 +67,7 @@ class WebhookSender:
                 if len(body) > MAX_ANSWER_BYTES:
                     break
             text = bytes(body[:MAX_ANSWER_BYTES]).decode(errors="replace")
-            return response.status_code, text, retry_after_of(response.headers)
+            return response.status_code, text, retry_after_s(response.headers.get("retry-after", ""))
         finally:
             await response.aclose()
 

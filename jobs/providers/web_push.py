@@ -9,7 +9,6 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 
 import httpx2
 import jwt
@@ -20,6 +19,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from jobs.providers.egress import EgressRefused, GuardedTransport, web_url
+from jobs.providers.retry_after import retry_after_s
 from storage.notifications.channels import PushSubscription
 from storage.secrets.vapid_keys import VapidKey
 
@@ -84,7 +84,8 @@ class WebPush:
         if status in (404, 410):
             raise PushGone(f"HTTP {status}")
         if status == 429 or status >= 500:
-            raise PushDelayed(f"HTTP {status}", _retry_after(headers))
+            requested_s = retry_after_s(headers.get("retry-after", ""))
+            raise PushDelayed(f"HTTP {status}", None if requested_s is None else min(requested_s, MAX_RETRY_S))
         if not 200 <= status < 300:
             raise PushRefused(f"HTTP {status}")
 
@@ -147,13 +148,3 @@ def encrypt(
 
 def _hkdf(salt: bytes, key: bytes, info: bytes, length: int) -> bytes:
     return HKDF(SHA256(), length, salt, info).derive(key)
-
-
-def _retry_after(headers: httpx2.Headers) -> float | None:
-    """Returns the seconds of a header Retry-After, at most MAX_RETRY_S; None without a valid header."""
-    text = headers.get("retry-after", "")
-    try:
-        seconds = float(text) if text.isdigit() else parsedate_to_datetime(text).timestamp() - time.time()
-    except ValueError:
-        return None
-    return min(max(seconds, 0.0), MAX_RETRY_S)

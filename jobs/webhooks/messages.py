@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import UTC
-from functools import partial
 
 import orjson
 
@@ -71,8 +70,7 @@ class MessageWriter:
             if topic is None:
                 return False
             community_id = topic.community_id
-        joined = partial(stores.communities.joined_communities, user_id=self._account.id)
-        return community_id in await stores.communities.with_visible_topics([community_id], joined)
+        return community_id in await stores.communities.readable_by([community_id], self._account.id)
 
 
 def _id(stream: Stream, epoch: str, event: HydratedEvent) -> str:

@@ -1,8 +1,6 @@
 """Use cases about webhooks: of administrators, and of service keys about the webhooks that read as this key."""
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
-from functools import partial
 from typing import Annotated
 
 import strawberry
@@ -10,16 +8,22 @@ from strawberry import ID, UNSET, Parent
 
 from resolvers.access import granted_roles, require_signed_in
 from resolvers.administration.service_keys import MAX_GRACE_S
+from resolvers.administration.webhook_inputs import (
+    CreateWebhookInput,
+    ReplayWebhookInput,
+    RotateWebhookSecretInput,
+    UpdateWebhookInput,
+)
 from resolvers.arguments import After, ListLimit, checked_limit, checked_text, instant_or_none, text_or_none
 from resolvers.context import Info
-from resolvers.idempotency import KEY_DESCRIPTION, input_key
+from resolvers.idempotency import input_key
 from resolvers.publishing.addresses import checked_web_address
 from storage.errors import BadUserInput, Forbidden, NotFound
 from storage.feed.records import local_stream
 from storage.identity.keys.records import ServiceKey
 from storage.identity.records import User
 from storage.identity.roles import Role
-from storage.streams.log import Cursor, decode_cursor
+from storage.streams.log import decode_cursor
 from storage.webhooks.event_types import EVENT_TYPES, types_of_stream
 from storage.webhooks.records import (
     DeliveryOutcome,
@@ -49,80 +53,7 @@ strawberry.enum(
     "FAILED: there was another answer, or none.",
 )
 
-strawberry.enum(
-    WebhookFormat,
-    name="WebhookFormat",
-    description="Format of the body of a message. EVENT: the event as JSON of the GraphQL types. SLACK: "
-    '`{"text": "..."}` with a text for people, in English, as incoming webhooks of Slack, Mattermost and '
-    "Rocket.Chat take it, and addresses of Discord that end with `/slack`.",
-)
-
 WebhookId = Annotated[ID, strawberry.argument(description="Id of the webhook.")]
-
-_EVENT_TYPES = (
-    f"Types of events that are sent, at least one: {', '.join(EVENT_TYPES)}. They are names of GraphQL types. The "
-    "service key needs the scope to read them: `chat:read`, `feed:read` or `jobs:read`."
-)
-_COMMUNITY_IDS = (
-    "Ids of communities, at most 100. If `communityIds`, `topicIds` or `jobIds` name something, only events of what "
-    "they name are sent."
-)
-_TOPIC_IDS = "Ids of topics, at most 100. Events of their threads are sent as well."
-_JOB_IDS = "Ids of call jobs and scheduled posts, at most 100."
-
-
-@strawberry.input(description="A new webhook.")
-class CreateWebhookInput:
-    name: str = strawberry.field(description="Name, such as `Data warehouse`: 1 to 100 characters.")
-    url: str = strawberry.field(description="http or https address that receives the events, by POST.")
-    event_types: list[str] = strawberry.field(description=_EVENT_TYPES)
-    service_key_id: ID | None = strawberry.field(
-        default=UNSET,
-        description="Id of the service key as which the webhook reads: it sends what this key may read. An ADMIN must "
-        "name one; a service key can name itself only, and does so by default.",
-    )
-    community_ids: list[ID] | None = strawberry.field(default=UNSET, description=_COMMUNITY_IDS)
-    topic_ids: list[ID] | None = strawberry.field(default=UNSET, description=_TOPIC_IDS)
-    job_ids: list[ID] | None = strawberry.field(default=UNSET, description=_JOB_IDS)
-    format: WebhookFormat | None = strawberry.field(
-        default=UNSET, description="Format of the messages. Omitted or null: EVENT."
-    )
-    idempotency_key: str | None = strawberry.field(default=UNSET, description=KEY_DESCRIPTION)
-
-
-@strawberry.input(description="Changes of a webhook. What is omitted or null stays as it is.")
-class UpdateWebhookInput:
-    webhook_id: ID = strawberry.field(description="Id of the webhook.")
-    name: str | None = strawberry.field(default=UNSET, description="Name: 1 to 100 characters.")
-    url: str | None = strawberry.field(default=UNSET, description="http or https address that receives the events.")
-    event_types: list[str] | None = strawberry.field(default=UNSET, description=_EVENT_TYPES)
-    community_ids: list[ID] | None = strawberry.field(
-        default=UNSET, description=f"{_COMMUNITY_IDS} Empty: no community."
-    )
-    topic_ids: list[ID] | None = strawberry.field(default=UNSET, description=f"{_TOPIC_IDS} Empty: no topic.")
-    job_ids: list[ID] | None = strawberry.field(default=UNSET, description=f"{_JOB_IDS} Empty: no job.")
-    format: WebhookFormat | None = strawberry.field(default=UNSET, description="Format of the messages.")
-
-
-@strawberry.input(description="A rotation of a webhook's secret.")
-class RotateWebhookSecretInput:
-    webhook_id: ID = strawberry.field(description="Id of the webhook.")
-    grace_s: int = strawberry.field(
-        description="Seconds for which requests are also signed by the present secret: 0 to 2592000, which is 30 days."
-    )
-    idempotency_key: str | None = strawberry.field(default=UNSET, description=KEY_DESCRIPTION)
-
-
-@strawberry.input(description="What a webhook sends again: exactly one of `since` and `cursor`.")
-class ReplayWebhookInput:
-    webhook_id: ID = strawberry.field(description="Id of the webhook.")
-    since: datetime | None = strawberry.field(
-        default=UNSET,
-        description="All events since this instant. Events are kept for 24 hours, and longer while a webhook waits.",
-    )
-    cursor: Cursor | None = strawberry.field(
-        default=UNSET, description="The events of one stream after this cursor of an event that was delivered."
-    )
 
 
 async def webhooks(info: Info) -> list[Webhook]:
@@ -335,21 +266,17 @@ async def _checked_communities(info: Info, key: ServiceKey, ids: list[str] | Non
     """Returns the ids if the key's account may read all communities. Raises: NotFound, BadUserInput."""
     communities = await info.context.stores.communities.by_id(ids or ())
     own = [id_ for id_, each in communities.items() if each.organization_id == key.organization_id]
-    return _checked_ids("communityIds", "community", ids, await _readable_communities(info, key, own))
+    readable = await info.context.stores.communities.readable_by(own, key.id)
+    return _checked_ids("communityIds", "community", ids, readable)
 
 
 async def _checked_topics(info: Info, key: ServiceKey, ids: list[str] | None) -> list[str]:
     """Returns the ids if the key's account may read all topics. Raises: NotFound, BadUserInput."""
-    topics = (await info.context.stores.topics.by_id(ids or ())).values()
+    stores = info.context.stores
+    topics = (await stores.topics.by_id(ids or ())).values()
     own = [each for each in topics if each.organization_id == key.organization_id and not each.is_conversation]
-    visible = await _readable_communities(info, key, {topic.community_id for topic in own})
-    return _checked_ids("topicIds", "topic", ids, {topic.id for topic in own if topic.community_id in visible})
-
-
-async def _readable_communities(info: Info, key: ServiceKey, ids: Collection[str]) -> set[str]:
-    """Returns those of the communities that are PUBLIC or that the service account has joined."""
-    communities = info.context.stores.communities
-    return await communities.with_visible_topics(ids, partial(communities.joined_communities, user_id=key.id))
+    readable = await stores.communities.readable_by({topic.community_id for topic in own}, key.id)
+    return _checked_ids("topicIds", "topic", ids, {topic.id for topic in own if topic.community_id in readable})
 
 
 async def _checked_jobs(info: Info, ids: list[str] | None) -> list[str]:

@@ -204,6 +204,10 @@ class CommunityStore:
         communities, joined = await asyncio.gather(self._by_id.find(ids), find_joined(ids))
         return joined.union(id_ for id_, each in communities.items() if each.visibility is CommunityVisibility.PUBLIC)
 
+    async def readable_by(self, community_ids: Collection[str], user_id: str) -> set[str]:
+        """Returns those of the communities whose topics and members the user may see: they are PUBLIC, or joined."""
+        return await self.with_visible_topics(community_ids, partial(self.joined_communities, user_id=user_id))
+
     async def visible_among(
         self, viewer: UserKey, community_ids: Collection[str], find_joined: FindJoined | None = None
     ) -> dict[str, Community]:

@@ -17,18 +17,17 @@ from storage.mongo import Mongo
 from storage.notifications.channels import NewNotifications, NotificationChannels
 from storage.notifications.documents import NotificationScanDocument
 from storage.streams.documents import EventDocument
-from storage.streams.log import parse_stream_name
+from storage.streams.log import EventLog, parse_stream_name
 
 SCANS = "notification_scans"
 SCAN_ID = "events"
-SCAN_INDEX = "offline_notifications"
-"""Name of the index of the event log that finds the events."""
 
 PAGE_SIZE = 1000
 MAX_PAGES = 20
 """Number of pages that one sweep reads at most."""
 
 NOTIFIED, CONVERSATION_CHANGED = "NotificationArrived", "ConversationChanged"
+KINDS = (NOTIFIED, CONVERSATION_CHANGED)
 
 
 class NotificationArrivals:
@@ -36,6 +35,7 @@ class NotificationArrivals:
 
     def __init__(self, mongo: Mongo, channels: NotificationChannels) -> None:
         self._mongo = mongo
+        self._events = EventLog(mongo)
         self._channels = channels
         self._scans: AsyncCollection[NotificationScanDocument] = mongo[SCANS]
 
@@ -48,7 +48,7 @@ class NotificationArrivals:
         marked = 0
         for _ in range(MAX_PAGES):
             position = await self._position(until)
-            events, end = await self._read(position, until)
+            events, end = await self._events.page_by_time(position, until, PAGE_SIZE, KINDS)
             arrivals = _arrivals(events)
             if arrivals:
                 marked += await self._channels.mark(arrivals, max(0.0, mail_delay_s - delay_s))
@@ -67,20 +67,6 @@ class NotificationArrivals:
         except DuplicateKeyError:
             return await self._position(until)
         return until
-
-    async def _read(self, position: datetime, until: datetime) -> tuple[Sequence[EventDocument], datetime]:
-        """Returns the events after the position, and the time up to which these are all events."""
-        if position >= until:
-            return (), position
-        query = {"kind": {"$in": [NOTIFIED, CONVERSATION_CHANGED]}, "at": {"$gt": position, "$lte": until}}
-        found: list[EventDocument] = await self._mongo.find(
-            "events", query, sort=[("at", 1)], limit=PAGE_SIZE, hint=SCAN_INDEX
-        )
-        if len(found) < PAGE_SIZE:
-            return found, until
-        # Further events may have the time of the last one.
-        complete = [event for event in found if event["at"] < found[-1]["at"]]
-        return (complete, complete[-1]["at"]) if complete else (found, found[-1]["at"])
 
 
 def _arrivals(events: Sequence[EventDocument]) -> dict[UserKey, NewNotifications]:

@@ -7,7 +7,7 @@ Pruning raises a stream's floor before it deletes events, so readers know what i
 import base64
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote
 from pymongo import ReturnDocument, UpdateOne
 
 from storage.errors import BadUserInput, NotFound
-from storage.mongo import Mongo, Session, older_than
+from storage.mongo import Document, Mongo, Session, older_than
 from storage.mongo.batch_loader import BatchLoader
 from storage.streams.documents import EventDocument, EventDocumentId, HeadFields
 
@@ -29,6 +29,9 @@ REPLAY_LIMIT = 500
 PRUNE_BATCH = 10_000
 EVENTS_BY_TIME = "at_1"
 """Name of the index of the log by time."""
+
+OFFLINE_EVENTS = "offline_notifications"
+"""Name of the index by kind and time. It has the kinds `ConversationChanged` and `NotificationArrived` only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,16 +189,17 @@ class EventLog:
         return found[0]["_id"]["n"] if found else None
 
     async def page_by_time(
-        self, after: datetime, until: datetime, limit: int
+        self, after: datetime, until: datetime, limit: int, kinds: Collection[str] | None = None
     ) -> tuple[Sequence[EventDocument], datetime]:
         """Returns events of all streams after an instant, ordered by time, and the instant up to which it has all.
 
-        Events whose commit takes longer may still be missing: choose `until` early enough, or read again.
+        `kinds` selects events of these kinds, which the index OFFLINE_EVENTS must have; None selects all. Events
+        whose commit takes longer may still be missing: choose `until` early enough, or read again.
         """
-        query = {"at": {"$gt": after, "$lte": until}}
-        found: list[EventDocument] = await self._mongo.find(
-            "events", query, sort=[("at", 1)], limit=limit, hint=EVENTS_BY_TIME
-        )
+        of_kinds: Document = {} if kinds is None else {"kind": {"$in": list(kinds)}}
+        index = EVENTS_BY_TIME if kinds is None else OFFLINE_EVENTS
+        query = {**of_kinds, "at": {"$gt": after, "$lte": until}}
+        found: list[EventDocument] = await self._mongo.find("events", query, sort=[("at", 1)], limit=limit, hint=index)
         if len(found) < limit:
             return found, max(until, after)
         # Further events may have the time of the last one.
@@ -203,7 +207,7 @@ class EventLog:
         complete = [event for event in found if event["at"] < last_at]
         if complete:
             return complete, complete[-1]["at"]
-        return await self._mongo.find("events", {"at": last_at}, hint=EVENTS_BY_TIME), last_at
+        return await self._mongo.find("events", {**of_kinds, "at": last_at}, hint=index), last_at
 
     async def prune(self, kept_s: float = KEPT_S, batch: int = PRUNE_BATCH) -> int:
         """Deletes up to `batch` events older than `kept_s` seconds. Returns the number of deleted events.

@@ -31,7 +31,6 @@ SETTLED_S = 10.0
 """Age of the events of which the second search finds all. A transaction ends within 5 s."""
 
 PAGE_SIZE = 2000
-STREAM_KINDS = frozenset(each.stream_kind for each in EVENT_TYPES.values())
 ENABLED: Document = {"disabled_at": None}
 
 _Events = Mapping[Stream, Sequence[EventDocument]]

@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import cast
 
 from pymongo.asynchronous.collection import AsyncCollection
 
@@ -17,6 +18,7 @@ from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session
 from storage.mongo.clock import DatabaseClock
 from storage.secrets.credentials import CredentialCipher
+from storage.secrets.rotation import rotated
 from storage.secrets.webhook_keys import PREFIX
 from storage.webhooks.documents import WebhookDocument, WebhookPositionDocument, WebhookSecret
 from storage.webhooks.positions import POSITIONS, filter_of_webhook
@@ -32,7 +34,6 @@ from storage.webhooks.records import (
 
 WEBHOOKS = "webhooks"
 MAX_WEBHOOKS = 20
-MAX_PREVIOUS_SECRETS = 4
 SECRET_BYTES = 32
 
 OVERLAP_S = 60
@@ -149,7 +150,7 @@ class WebhookStore:
 
         async def plan(document: WebhookDocument, at: datetime, session: Session) -> _Plan:
             await store_key(self._mongo, key, id_, session)
-            stored = _rotated(document["secrets"], sealed, at, grace_s)
+            stored = rotated(document["secrets"], sealed, at, grace_s)
             update = _interrupting(document, {"secrets": stored}, at)
             return _Plan(update, AuditAction.WEBHOOK_SECRET_ROTATED, {"graceS": str(grace_s)})
 
@@ -296,17 +297,13 @@ def _new_secret() -> str:
 
 
 def _new_document(id_: str, actor: Actor, new: NewWebhook, secret: WebhookSecret, at: datetime) -> WebhookDocument:
-    filter_ = new.filter
-    return {
+    document: Document = {
         "_id": id_,
         "org": actor.organization_id,
         "name": new.name,
         "url": new.url,
         "key": new.key_id,
-        "types": sorted(set(filter_.types)),
-        "communities": list(filter_.community_ids),
-        "topics": list(filter_.topic_ids),
-        "jobs": list(filter_.job_ids),
+        **_filter_fields(new.filter),
         "format": new.format.value,
         "secrets": [secret],
         "created_at": at,
@@ -314,6 +311,7 @@ def _new_document(id_: str, actor: Actor, new: NewWebhook, secret: WebhookSecret
         "start": at,
         "marks": 0,
     }
+    return cast(WebhookDocument, document)
 
 
 def _filter_fields(filter_: WebhookFilter) -> Document:
@@ -323,13 +321,3 @@ def _filter_fields(filter_: WebhookFilter) -> Document:
         "topics": list(filter_.topic_ids),
         "jobs": list(filter_.job_ids),
     }
-
-
-def _rotated(stored: list[WebhookSecret], newest: WebhookSecret, at: datetime, grace_s: int) -> list[WebhookSecret]:
-    """Returns the secrets with the newest one first. Secrets that already end keep their ends. Raises: Conflict."""
-    until = at + timedelta(seconds=grace_s)
-    ending: list[WebhookSecret] = [each if "until" in each else {**each, "until": until} for each in stored]
-    valid = [each for each in ending if each["until"] > at]
-    if len(valid) > MAX_PREVIOUS_SECRETS:
-        raise Conflict(f"{MAX_PREVIOUS_SECRETS} earlier secrets are valid. Wait until one ends, or choose graceS 0.")
-    return [newest, *valid]

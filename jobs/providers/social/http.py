@@ -13,6 +13,7 @@ import httpx2
 import orjson
 
 from jobs.providers.egress import Egress, EgressFailed, EgressRefused, write_all
+from jobs.providers.retry_after import retry_after_s
 from jobs.providers.social.media import MediaFile
 from jobs.providers.social.network import OutcomeUncertain, PublishingRefused, RetryableFailure, UploadedMedium
 from storage.publishing.network_files import MAX_IMAGE_BYTES
@@ -204,21 +205,11 @@ def require_success(response: NetworkResponse) -> NetworkResponse:
     if response.is_success:
         return response
     if response.status == 429:
-        raise RetryableFailure(f"Rate limited: {response.summary}", retry_after_s(response))
+        after_s = retry_after_s(response.headers.get("retry-after", ""))
+        raise RetryableFailure(f"Rate limited: {response.summary}", after_s)
     if 300 <= response.status < 500:
         raise PublishingRefused("UNAUTHORIZED" if response.status in (401, 403) else "REFUSED", response.summary)
     raise OutcomeUncertain(response.summary)
-
-
-def retry_after_s(response: NetworkResponse) -> float | None:
-    """Returns the value of Retry-After in seconds; None without the header or with a date."""
-    return retry_after_of(response.headers)
-
-
-def retry_after_of(headers: httpx2.Headers) -> float | None:
-    """Returns the value of Retry-After in seconds; None without the header or with a date."""
-    text = headers.get("retry-after", "")
-    return float(text) if text.isdigit() else None
 
 
 def bearer(token: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ from urllib.parse import quote, urlsplit
 import httpx2
 import orjson
 
+from jobs.providers.retry_after import retry_after_s
 from jobs.providers.signed_webhooks import sign
 from jobs.providers.telephony.protocol import (
     CallActive,
@@ -99,9 +100,8 @@ def _start_outcome(response: httpx2.Response) -> StartOutcome:
 
 
 def hold_off_s(retry_after: str) -> float:
-    """Returns the seconds in a Retry-After header, at least 1 and at most 60; 1 without a number."""
-    requested_s = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else HOLD_OFF_S
-    return min(max(requested_s, HOLD_OFF_S), MAX_HOLD_OFF_S)
+    """Returns the seconds until the time of a Retry-After header, at least 1 and at most 60; 1 without a valid one."""
+    return min(max(retry_after_s(retry_after) or 0.0, HOLD_OFF_S), MAX_HOLD_OFF_S)
 
 
 def _state_from_body(content: bytes) -> CallState:

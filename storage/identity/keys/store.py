@@ -1,7 +1,7 @@
 """Creates, rotates, revokes and lists service keys, each change with its entry of the audit log."""
 
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from pymongo.asynchronous.collection import AsyncCollection
 
@@ -20,10 +20,10 @@ from storage.identity.users import new_user_document
 from storage.ids import UserKey, new_id
 from storage.mongo import Document, Mongo, Session
 from storage.mongo.clock import DatabaseClock
+from storage.secrets.rotation import rotated
 
 SERVICE_KEYS = "service_keys"
 MAX_ACTIVE_KEYS = 100
-MAX_PREVIOUS_SECRETS = 4
 
 _PlannedUpdate = tuple[Document, AuditAction, dict[str, str]]
 """The update of a key, and the action and the details of its audit entry."""
@@ -108,7 +108,7 @@ class ServiceKeyStore:
             if _has_ended(document, at):
                 raise Conflict("The service key has ended. Create a new one.")
             newest: StoredSecret = {"digest": key_digest(text), "by": actor.user_id}
-            secrets = _rotated(document["secrets"], newest, at, grace_s)
+            secrets = rotated(document["secrets"], newest, at, grace_s)
             return {"$set": {"secrets": secrets}}, AuditAction.SERVICE_KEY_ROTATED, {"graceS": str(grace_s)}
 
         try:
@@ -174,13 +174,3 @@ class ServiceKeyStore:
 
 def _has_ended(document: ServiceKeyDocument, at: datetime) -> bool:
     return "ends_at" in document and document["ends_at"] <= at
-
-
-def _rotated(secrets: list[StoredSecret], newest: StoredSecret, at: datetime, grace_s: int) -> list[StoredSecret]:
-    """Returns the secrets with the newest one first. Secrets that already end keep their ends. Raises: Conflict."""
-    until = at + timedelta(seconds=grace_s)
-    ending: list[StoredSecret] = [each if "until" in each else {**each, "until": until} for each in secrets]
-    valid = [each for each in ending if each["until"] > at]
-    if len(valid) > MAX_PREVIOUS_SECRETS:
-        raise Conflict(f"{MAX_PREVIOUS_SECRETS} earlier secrets are valid. Wait until one ends, or choose graceS 0.")
-    return [newest, *valid]

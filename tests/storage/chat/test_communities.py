@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from storage.chat.communities import NewCommunity
-from storage.chat.records import Community
+from storage.chat.records import Community, CommunityVisibility
 from storage.errors import Conflict, NotFound
 from storage.idempotency import idempotency_key
 from storage.identity.records import User
@@ -137,3 +137,15 @@ async def test_members_among_thousands_of_users(scenario: TopicScenario) -> None
 @pytest.mark.parametrize("user_ids", [[], ["ann"], ["bob"], ["ann", "bob"]])
 async def test_members_among_few_users(scenario: TopicScenario, user_ids: list[str]) -> None:
     assert await scenario.stores.communities.members_among(scenario.community.id, user_ids) == {"ann"} & set(user_ids)
+
+
+async def test_readers_of_communities_are_members_or_all(shared_stores: Stores) -> None:
+    ann = await sign_in(shared_stores, org := new_id(), "ann")
+    communities = shared_stores.communities
+    ids = {
+        each: (await communities.create(NewCommunity(org, each.value, "", each), ann, None)).id
+        for each in CommunityVisibility
+    }
+    assert await communities.readable_by({*ids.values(), "nowhere"}, "ann") == {*ids.values()}
+    assert await communities.readable_by({*ids.values(), "nowhere"}, "bob") == {ids[CommunityVisibility.PUBLIC]}
+    assert await communities.readable_by([], "bob") == set()

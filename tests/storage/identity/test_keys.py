@@ -13,10 +13,11 @@ from storage.identity.keys.recognition import KeyExpired, KeyInvalid
 from storage.identity.keys.records import IssuedKey, NewServiceKey
 from storage.identity.keys.scopes import ROLE_OF_SCOPE, SCOPES, roles_of_scopes
 from storage.identity.keys.secrets import MalformedKey, new_key_text, parse_key
-from storage.identity.keys.store import MAX_ACTIVE_KEYS, MAX_PREVIOUS_SECRETS
+from storage.identity.keys.store import MAX_ACTIVE_KEYS
 from storage.identity.rights import lock_actor
 from storage.identity.roles import Role
 from storage.ids import new_id
+from storage.secrets.rotation import MAX_PREVIOUS_SECRETS
 from storage.stores import Stores
 
 pytestmark = pytest.mark.anyio

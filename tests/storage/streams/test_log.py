@@ -3,6 +3,8 @@
 import asyncio
 import base64
 import gc
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from server.embedded import Mongod
 from storage.errors import BadUserInput, NotFound
 from storage.mongo import Mongo
 from storage.stores import Stores
+from storage.streams.documents import EventDocument
 from storage.streams.log import Stream, StreamHead, StreamPosition, format_cursor, parse_cursor, parse_stream_name
 from tests.storage.faults import failpoint
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
@@ -22,6 +25,7 @@ from tests.unclosed_sockets import may_leave_sockets
 pytestmark = pytest.mark.anyio
 
 TOPIC = Stream("topic", "t1")
+NOON, SECOND, HOUR = datetime(2026, 12, 1, 12, tzinfo=UTC), timedelta(seconds=1), timedelta(hours=1)
 EPOCHS = st.text("0123456789abcdefghjkmnpqrstvwxyz", min_size=1, max_size=12)
 
 
@@ -182,3 +186,36 @@ async def test_posting_continues_while_log_is_pruned(scenario: TopicScenario) ->
     head = await scenario.stores.events.head(scenario.stream)
     assert (head.n, head.floor) == (55, 5)
     assert await event_numbers(scenario) == list(range(6, 56))
+
+
+async def insert_events(stores: Stores, kinds_and_times: Sequence[tuple[str, datetime]]) -> None:
+    """Stores events of one stream with these kinds and times, numbered from 1."""
+    rows = [
+        {"_id": {"s": "user:o/ann", "n": n}, "kind": kind, "ref": 1, "at": at}
+        for n, (kind, at) in enumerate(kinds_and_times, 1)
+    ]
+    await stores.mongo["events"].insert_many(rows)
+
+
+def numbers(page: Sequence[EventDocument]) -> list[int]:
+    return sorted(event["_id"]["n"] for event in page)
+
+
+async def test_page_by_time_has_all_events_of_its_last_instant(stores: Stores) -> None:
+    times = [NOON, NOON + SECOND, NOON + SECOND, NOON + SECOND, NOON + 2 * SECOND]
+    await insert_events(stores, [("MessagePosted", at) for at in times])
+    page, end = await stores.events.page_by_time(NOON - SECOND, NOON + HOUR, 2)
+    assert (numbers(page), end) == ([1], NOON)
+    page, end = await stores.events.page_by_time(end, NOON + HOUR, 2)
+    assert (numbers(page), end) == ([2, 3, 4], NOON + SECOND)
+    assert await stores.events.page_by_time(NOON + HOUR, NOON, 2) == ([], NOON + HOUR)
+
+
+async def test_page_by_time_selects_kinds(stores: Stores) -> None:
+    kinds = ["NotificationArrived", "MessagePosted", "ConversationChanged", "NotificationArrived", "MessagePosted"]
+    await insert_events(stores, [(kind, NOON) for kind in kinds])
+    one, both = ["NotificationArrived"], ["NotificationArrived", "ConversationChanged"]
+    # Limits of 2 and 3 are reached by events of one instant.
+    for chosen, limit, found in ((one, 2, [1, 4]), (one, 9, [1, 4]), (both, 3, [1, 3, 4]), (None, 2, [1, 2, 3, 4, 5])):
+        page, _ = await stores.events.page_by_time(NOON - SECOND, NOON + HOUR, limit, chosen)
+        assert numbers(page) == found

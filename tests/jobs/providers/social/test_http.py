@@ -61,6 +61,10 @@ async def test_retry_after_header_is_read(http: HttpClient, media: StubServer) -
     with pytest.raises(RetryableFailure) as busy:
         require_success(await get(http, media, "/x"))
     assert busy.value.after_s == 7
+    media.answers["/x"] = respond(b"no", 429, Retry_After="Fri, 31 Dec 1999 23:59:59 GMT")
+    with pytest.raises(RetryableFailure) as ready:
+        require_success(await get(http, media, "/x"))
+    assert ready.value.after_s == 0
 
 
 async def test_lost_response_is_uncertain(http: HttpClient, media: StubServer) -> None:
