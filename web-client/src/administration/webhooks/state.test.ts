@@ -42,7 +42,7 @@ test("the notice of a failing webhook says since when, the next try and the last
 
 test("the notice of a disabled webhook gives the reason in plain words", () => {
   expect(stateOf(disabled("FAILING"))).toBe("disabled");
-  expect(notice(disabled("FAILING"))).toMatch(/all requests failed for three days.*Last error: HTTP 500/s);
+  expect(notice(disabled("FAILING"))).toMatch(/a message has failed for three days.*Last error: HTTP 500/s);
   expect(notice(disabled("GONE"))).toContain("410");
   expect(notice(disabled("KEY_ENDED"))).toContain("service key was revoked or has expired");
   expect(notice(disabled("REQUESTED"))).toContain("by an administrator");

@@ -32,7 +32,7 @@ export const webhooks: Record<keyof typeof en, Text> = {
   "webhooks.deliveryOutcome.FAILED": "失敗",
   "webhooks.deliveryOutcome.WAITING": "送信待ち",
   "webhooks.disable": "停止",
-  "webhooks.disabled.FAILING": "3 日間すべての送信に失敗したため、{time} に停止しました。",
+  "webhooks.disabled.FAILING": "同じメッセージの送信に 3 日間失敗したため、{time} に停止しました。",
   "webhooks.disabled.GONE": "送信先が 410（Gone）を返したため、{time} に停止しました。",
   "webhooks.disabled.KEY_ENDED": "サービスキーが無効化されたか期限切れになったため、{time} に停止しました。",
   "webhooks.disabled.REQUESTED": "管理者またはサービスキーの操作により、{time} に停止しました。",
