@@ -29,6 +29,7 @@ MAX_CONCURRENT_VIDEOS = 2
 
 HEADERS = {"User-Agent": "Noroshi/0.1 (scheduled posts)", "Accept": "*/*", "Accept-Encoding": "identity"}
 _SUMMARY_BYTES = 300
+_REASON_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,14 @@ class NetworkResponse:
     def is_success(self) -> bool:
         """Whether the status is 2xx."""
         return 200 <= self.status < 300
+
+    @property
+    def reason(self) -> str:
+        """The network's explanation of an error on one line, shortened; the summary if the body has none."""
+        error = self["error"]
+        nested = error.get("message") if isinstance(error, dict) else None
+        texts = [each for each in (nested, self["message"], self["detail"], error) if each and isinstance(each, str)]
+        return " ".join(texts[0].split())[:_REASON_CHARS] if texts else self.summary
 
     @property
     def summary(self) -> str:
@@ -210,6 +219,17 @@ def require_success(response: NetworkResponse) -> NetworkResponse:
     if 300 <= response.status < 500:
         raise PublishingRefused("UNAUTHORIZED" if response.status in (401, 403) else "REFUSED", response.summary)
     raise OutcomeUncertain(response.summary)
+
+
+def require_accepted(response: NetworkResponse) -> NetworkResponse:
+    """Returns the response to a request that verifies credentials, when its status is 2xx.
+
+    Raises: as `require_success`; but PublishingRefused has the network's reason, and no part of the protocol.
+    """
+    try:
+        return require_success(response)
+    except PublishingRefused as refusal:
+        raise PublishingRefused(refusal.code, response.reason) from None
 
 
 def bearer(token: str) -> dict[str, str]:
