@@ -45,7 +45,7 @@ class AccountVerification(Protocol):
     """Asks a network, at its address, whose the credentials are."""
 
     async def __call__(self, network: Network, base_url: str | None, secret: str, /) -> VerifiedAccount:
-        """Returns the account. Raises: BadUserInput with the network's reason; Unavailable."""
+        """Returns the account. Raises: CredentialsNotAccepted, Unavailable."""
         ...
 
 

@@ -55,13 +55,11 @@ async def replace_account_credentials(
     account = await accounts.get(viewer.organization_id, input.account_id)
     credentials = _checked_credentials(account.network, input.credentials)
     key = input_key(viewer, "replaceAccountCredentials", input, credentials=accounts.fingerprint(credentials))
-    if (replaced := await accounts.find_by_key(key)) is not None:
-        return replaced
-    if account.disconnected_at is not None:
-        raise Conflict("The account is disconnected. Connect it again.")
-    verified = await info.context.verify_account(account.network, account.base_url, credentials)
-    _require_same_account(account, verified)
-    return await accounts.replace_credentials(account, credentials, verified, key, info.context.actor)
+    if (replaced := await accounts.find_by_key(key)) is None:
+        verified = await _verify_same_account(info, account, credentials)
+        replaced = await accounts.replace_credentials(account, credentials, verified, key, info.context.actor)
+    # What follows a replacement belongs here. A repeated request runs it again, in case the first was cut off.
+    return replaced
 
 
 async def disconnect_account(
@@ -76,13 +74,17 @@ async def disconnect_account(
     return account
 
 
-def _require_same_account(account: ConnectedAccount, verified: VerifiedAccount) -> None:
-    """Raises: BadUserInput if the network named another account than before.
+async def _verify_same_account(info: Info, account: ConnectedAccount, credentials: str) -> VerifiedAccount:
+    """Returns the account that the network names for new credentials. Raises: Unavailable, Conflict, BadUserInput.
 
-    It did not name one for accounts of earlier versions. Their next verified account is stored.
+    It must be the same as before. Accounts of earlier versions have none, so that any is accepted.
     """
+    if account.disconnected_at is not None:
+        raise Conflict("The account is disconnected. Connect it again.")
+    verified = await info.context.verify_account(account.network, account.base_url, credentials)
     if account.network_id is not None and verified.id != account.network_id:
         raise BadUserInput("credentials", f"credentials of {account.handle}, not of {verified.handle}")
+    return verified
 
 
 async def _checked_base_url(info: Info, network: Network, url: str | None) -> str | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from jobs.providers.social.network import OutcomeUncertain, PublishingAccount, PublishingRefused, RetryableFailure
 from jobs.providers.social.registry import NetworkClients
-from storage.errors import BadUserInput, Unavailable
+from storage.errors import CredentialsNotAccepted, Unavailable
 from storage.publishing.networks import Network
 from storage.publishing.records import VerifiedAccount
 
@@ -29,7 +29,7 @@ class AccountVerifier:
     async def verify(self, network: Network, base_url: str | None, secret: str) -> VerifiedAccount:
         """Returns the account that the network names for the credentials.
 
-        Raises: BadUserInput with the network's reason if it refuses them; Unavailable if it does not answer in time,
+        Raises: CredentialsNotAccepted if it refuses them; Unavailable if it does not answer in time,
         answers that it is too busy, or fails.
         """
         account = PublishingAccount("", base_url, secret)
@@ -37,17 +37,14 @@ class AccountVerifier:
             async with asyncio.timeout(self.timeout_s):
                 return await self.networks[network].verify(account)
         except PublishingRefused as refusal:
-            raise _refused(network, _without_secret(str(refusal), secret)) from None
+            reason = _without_secret(str(refusal), secret).rstrip(".")
+            raise CredentialsNotAccepted(network.value, reason) from None
         except ValueError as error:
-            raise _refused(network, f"no account ({error})") from None
+            raise CredentialsNotAccepted(network.value, f"no account ({error})") from None
         except RetryableFailure as failure:
             raise _unavailable(network, failure.after_s) from failure
         except (OutcomeUncertain, TimeoutError) as failure:
             raise _unavailable(network) from failure
-
-
-def _refused(network: Network, reason: str) -> BadUserInput:
-    return BadUserInput("credentials", f"credentials that {network.value} accepts; it answered: {reason.rstrip('.')}")
 
 
 def _unavailable(network: Network, after_s: float | None = None) -> Unavailable:

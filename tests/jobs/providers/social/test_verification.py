@@ -1,5 +1,6 @@
 """Verification of credentials: every network names the account, or its reason is shown without the credentials."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -12,7 +13,7 @@ from jobs.providers.social.registry import NetworkClients
 from jobs.providers.social.verification import RETRY_AFTER_S, AccountVerifier
 from jobs.providers.social.webhook import WebhookNetwork
 from jobs.providers.social.x import X
-from storage.errors import BadUserInput, Unavailable
+from storage.errors import CredentialsNotAccepted, Unavailable
 from storage.publishing.networks import Network
 from storage.publishing.records import NOT_VERIFIED, VerifiedAccount
 from tests.jobs.providers.stub_server import StubServer, respond
@@ -73,10 +74,12 @@ async def twin(network: Network) -> AsyncIterator[NetworkTwin]:
 
 async def refusal(verifier: AccountVerifier, network: Network, url: str, secret: str) -> str:
     """Returns what was expected of credentials that are refused."""
-    with pytest.raises(BadUserInput) as refused:
+    with pytest.raises(CredentialsNotAccepted) as refused:
         await verifier.verify(network, url, secret)
-    assert refused.value.details["field"] == "credentials"
-    return str(refused.value.details["expected"])
+    details = refused.value.details
+    assert (refused.value.code, details["field"]) == ("BAD_USER_INPUT", "credentials")
+    assert str(details["expected"]).endswith(f"it answered: {details['reason']}")
+    return str(details["expected"])
 
 
 async def test_every_network_names_the_owner(verifier: AccountVerifier, network: Network, twin: NetworkTwin) -> None:
@@ -116,8 +119,8 @@ async def test_busy_network_is_unavailable_until_it_is_ready(
 
 
 async def test_silent_network_is_unavailable_after_deadline(http: HttpClient, network: Network) -> None:
-    """The twin is silent for a minute, and so long the client waits."""
-    async with running_twin(TWINS[network]()) as twin:
+    """The twin is silent for a minute, and the client of the network waits so long."""
+    async with running_twin(TWINS[network]()) as twin, asyncio.timeout(20):
         twin.verification_faults.append(NetworkFault.SILENT_BEFORE)
         with pytest.raises(Unavailable):
             await AccountVerifier(all_clients(http), timeout_s=0.2).verify(network, twin.url, SECRETS[network])
