@@ -13,7 +13,7 @@ BATCH_SIZE = 20
 MAX_RECIPIENTS = 20
 
 _REASONS = {
-    DisabledReason.FAILING: "All requests have failed for too long.",
+    DisabledReason.FAILING: "A message has failed for too long.",
     DisabledReason.GONE: "The address answered 410 Gone.",
     DisabledReason.KEY_ENDED: "Its service key was revoked or has expired.",
     DisabledReason.REQUESTED: "An administrator disabled it.",

@@ -1,4 +1,4 @@
-"""What a pass has sent and not recorded yet: tries for the log of deliveries, and how far each stream has got."""
+"""Tries of a pass and positions of streams that are not recorded yet."""
 
 import asyncio
 from datetime import datetime

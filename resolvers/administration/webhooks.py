@@ -43,8 +43,8 @@ MAX_FILTER_IDS = 100
 strawberry.enum(
     DisabledReason,
     name="WebhookDisabledReason",
-    description="Why a webhook is disabled. REQUESTED: by `disableWebhook`. FAILING: all requests failed for three "
-    "days. GONE: the address answered 410. KEY_ENDED: its service key was revoked or has expired.",
+    description="Why a webhook is disabled. REQUESTED: by `disableWebhook`. FAILING: a message has failed for "
+    "three days. GONE: the address answered 410. KEY_ENDED: its service key was revoked or has expired.",
 )
 strawberry.enum(
     DeliveryOutcome,

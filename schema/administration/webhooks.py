@@ -44,11 +44,11 @@ class Webhook:
         description="When events were last delivered. Null before the first one."
     )
     failing_since: datetime | None = strawberry.field(
-        description="When the first of the failures in a row happened. Null after a success."
+        description="When the message failed first that was not delivered since. Null while no such message waits."
     )
     last_error: str | None = strawberry.field(
-        description="What went wrong last, in English: the answer of the receiver, or why there was none. Null after a "
-        "success."
+        description="What went wrong last, in English: the answer of the receiver, or why there was none. Null while "
+        "no message waits that has failed."
     )
     next_try_at: datetime | None = strawberry.field(
         description="When the failed request is repeated. Null if no request failed."

@@ -76,13 +76,13 @@ class WebhookDocument(TypedDict):
     """Absent if no search was requested."""
 
     failing_since: NotRequired[datetime]
-    """When the message failed first that was not delivered since; absent after a success."""
+    """When the message failed first that was not delivered since; absent if no such message waits."""
 
     failing_message: NotRequired[str]
-    """The header `webhook-id` of that message; absent after a success."""
+    """The header `webhook-id` of that message."""
 
     error: NotRequired[str]
-    """The last failure; absent after a success."""
+    """The last failure; absent if no message waits that has failed."""
 
     delivered_at: NotRequired[datetime]
     """When an event was last delivered; absent before the first one."""

@@ -42,7 +42,9 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         data_dir = Path(temporary) / "data"
-        with running_product(data_dir, "--demo", NOROSHI_SIMULATOR_SPEED="4") as processes:
+        with running_product(
+            data_dir, "--demo", NOROSHI_SIMULATOR_SPEED="4", NOROSHI_EGRESS_ALLOW="127.0.0.0/8"
+        ) as processes:
             product = DeployedProduct(processes.url, data_dir, processes)
             wait_for_demo_data(product)
             record_mail(product)

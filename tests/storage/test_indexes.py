@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -90,8 +91,8 @@ from storage.streams import documents as streams
 from storage.streams.log import Stream, StreamPosition, stream_digest
 from storage.timeline import MAX_TIMESTAMP, NOW, timeline_range
 from storage.webhooks import documents as webhooks
-from storage.webhooks.claims import FailedRequest
 from storage.webhooks.deliveries import DeliveryResult, SentMessage
+from storage.webhooks.positions import Move
 from storage.webhooks.records import DeliveryOutcome, DisabledReason, NewWebhook, WebhookFilter
 from storage.webhooks.store import WebhookManager
 from tests.keys import ADDRESS_KEYS
@@ -585,14 +586,15 @@ async def query_webhooks(scenario: TopicScenario) -> None:
     await discovery.search_settled(readers)
     await claims.organizations_with_posts()
     (claimed,) = await claims.claim(10)
-    await discovery.search_for(webhook, webhook.created_at, True)
+    await discovery.search_for(webhook, webhook.created_at, True, partial(claims.recover, claimed))
     await claims.end_scan(claimed)
     (waiting,) = await positions.waiting(webhook.id)
     await positions.oldest_waiting([webhook.id])
     epoch, n = waiting.position.epoch, waiting.position.n
     moved = StreamPosition(epoch, n + 1)
-    await positions.advance(webhook.id, waiting.stream, waiting.position, moved, webhook.created_at)
+    await positions.advance(webhook.id, [Move(waiting.stream, waiting.position, moved, webhook.created_at)])
     await stores.webhooks.replay_after(manager, webhook.id, stream_digest(waiting.stream), epoch, n)
+    (claimed,) = await claims.claim(10)
     log = stores.webhook_deliveries
     requested = await log.request_test(webhook)
     for outcome, after in ((None, None), (DeliveryOutcome.WAITING, requested.id)):
@@ -607,7 +609,7 @@ async def query_webhooks(scenario: TopicScenario) -> None:
         await claims.end_notice(notice)
     await stores.webhooks.enable(manager, webhook.id)
     for again in await claims.claim(10):
-        await claims.fail(again, FailedRequest("m", "no"), 0.0)
+        await claims.fail(again, "m", "no", 0.0)
     await positions.forget(webhook.id, waiting.stream)
     await stores.webhooks.delete(manager, webhook.id)
 

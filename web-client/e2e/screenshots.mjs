@@ -9,6 +9,7 @@
 import { writeFileSync } from "node:fs";
 import { navigate, readInput } from "./browser.mjs";
 import { openScreenChecker, waitForAnimations } from "./screen-checker.mjs";
+import { webhookScreens } from "./webhook-screens.mjs";
 
 const SIZES = [
   { width: 1280, height: 800 },
@@ -55,7 +56,9 @@ try {
   await takeSignIn();
   for (const pair of PAIRS) await takePair(pair);
   const page = await open(tokens.hana, "/home");
-  const screens = { ...mainScreens(await topicOfHana()), ...conversationScreens(), ...otherScreens() };
+  const topicId = await topicOfHana();
+  const webhooks = webhookScreens(run, tokens.hana, topicId);
+  const screens = { ...mainScreens(topicId), ...conversationScreens(), ...webhooks, ...otherScreens() };
   for (const [name, open] of Object.entries(screens)) await takeScreenshots(page, name, open);
   console.log(JSON.stringify({ files }));
 } finally {

@@ -15,6 +15,7 @@ from jobs.providers.event_webhooks import WebhookSender
 from jobs.providers.mailer import Mailer
 from jobs.webhooks import passes
 from jobs.webhooks.delivery import deliver
+from jobs.webhooks.pages import EventPages
 from resolvers.context import Context
 from schema.root import schema
 from server.webhook_payloads import WebhookPayloads
@@ -121,7 +122,7 @@ async def create_key(ada: Person, *scopes: str) -> str:
 
 @pytest.fixture
 async def webhooks(stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WebhookScenario]:
-    monkeypatch.setattr(passes, "ROUND_S", 0.0)
+    monkeypatch.setattr(passes, "ROUND_S", 0.001)
     sign_in = SignIn(stores)
     ada = await sign_in("ada", roles=[Role.ADMIN])
     ann, bob, eve = [await sign_in(name) for name in ("ann", "bob", "eve")]
@@ -131,7 +132,7 @@ async def webhooks(stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     egress = Egress((ip_network("127.0.0.0/8"),))
     tools = WebhookTools(
         WebhookSender(egress.transport),
-        WebhookPayloads(schema, lambda **fields: Context(stores, fake_signed_url, **fields)),
+        EventPages(stores, WebhookPayloads(schema, lambda **fields: Context(stores, fake_signed_url, **fields))),
     )
     mailer = Mailer(None, "noroshi@example.org", tmp_path / "mail")
     jobs = replace(job_context(stores, egress, mailer=mailer), webhooks=tools)

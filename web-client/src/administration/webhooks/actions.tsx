@@ -18,6 +18,7 @@ import {
 } from "./operations";
 import { ReplayDialog } from "./replay-dialog";
 import type { WebhookChanges } from "./screen";
+import { isOver } from "./state";
 
 interface Props {
   webhook: Webhook;
@@ -62,9 +63,11 @@ export function WebhookActions(props: Props) {
       </Button>
       <Button onClick={() => setOpenDialog("edit")}>{t("webhooks.edit")}</Button>
       <Button onClick={() => setOpenDialog("rotate")}>{t("webhooks.rotate")}</Button>
-      <Button isBusy={isBusy} onClick={toggle}>
-        {t(disabledAt ? "webhooks.enable" : "webhooks.disable")}
-      </Button>
+      {!isOver(webhook) && (
+        <Button isBusy={isBusy} onClick={toggle}>
+          {t(disabledAt ? "webhooks.enable" : "webhooks.disable")}
+        </Button>
+      )}
       {!disabledAt && <Button onClick={() => setOpenDialog("replay")}>{t("webhooks.replay")}</Button>}
       <Button onClick={() => setOpenDialog("delete")}>{t("webhooks.deleteDots")}</Button>
       {openDialog === "delete" ? (

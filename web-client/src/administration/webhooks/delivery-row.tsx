@@ -68,7 +68,7 @@ function DeliveryDetails({ delivery, onRequested }: Props) {
   }
 
   return (
-    <div className="flex flex-col gap-3 pb-4">
+    <div className="flex flex-col gap-3 pt-2 pb-4">
       <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1 text-sm">
         <Fact name={t("webhooks.eventType")}>{eventType}</Fact>
         <Fact name={t("webhooks.messageId")}>{messageId}</Fact>
@@ -82,7 +82,11 @@ function DeliveryDetails({ delivery, onRequested }: Props) {
         />
       )}
       {answer !== null && answer !== "" && (
-        <DeliveryText title={t("webhooks.answer")} text={answer} note={null} />
+        <DeliveryText
+          title={t(status === null ? "webhooks.error" : "webhooks.answer")}
+          text={answer}
+          note={null}
+        />
       )}
       {outcome !== "WAITING" && eventType !== GAP_TYPE && (
         <p>

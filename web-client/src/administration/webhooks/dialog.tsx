@@ -11,7 +11,15 @@ import { useTranslation } from "../../ui/preferences";
 import { type Choices, useChoices } from "./choices";
 import { EventTypeField } from "./event-type-field";
 import { eventTypeName, withoutUnreadable } from "./event-types";
-import { type FieldRefusal, formOf, idsOf, refusalOf, type WebhookField, type WebhookForm } from "./form";
+import {
+  type FieldRefusal,
+  FORMATS,
+  formOf,
+  idsOf,
+  refusalOf,
+  type WebhookField,
+  type WebhookForm,
+} from "./form";
 import { LimitFields } from "./limit-fields";
 import { CreateWebhook, type IssuedWebhook, UpdateWebhook, type Webhook } from "./operations";
 
@@ -70,6 +78,14 @@ export function WebhookDialog({ webhook, onClose, onSaved }: Props) {
             />
           )}
         </LabelledField>
+        <SelectField
+          label={t("webhooks.format")}
+          hint={t(`webhooks.formatHint.${form.format}`)}
+          value={form.format}
+          values={FORMATS}
+          textOf={(each) => t(`webhooks.format.${each}`)}
+          onChange={(format) => change({ format })}
+        />
         <KeyField
           choices={choices}
           account={webhook?.account ?? null}
@@ -129,10 +145,11 @@ function useSave(webhook: Webhook | null, onSaved: Props["onSaved"]) {
   const [idempotencyKey] = useState(() => crypto.randomUUID());
   const [refusal, setRefusal] = useState<FieldRefusal | null>(null);
 
-  async function send({ name, url, keyId, ...lists }: WebhookForm): Promise<IssuedWebhook> {
+  async function send({ name, url, format, keyId, ...lists }: WebhookForm): Promise<IssuedWebhook> {
     const input = {
       name: name.trim(),
       url: url.trim(),
+      format,
       eventTypes: [...lists.eventTypes],
       communityIds: [...lists.communityIds],
       topicIds: idsOf(lists.topicIds),

@@ -1,8 +1,15 @@
 import { expect, test } from "vitest";
-import { idsOf, refusalOf } from "./form";
+import { formOf, idsOf, refusalOf } from "./form";
+import type { Webhook } from "./operations";
 
 const refused = (field: string) => ({
   graphQLErrors: [{ extensions: { code: "BAD_USER_INPUT", field, expected: "something else" } }],
+});
+
+test("a new webhook sends events as JSON, and a changed one keeps its format", () => {
+  expect(formOf(null).format).toBe("EVENT");
+  const slack = { format: "SLACK", account: { id: "k1" }, topicIds: [] as string[], jobIds: [] as string[] };
+  expect(formOf(slack as unknown as Webhook).format).toBe("SLACK");
 });
 
 test("ids are read from lines, each once", () => {

@@ -5,6 +5,7 @@ import type { Webhook } from "./operations";
 export interface WebhookForm {
   name: string;
   url: string;
+  format: Webhook["format"];
   keyId: string | null;
   eventTypes: readonly string[];
   communityIds: readonly string[];
@@ -17,6 +18,7 @@ export function formOf(webhook: Webhook | null): WebhookForm {
   return {
     name: webhook?.name ?? "",
     url: webhook?.url ?? "",
+    format: webhook?.format ?? "EVENT",
     keyId: webhook?.account.id ?? null,
     eventTypes: webhook?.eventTypes ?? [],
     communityIds: webhook?.communityIds ?? [],
@@ -24,6 +26,8 @@ export function formOf(webhook: Webhook | null): WebhookForm {
     jobIds: webhook?.jobIds.join("\n") ?? "",
   };
 }
+
+export const FORMATS = ["EVENT", "SLACK"] as const satisfies readonly Webhook["format"][];
 
 /** Returns the ids of a text with one id on each line, each once. */
 export function idsOf(text: string): string[] {

@@ -21,7 +21,7 @@ export function WebhookList({ webhooks, changes }: Props) {
   const [isCreating, setIsCreating] = useState(false);
   return (
     <>
-      <div className="mb-2 flex items-start justify-between gap-4">
+      <div className="mb-2 flex items-start justify-between gap-x-4 gap-y-2 max-sm:flex-col">
         <p className="text-quiet">{t("webhooks.hint")}</p>
         <Button kind="main" className="shrink-0" onClick={() => setIsCreating(true)}>
           <Icon name="plus" className="size-4" />

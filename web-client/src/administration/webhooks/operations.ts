@@ -3,8 +3,8 @@ import { graphql, type ResultOf } from "../../api/graphql";
 
 const WebhookParts = graphql(`
   fragment WebhookParts on Webhook {
-    id name url account { id name } eventTypes communityIds topicIds jobIds createdAt lastDeliveredAt failingSince
-    lastError nextTryAt disabledAt disabledReason previousSecretUntil
+    id name url format account { id name } eventTypes communityIds topicIds jobIds createdAt lastDeliveredAt
+    failingSince lastError nextTryAt disabledAt disabledReason previousSecretUntil
   }
 `);
 export type Webhook = ResultOf<typeof WebhookParts>;

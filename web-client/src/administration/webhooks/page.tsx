@@ -41,18 +41,20 @@ export function WebhookPage({ webhook, changes, onDeleted }: Props) {
 function WebhookHeader({ webhook }: { webhook: Webhook }) {
   const { t } = useTranslation();
   return (
-    <header className="flex flex-wrap items-center gap-x-2 gap-y-1">
+    <header className="flex items-start gap-2">
       <a
         href={hrefOf({ name: "adminWebhooks", webhook: null })}
         aria-label={t("back")}
-        className="-ml-2 rounded-full p-2 text-quiet hover:bg-hover"
+        className="-ml-2 shrink-0 rounded-full p-2 text-quiet hover:bg-hover"
       >
         <Icon name="back" />
       </a>
-      <h2 id="webhook-name" className="min-w-0 text-lg font-semibold">
-        {webhook.name}
-      </h2>
-      <WebhookBadge webhook={webhook} />
+      <div className="flex min-w-0 flex-wrap items-center gap-x-2 gap-y-1 pt-1">
+        <h2 id="webhook-name" className="min-w-0 break-words text-lg font-semibold">
+          {webhook.name}
+        </h2>
+        <WebhookBadge webhook={webhook} />
+      </div>
     </header>
   );
 }
@@ -60,9 +62,10 @@ function WebhookHeader({ webhook }: { webhook: Webhook }) {
 function WebhookFacts({ webhook }: { webhook: Webhook }) {
   const { t, language } = useTranslation();
   const now = new Date();
-  const { account, createdAt, previousSecretUntil } = webhook;
+  const { format, account, createdAt, previousSecretUntil } = webhook;
   const limits = limitsText(webhook, t);
   const facts = [
+    format === "SLACK" && t("webhooks.format.SLACK"),
     t("webhooks.account", { name: account.name }),
     t("webhooks.created", { time: relativeTime(language, new Date(createdAt), now) }),
     lastDeliveryText(webhook, t, language, now),

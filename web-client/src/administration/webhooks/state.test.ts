@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type TextKey, translate } from "../../i18n/texts";
 import type { Webhook } from "./operations";
-import { limitsText, noticeOf, stateOf, troubledFirst } from "./state";
+import { limitsText, noticeOf, stateOf, toneOf, troubledFirst } from "./state";
 
 const t = (key: TextKey, values?: Record<string, string | number>) => translate("en", key, values);
 const NOW = new Date("2026-11-21T12:00:00Z");
@@ -42,11 +42,20 @@ test("the notice of a failing webhook says since when, the next try and the last
 
 test("the notice of a disabled webhook gives the reason in plain words", () => {
   expect(stateOf(disabled("FAILING"))).toBe("disabled");
-  expect(notice(disabled("FAILING"))).toMatch(/all requests failed for three days.*Last error: HTTP 500/s);
+  expect(notice(disabled("FAILING"))).toMatch(/a message has failed for three days.*Last error: HTTP 500/s);
   expect(notice(disabled("GONE"))).toContain("410");
   expect(notice(disabled("KEY_ENDED"))).toContain("service key was revoked or has expired");
+  expect(notice(disabled("KEY_ENDED"))).not.toMatch(/If you enable it|Last error/);
+  expect(notice(disabled("KEY_ENDED"))).toContain("can’t be enabled");
   expect(notice(disabled("REQUESTED"))).toContain("by an administrator");
   expect(notice(disabled("REQUESTED"))).not.toContain("Last error");
+});
+
+test("a webhook that somebody disabled looks like no trouble", () => {
+  const tones = (["FAILING", "GONE", "KEY_ENDED", "REQUESTED"] as const).map((each) =>
+    toneOf(disabled(each)),
+  );
+  expect(tones).toEqual(["bad", "bad", "bad", "quiet"]);
 });
 
 test("webhooks in trouble come first, those that somebody disabled do not", () => {

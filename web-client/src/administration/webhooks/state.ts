@@ -15,11 +15,13 @@ export function stateOf({
   return failingSince ? "failing" : "enabled";
 }
 
-export const STATE_TONES: Record<WebhookState, BadgeTone> = {
-  enabled: "good",
-  failing: "wait",
-  disabled: "bad",
-};
+const STATE_TONES = { enabled: "good", failing: "wait", disabled: "bad" } as const;
+
+/** Returns the tone of a webhook's state. A webhook that somebody disabled is no trouble. */
+export function toneOf(webhook: Webhook): Exclude<BadgeTone, "live"> {
+  return webhook.disabledReason === "REQUESTED" ? "quiet" : STATE_TONES[stateOf(webhook)];
+}
+
 export const STATE_TEXTS = {
   enabled: "webhooks.badgeEnabled",
   failing: "webhooks.badgeFailing",
@@ -32,6 +34,11 @@ export function troubledFirst(webhooks: readonly Webhook[]): Webhook[] {
   return webhooks.toSorted((a, b) => Number(isTroubled(b)) - Number(isTroubled(a)));
 }
 
+/** Returns whether a webhook can't be enabled, because its service key has ended. */
+export function isOver({ disabledReason }: Pick<Webhook, "disabledReason">): boolean {
+  return disabledReason === "KEY_ENDED";
+}
+
 /** Returns the sentences of the notice about a webhook that is disabled or failing; none for any other. */
 export function noticeOf(webhook: Webhook, t: Translate, language: Language, now: Date): string[] {
   const { disabledAt, disabledReason, failingSince, nextTryAt, lastError } = webhook;
@@ -39,12 +46,12 @@ export function noticeOf(webhook: Webhook, t: Translate, language: Language, now
   const sentences: string[] = [];
   if (disabledAt) {
     sentences.push(t(`webhooks.disabled.${disabledReason ?? "REQUESTED"}`, { time: time(disabledAt) }));
-    sentences.push(t("webhooks.disabledHint"));
+    sentences.push(t(isOver(webhook) ? "webhooks.keyEndedHint" : "webhooks.disabledHint"));
   } else if (failingSince) {
     sentences.push(t("webhooks.failing", { time: time(failingSince) }));
     if (nextTryAt) sentences.push(t("webhooks.nextTry", { time: time(nextTryAt) }));
   }
-  return sentences.length > 0 && lastError && disabledReason !== "REQUESTED"
+  return sentences.length > 0 && lastError && disabledReason !== "REQUESTED" && !isOver(webhook)
     ? [...sentences, t("webhooks.lastError", { error: lastError })]
     : sentences;
 }
