@@ -23,13 +23,13 @@ CALL_TIMEOUT_S = 10.0
 CONNECT_TIMEOUT_S = 5.0
 UPLOAD_TIMEOUT_S = 60.0
 MAX_RESPONSE_BYTES = 1024 * 1024
+MAX_REASON_CHARS = 300
 MAX_CONCURRENT_IMAGES = 16
 MAX_CONCURRENT_VIDEOS = 2
 """Media are in temporary files during an upload, so a worker needs at most 1.25 GiB of disk for them."""
 
 HEADERS = {"User-Agent": "Noroshi/0.1 (scheduled posts)", "Accept": "*/*", "Accept-Encoding": "identity"}
 _SUMMARY_BYTES = 300
-_REASON_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class NetworkResponse:
         error = self["error"]
         nested = error.get("message") if isinstance(error, dict) else None
         texts = [each for each in (nested, self["message"], self["detail"], error) if each and isinstance(each, str)]
-        return " ".join(texts[0].split())[:_REASON_CHARS] if texts else self.summary
+        return " ".join(texts[0].split())[:MAX_REASON_CHARS] if texts else self.summary
 
     @property
     def summary(self) -> str:
