@@ -98,14 +98,14 @@ async function connectAccount(page) {
   await account.waitFor();
   const connected = await names();
   await checkVariants(page, "accounts");
-  await press(page, account.getByRole("button", { name: "Replace" }));
+  await press(page, account.getByRole("button", { name: "Replace" }), "Enter", { back: true });
   const dialog = page.getByRole("dialog", { name: "Replace the credentials of Beacon" });
   await dialog.getByLabel("Behaviour").selectOption("slow");
   await checkVariants(page, "replace-credentials");
   await press(page, dialog.getByRole("button", { name: "Replace", exact: true }));
   await page.getByText("Beacon has new credentials").waitFor();
   const { auditLog } = await run(tokens.ann, REPLACEMENTS);
-  await press(page, account.getByRole("button", { name: "Disconnect" }), "Enter", { back: true });
+  await press(page, account.getByRole("button", { name: "Disconnect" }));
   await press(page, page.getByRole("dialog").getByRole("button", { name: "Disconnect", exact: true }));
   await account.waitFor({ state: "detached" });
   return { refusal, connected, replacements: auditLog.length, disconnected: await names() };
