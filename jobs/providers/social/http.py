@@ -23,7 +23,6 @@ CALL_TIMEOUT_S = 10.0
 CONNECT_TIMEOUT_S = 5.0
 UPLOAD_TIMEOUT_S = 60.0
 MAX_RESPONSE_BYTES = 1024 * 1024
-MAX_REASON_CHARS = 300
 MAX_CONCURRENT_IMAGES = 16
 MAX_CONCURRENT_VIDEOS = 2
 """Media are in temporary files during an upload, so a worker needs at most 1.25 GiB of disk for them."""
@@ -67,11 +66,12 @@ class NetworkResponse:
 
     @property
     def reason(self) -> str:
-        """The network's explanation of an error on one line, shortened; the summary if the body has none."""
+        """The network's explanation of an error on one line; status and body if there is none. May be long."""
         error = self["error"]
         nested = error.get("message") if isinstance(error, dict) else None
         texts = [each for each in (nested, self["message"], self["detail"], error) if each and isinstance(each, str)]
-        return " ".join(texts[0].split())[:MAX_REASON_CHARS] if texts else self.summary
+        text = texts[0] if texts else f"HTTP {self.status} {self.body.decode(errors='replace')}"
+        return " ".join(text.split())
 
     @property
     def summary(self) -> str:
@@ -224,12 +224,16 @@ def require_success(response: NetworkResponse) -> NetworkResponse:
 def require_accepted(response: NetworkResponse) -> NetworkResponse:
     """Returns the response to a request that verifies credentials, when its status is 2xx.
 
-    Raises: as `require_success`; but PublishingRefused has the network's reason, and no part of the protocol.
+    Raises: as `require_success`, with the network's reason as the message. It may repeat the credentials.
     """
     try:
         return require_success(response)
     except PublishingRefused as refusal:
         raise PublishingRefused(refusal.code, response.reason) from None
+    except RetryableFailure as failure:
+        raise RetryableFailure(response.reason, failure.after_s) from None
+    except OutcomeUncertain:
+        raise OutcomeUncertain(response.reason) from None
 
 
 def bearer(token: str) -> dict[str, str]:

@@ -53,7 +53,7 @@ class X:
         """Asks for the token's user, which only a token of a user has. It needs users.read and tweet.read."""
         response = await self._http.send("GET", _url(account, "/2/users/me"), headers=bearer(account.secret))
         if response.status == 429:
-            raise RetryableFailure(f"Rate limited: {response.summary}", _reset_in_s(response))
+            raise RetryableFailure(response.reason, _reset_in_s(response))
         user = require_accepted(response)["data"]
         if not isinstance(user, dict) or not {"id", "username"} <= user.keys():
             raise ValueError("no user in the answer")

@@ -10,7 +10,7 @@ from jobs.providers.social.http import HttpClient
 from jobs.providers.social.instagram import Instagram
 from jobs.providers.social.mastodon import Mastodon
 from jobs.providers.social.registry import NetworkClients
-from jobs.providers.social.verification import RETRY_AFTER_S, AccountVerifier
+from jobs.providers.social.verification import MAX_HANDLE_CHARS, RETRY_AFTER_S, AccountVerifier
 from jobs.providers.social.webhook import WebhookNetwork
 from jobs.providers.social.x import X
 from storage.errors import CredentialsNotAccepted, Unavailable
@@ -147,6 +147,27 @@ async def test_reason_that_repeats_the_secret_hides_it(verifier: AccountVerifier
     instagram = await refusal(verifier, Network.INSTAGRAM, media.url(""), "1784:s3cr3t-token")
     assert x.endswith("it answered: Unknown token *** of app")
     assert instagram.endswith("it answered: Cannot parse ***")
+
+
+@pytest.mark.parametrize("status", [401, 503])
+@pytest.mark.parametrize("padding", [0, 290])
+async def test_no_part_of_the_secret_is_shown(
+    verifier: AccountVerifier, media: StubServer, status: int, padding: int
+) -> None:
+    """Not even if the reason is cut off within the secret."""
+    secret = "s3cr3t-token" * 20
+    media.answers["/2/users/me"] = respond(f"{'x' * padding} {secret}".encode(), status)
+    with pytest.raises((CredentialsNotAccepted, Unavailable)) as error:
+        await verifier.verify(Network.X, media.url(""), secret)
+    assert "s3cr3t" not in f"{error.value}{error.value.details}"
+
+
+async def test_account_with_too_long_name_is_refused(verifier: AccountVerifier) -> None:
+    async with running_twin(XTwin()) as twin:
+        assert isinstance(twin, XTwin)
+        twin.username = "x" * MAX_HANDLE_CHARS
+        expected = await refusal(verifier, Network.X, twin.url, twin.token)
+    assert expected.endswith("no account (a name of more than 500 characters)")
 
 
 async def test_disabled_mastodon_account_is_refused(verifier: AccountVerifier) -> None:
