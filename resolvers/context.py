@@ -17,6 +17,8 @@ from storage.identity.mutes import HiddenSubjects
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.mail.legacy_book import LegacyBook
+from storage.publishing.networks import Network
+from storage.publishing.records import NOT_VERIFIED, VerifiedAccount
 from storage.stores import Stores
 
 
@@ -37,6 +39,18 @@ class ImageSigner(Protocol):
     def __call__(self, remote_url: str, copy_id: str = "", /) -> str:
         """Signs the URL. `copy_id` is empty for images of which no copies are stored."""
         ...
+
+
+class AccountVerification(Protocol):
+    """Asks a network, at its address, whose the credentials are."""
+
+    async def __call__(self, network: Network, base_url: str | None, secret: str, /) -> VerifiedAccount:
+        """Returns the account. Raises: CredentialsNotAccepted, Unavailable."""
+        ...
+
+
+async def _not_verified(_network: Network, _base_url: str | None, _secret: str) -> VerifiedAccount:
+    return NOT_VERIFIED
 
 
 async def _no_refusal(_url: str) -> str | None:
@@ -68,6 +82,9 @@ class Context:
 
     egress_refusal: Callable[[str], Awaitable[str | None]] = _no_refusal
     """Returns why this server sends no requests to a URL, or None. The server passes its address guard."""
+
+    verify_account: AccountVerification = _not_verified
+    """The server passes the clients of all networks."""
 
     push_key: str | None = None
     """The public VAPID key in base64url; None if nothing is pushed."""

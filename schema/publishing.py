@@ -49,6 +49,14 @@ class ConnectedAccount:
     id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string.")
     network: Network = strawberry.field(description="Network of the account.")
     name: str = strawberry.field(description="Display name of the account.")
+    handle: str | None = strawberry.field(
+        description="Name of the account at its network, such as @harbour@mastodon.example. Null for WEBHOOK and "
+        "SANDBOX, and for accounts that were connected before networks were asked."
+    )
+    verified_at: datetime | None = strawberry.field(
+        description="When the network last accepted the account's credentials, as they were connected or replaced. "
+        "Null as `handle`."
+    )
     connected_at: datetime = strawberry.field(description="When the account was connected.")
     disconnected_at: datetime | None = strawberry.field(
         description="When the account was disconnected. Null while it is connected."

@@ -193,7 +193,13 @@ class Mutation(
     )
     connect_account: ConnectedAccount = mutation(
         resolvers.publishing.accounts.connect_account,
-        "Connects an account of a social network. Needs the role OPERATOR.",
+        "Connects an account of a social network, which must accept the credentials. Needs the role OPERATOR.",
+        limit=WriteLimit.OPERATIONS,
+    )
+    replace_account_credentials: ConnectedAccount = mutation(
+        resolvers.publishing.accounts.replace_account_credentials,
+        "Replaces the credentials of a connected account, after its network has accepted the new ones. Posts that wait "
+        "for the account are published with them. CONFLICT for a disconnected account. Needs the role OPERATOR.",
         limit=WriteLimit.OPERATIONS,
     )
     disconnect_account: ConnectedAccount = mutation(

@@ -13,6 +13,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from jobs.providers.egress import Egress
 from jobs.providers.legacy_book import legacy_book
+from jobs.providers.social.registry import all_networks
+from jobs.providers.social.verification import AccountVerifier
 from resolvers.context import Context
 from resolvers.limits.writes import WriteBudgets, WriteLimit, WritesPerMinute
 from schema.root import schema
@@ -51,6 +53,7 @@ from server.stores import open_stores_for
 from server.telephony import telephony_lines
 from server.transport.bodies import RefusalsAfterBodies
 from storage.mail.legacy_book import LegacyBook
+from storage.publishing.sandbox import SandboxStore
 from storage.secrets.download_urls import DownloadUrls, media_urls
 from storage.secrets.image_urls import ImageUrls
 from storage.secrets.shared_secrets import shared_secret
@@ -108,6 +111,7 @@ async def _add_routes_of_stores(
         legacy_book=legacy,
         sign_download=download_urls.sign,
         egress_refusal=egress.refusal_of,
+        verify_account=AccountVerifier(all_networks(egress, SandboxStore(stores.mongo))).verify,
         push_key=settings.vapid_key and vapid_key(settings.vapid_key).public_text,
         telephony_lines=telephony_lines(settings),
         write_budgets=WriteBudgets(writes_per_minute(settings)),

@@ -35,6 +35,14 @@ class BadUserInput(DomainError):
         super().__init__(message or f"{field}: expected {expected}.", field=field, expected=expected)
 
 
+class CredentialsNotAccepted(BadUserInput):
+    """A social network does not accept the credentials of an account. `reason` is in the network's words."""
+
+    def __init__(self, network: str, reason: str) -> None:
+        super().__init__("credentials", f"credentials that {network} accepts; it answered: {reason}")
+        self.details["reason"] = reason
+
+
 class Unauthenticated(DomainError):
     """The field needs a signed-in viewer."""
 

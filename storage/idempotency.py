@@ -105,7 +105,7 @@ def idempotency_key(
 
 
 async def used_keys(
-    mongo: Mongo, keys: Iterable[IdempotencyKey], session: Session
+    mongo: Mongo, keys: Iterable[IdempotencyKey], session: Session | None = None
 ) -> dict[tuple[str, ...], IdempotencyKeyDocument]:
     """Returns the documents of those keys that were used before, by the key's `identity`."""
     ids = [key.id for key in keys]

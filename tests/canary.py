@@ -27,7 +27,8 @@ from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.identity.session_records import NewSession, SignInMethod
 from storage.ids import UserKey, message_key
-from storage.publishing.records import PublishingPhase
+from storage.publishing.networks import Network
+from storage.publishing.records import PublishingPhase, VerifiedAccount
 from storage.publishing.transitions import MANUAL, BeginAttempt, MarkFailed, MarkPublished, MarkUnknown
 from storage.stores import Stores
 from tests.resolvers.operations import root_fields
@@ -41,6 +42,9 @@ EMAIL = f"{WORD}@Example.net"
 EARLIER_EMAIL = f"early.{WORD}@Example.net"
 
 CONNECT = "mutation ($input: ConnectAccountInput!) { done: connectAccount(input: $input) { id } }"
+REPLACE = """
+mutation ($input: ReplaceAccountCredentialsInput!) { replaceAccountCredentials(input: $input) { id } }
+"""
 SCHEDULE = "mutation ($input: SchedulePostInput!) { done: schedulePost(input: $input) { id } }"
 SCHEDULE_LOCAL = """
 mutation ($input: SchedulePostAtLocalTimeInput!) { done: schedulePostAtLocalTime(input: $input) { id } }
@@ -153,6 +157,11 @@ TEXTS_WITHOUT_PERSON = {
 """Texts of mutations that an erasure need not find, with the reason."""
 
 
+async def _name_account(_network: Network, _base_url: str | None, _secret: str) -> VerifiedAccount:
+    """Names the account as a network does."""
+    return VerifiedAccount(f"{WORD} id", f"@{WORD}@{WORD}.example")
+
+
 @dataclass
 class CanaryPerson(Person):
     """A person with a recognizable client. `used_arguments` are those in which the person has used the word."""
@@ -166,7 +175,8 @@ class CanaryPerson(Person):
 
     @property
     def context(self) -> Context:
-        return replace(super().context, client=RequestClient(ADDRESS, f"{WORD} browser"))
+        client = RequestClient(ADDRESS, f"{WORD} browser")
+        return replace(super().context, client=client, verify_account=_name_account)
 
     async def execute(self, query: str, /, **variables: Any) -> Answer:
         """Executes an operation, and notes the arguments that hold the word."""
@@ -366,7 +376,8 @@ async def _publish(stores: Stores, canary: CanaryPerson) -> None:
     Also schedules and edits a fourth post, and schedules a fifth one with a file.
     """
     mastodon = {"network": "MASTODON", "baseUrl": f"https://{WORD}.example", "credentials": f"{WORD}-token"}
-    await canary.do(CONNECT, input={**mastodon, "name": f"{WORD} account"})
+    connected = await canary.do(CONNECT, input={**mastodon, "name": f"{WORD} account"})
+    await canary.run(REPLACE, input={"accountId": connected["id"], "credentials": f"{WORD}-next-token"})
     secret = {"network": "SANDBOX", "name": f"{WORD} account", "credentials": "ok"}
     account = (await canary.do(CONNECT, input=secret))["id"]
     common = {"text": f"{WORD} text", "toAccountIds": [account], "timeZone": "UTC"}

@@ -1,4 +1,4 @@
-"""Connected accounts. Credentials are validated and encrypted, and never returned or logged."""
+"""Connected accounts. Credentials are validated, verified with the network, encrypted, and never returned or logged."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -11,12 +11,12 @@ from resolvers.arguments import checked_text, text_or_none
 from resolvers.context import Info
 from resolvers.idempotency import input_key
 from resolvers.publishing.addresses import checked_web_address
-from resolvers.publishing.inputs import ConnectAccountInput
-from storage.errors import BadUserInput
+from resolvers.publishing.inputs import ConnectAccountInput, ReplaceAccountCredentialsInput
+from storage.errors import BadUserInput, Conflict
 from storage.identity.roles import Role
 from storage.publishing.accounts import AccountToConnect
 from storage.publishing.networks import BEHAVIOURS, Network
-from storage.publishing.records import ConnectedAccount
+from storage.publishing.records import ConnectedAccount, VerifiedAccount
 from storage.secrets.webhook_keys import webhook_key
 
 MAX_NAME_CHARS = 100
@@ -33,14 +33,33 @@ async def connected_accounts(info: Info) -> list[ConnectedAccount]:
 async def connect_account(
     info: Info, input: Annotated[ConnectAccountInput, strawberry.argument(description="The account to connect.")]
 ) -> ConnectedAccount:
-    """Connects an account."""
+    """Connects an account whose credentials its network accepts."""
     viewer, accounts = require_role(info, Role.OPERATOR), info.context.stores.accounts
     name = checked_text("name", input.name, 1, MAX_NAME_CHARS)
     base_url = await _checked_base_url(info, input.network, text_or_none(input.base_url))
     credentials = _checked_credentials(input.network, input.credentials)
     key = input_key(viewer, "connectAccount", input, credentials=accounts.fingerprint(credentials))
-    new = AccountToConnect(viewer.organization_id, input.network, name, base_url, viewer.id)
+    if (connected := await accounts.find_by_key(key)) is not None:
+        return connected
+    verified = await info.context.verify_account(input.network, base_url, credentials)
+    new = AccountToConnect(viewer.organization_id, input.network, name, base_url, viewer.id, verified)
     return await accounts.connect(new, credentials, key, info.context.actor)
+
+
+async def replace_account_credentials(
+    info: Info,
+    input: Annotated[ReplaceAccountCredentialsInput, strawberry.argument(description="The new credentials.")],
+) -> ConnectedAccount:
+    """Replaces the credentials of a connected account by others of the same account, which its network accepts."""
+    viewer, accounts = require_role(info, Role.OPERATOR), info.context.stores.accounts
+    account = await accounts.get(viewer.organization_id, input.account_id)
+    credentials = _checked_credentials(account.network, input.credentials)
+    key = input_key(viewer, "replaceAccountCredentials", input, credentials=accounts.fingerprint(credentials))
+    if (replaced := await accounts.find_by_key(key)) is None:
+        verified = await _verify_same_account(info, account, credentials)
+        replaced = await accounts.replace_credentials(account, credentials, verified, key, info.context.actor)
+    # What follows a replacement belongs here. A repeated request runs it again, in case the first was cut off.
+    return replaced
 
 
 async def disconnect_account(
@@ -53,6 +72,19 @@ async def disconnect_account(
     await stores.scheduled_posts.fail_scheduled(account)
     await stores.accounts.mark_cleared(account)
     return account
+
+
+async def _verify_same_account(info: Info, account: ConnectedAccount, credentials: str) -> VerifiedAccount:
+    """Returns the account that the network names for new credentials. Raises: Unavailable, Conflict, BadUserInput.
+
+    It must be the same as before. Accounts of earlier versions have none, so that any is accepted.
+    """
+    if account.disconnected_at is not None:
+        raise Conflict("The account is disconnected. Connect it again.")
+    verified = await info.context.verify_account(account.network, account.base_url, credentials)
+    if account.network_id is not None and verified.id != account.network_id:
+        raise BadUserInput("credentials", f"credentials of {account.handle}, not of {verified.handle}")
+    return verified
 
 
 async def _checked_base_url(info: Info, network: Network, url: str | None) -> str | None:

@@ -22,6 +22,12 @@ _LATENESS = (
     "Number of seconds after `dueAt` in which the post may still be published if the service was down, 1 to 604800. "
     "After that time it fails, and its author is notified."
 )
+_CREDENTIALS = (
+    "Depends on the network. WEBHOOK: the secret. MASTODON: an access token with the scopes profile (or "
+    "read:accounts), write:statuses and write:media. BLUESKY: handle:app-password. X: an OAuth 2 user token with the "
+    "scopes users.read, tweet.read, tweet.write and media.write. INSTAGRAM: user-id:token. SANDBOX: ok, fail, lose "
+    "(publishes, but its answer gets lost) or slow. Stored encrypted and never returned."
+)
 _ZONE = "IANA time zone of the author, such as Asia/Tokyo."
 
 strawberry.enum(
@@ -43,11 +49,18 @@ class ConnectAccountInput:
         description="URL of the Mastodon server or of the webhook. Omitted or null: the network's own URL.",
     )
     credentials: str = strawberry.field(
-        description=(
-            "Depends on the network. WEBHOOK: the secret. MASTODON: an access token. BLUESKY: handle:app-password. "
-            "X: an OAuth 2 user token. INSTAGRAM: user-id:token. SANDBOX: ok, fail, lose (publishes, but its answer "
-            "gets lost) or slow. Stored encrypted and never returned."
-        )
+        description=f"{_CREDENTIALS} The network must accept them: otherwise BAD_USER_INPUT with its reason, and "
+        "UNAVAILABLE if it does not answer."
+    )
+    idempotency_key: str | None = strawberry.field(default=UNSET, description=KEY_DESCRIPTION)
+
+
+@strawberry.input(description="New credentials of a connected account.")
+class ReplaceAccountCredentialsInput:
+    account_id: ID = strawberry.field(description="Id of the account, which must be connected.")
+    credentials: str = strawberry.field(
+        description=f"{_CREDENTIALS} The network must accept them, and name the same account as before: otherwise "
+        "BAD_USER_INPUT, and UNAVAILABLE if it does not answer. The present credentials then stay."
     )
     idempotency_key: str | None = strawberry.field(default=UNSET, description=KEY_DESCRIPTION)
 

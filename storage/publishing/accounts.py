@@ -6,16 +6,16 @@ from datetime import UTC, datetime
 
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.errors import NotFound
-from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key
+from storage.errors import Conflict, NotFound
+from storage.idempotency import DuplicateRequest, IdempotencyKey, store_key, used_keys
 from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
 from storage.identity.rights import lock_operator
 from storage.ids import new_id
-from storage.mongo import Document, Mongo, Session
+from storage.mongo import Document, Mongo, Session, literals
 from storage.mongo.batch_loader import BatchLoader
 from storage.publishing.documents import AccountDocument
 from storage.publishing.networks import Network
-from storage.publishing.records import ConnectedAccount, account_record
+from storage.publishing.records import NOT_VERIFIED, ConnectedAccount, VerifiedAccount, account_record
 from storage.secrets.credentials import CredentialCipher, CredentialsLost, SealedSecret
 
 ERASED_NAME = "Deleted account"
@@ -33,9 +33,12 @@ class AccountToConnect:
     connected_by: str | None = None
     """Id of the user who connects the account."""
 
+    verified: VerifiedAccount = NOT_VERIFIED
+    """The account that the network named for the credentials."""
+
 
 class ConnectedAccountStore:
-    """Reads, connects and disconnects accounts."""
+    """Reads, connects and disconnects accounts, and replaces their credentials."""
 
     def __init__(self, mongo: Mongo, credentials: CredentialCipher) -> None:
         self._mongo = mongo
@@ -65,6 +68,10 @@ class ConnectedAccountStore:
         }
         if new.connected_by is not None:
             document["connected_by"] = new.connected_by
+        if new.verified.id is not None:
+            document["network_id"], document["verified_at"] = new.verified.id, document["connected_at"]
+        if new.verified.handle is not None:
+            document["handle"] = new.verified.handle
 
         async def work(session: Session) -> str:
             await lock_operator(self._mongo, actor, session)
@@ -78,6 +85,63 @@ class ConnectedAccountStore:
             return id_
 
         return await self.get(new.organization_id, await self._mongo.transact(work))
+
+    async def replace_credentials(
+        self,
+        account: ConnectedAccount,
+        secret: str,
+        verified: VerifiedAccount,
+        key: IdempotencyKey | None,
+        actor: Actor | None = None,
+    ) -> ConnectedAccount:
+        """Replaces the credentials of a connected account. Later calls to its network use the new ones.
+
+        `verified` is the account that the network named for them, which the caller has compared. If the account was
+        connected before its network was asked, `verified` is stored. A repeated key changes nothing.
+
+        Raises: Forbidden if the actor is no operator now; Conflict if the account is disconnected, or for a key reused
+        with other arguments; Unavailable without encryption keys.
+        """
+        change = self._replacement(account.id, secret, verified, actor)
+        # The network's id is the one that the caller has compared. Two replacements at a time may both find none.
+        unchanged = {"_id": account.id, "disconnected_at": None, "network_id": account.network_id}
+
+        async def work(session: Session) -> None:
+            await lock_operator(self._mongo, actor, session)
+            try:
+                await store_key(self._mongo, key, account.id, session)
+            except DuplicateRequest:
+                return
+            if not (await self._accounts.update_one(unchanged, change, session=session)).matched_count:
+                raise Conflict("The account was disconnected or changed. Load it again.")
+            await self._record(actor, AuditAction.ACCOUNT_CREDENTIALS_REPLACED, account.id, session)
+
+        await self._mongo.transact(work)
+        return await self.get(account.organization_id, account.id)
+
+    def _replacement(
+        self, account_id: str, secret: str, verified: VerifiedAccount, actor: Actor | None
+    ) -> list[Document]:
+        """Returns the update that stores new credentials. Whoever gave them is the user who connected the account."""
+        fields = {
+            "credentials": self._credentials.seal(secret, account_id),
+            "connected_by": None if actor is None or actor.is_command_line else actor.user_id,
+            "network_id": verified.id,
+            "handle": verified.handle,
+        }
+        stored = literals({name: value for name, value in fields.items() if value is not None})
+        return [{"$set": stored if verified.id is None else {**stored, "verified_at": "$$NOW"}}]
+
+    async def find_by_key(self, key: IdempotencyKey | None) -> ConnectedAccount | None:
+        """Returns the account of an earlier request with the key, or None. Raises: Conflict for other arguments."""
+        if key is None:
+            return None
+        for earlier in (await used_keys(self._mongo, [key])).values():
+            try:
+                key.raise_duplicate(earlier)
+            except DuplicateRequest as duplicate:
+                return await self.get(key.organization_id, duplicate.result_id)
+        return None
 
     def fingerprint(self, secret: str) -> str:
         """Returns a digest by which secrets are compared without storing them. Raises: Unavailable without keys."""
@@ -141,14 +205,14 @@ class ConnectedAccountStore:
             await self._audit.insert(audit_document(actor, action, kind, id_, at, **details), session)
 
     async def erase(self, account_id: str) -> None:
-        """Disconnects an account that an erased user connected, and removes its name and address. Idempotent."""
+        """Disconnects an account that an erased user connected. Removes its names and its address. Idempotent."""
         erased = {
             "name": ERASED_NAME,
             "base_url": None,
             "failing": True,
             "disconnected_at": {"$ifNull": ["$disconnected_at", "$$NOW"]},
         }
-        change: list[Document] = [{"$set": erased}, {"$unset": "credentials"}]
+        change: list[Document] = [{"$set": erased}, {"$unset": ["credentials", "handle", "network_id"]}]
         await self._accounts.update_one({"_id": account_id, "name": {"$ne": ERASED_NAME}}, change)
 
     async def list_disconnected(self, limit: int) -> list[ConnectedAccount]:

@@ -23,8 +23,14 @@ class AccountDocument(TypedDict):
     base_url: str | None
     """Address of the account's server or webhook; None for a network with a single address."""
     connected_at: datetime
+    handle: NotRequired[str]
+    """Name of the account at its network; absent if the network was not asked, or does not say."""
+    network_id: NotRequired[str]
+    """Id of the account at its network, which stays when the handle changes; absent as `handle`."""
+    verified_at: NotRequired[datetime]
+    """When the network last accepted the credentials; absent as `handle`."""
     connected_by: NotRequired[str]
-    """Id of the user who connected the account; absent for accounts of earlier versions."""
+    """Id of the user who gave the present credentials; absent for accounts of earlier versions."""
     credentials: NotRequired[SealedSecret]
     """Encrypted credentials (storage/secrets/credentials.py); removed on disconnection."""
     disconnected_at: NotRequired[datetime]

@@ -20,6 +20,7 @@ def _export_account(account: AccountDocument) -> Document:
         "id": account["_id"],
         "network": account["network"],
         "name": account["name"],
+        "handle": account.get("handle"),
         "baseUrl": account["base_url"],
         "connectedAt": account["connected_at"],
         "disconnectedAt": account.get("disconnected_at"),
@@ -42,7 +43,7 @@ def _export_scheduled_post(post: ScheduledPostDocument) -> Document:
 PERSONAL_DATA = (
     PersonalData(
         "accounts",
-        "Network, id and times of accounts that the person connected, without credentials, name and address.",
+        "Network, id and times of accounts that the person connected, without credentials, names and address.",
         rules=[change_rule(_accounts)],
         exports=[ExportedSelection(PersonalDataSelection(_accounts), _export_account)],
     ),

@@ -72,6 +72,29 @@ class ConnectedAccount:
     base_url: str | None
     connected_at: datetime
     disconnected_at: datetime | None
+    handle: str | None = None
+    """Name of the account at its network, such as @harbour@mastodon.example."""
+
+    network_id: str | None = None
+    """Id of the account at its network."""
+
+    verified_at: datetime | None = None
+    """When the network last accepted the credentials. None for networks that cannot be asked, and for accounts that
+    were connected before their networks were asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedAccount:
+    """The account that a network names for credentials that it accepts. Empty for a network that cannot be asked."""
+
+    id: str | None = None
+    """Id that the account keeps when its handle changes."""
+
+    handle: str | None = None
+    """Name that people know, such as @harbour@mastodon.example."""
+
+
+NOT_VERIFIED = VerifiedAccount()
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +270,9 @@ def account_record(document: AccountDocument) -> ConnectedAccount:
         base_url=document["base_url"],
         connected_at=document["connected_at"],
         disconnected_at=document.get("disconnected_at"),
+        handle=document.get("handle"),
+        network_id=document.get("network_id"),
+        verified_at=document.get("verified_at"),
     )
 
 

@@ -107,7 +107,7 @@ ONLY_IF_REQUIRED = {"dueAtLocal", "timeZone"}
 SAME_FOR_ALL = {"Stamp": "hello"}
 """Ids of objects that are the same in every organization, by type."""
 
-TYPE_BY_ARGUMENT = {"toTopicIds": "Topic", "toAccountIds": "ConnectedAccount"} | {
+TYPE_BY_ARGUMENT = {"toTopicIds": "Topic", "toAccountIds": "ConnectedAccount", "accountId": "ConnectedAccount"} | {
     "targetId": "User",
     "replyTo": "Message",
     "quoteOf": "QuotedPost",

@@ -234,7 +234,7 @@ def inputs_with_keys() -> list[Any]:
 
 
 def test_every_input_with_a_key_is_found() -> None:
-    assert len(inputs_with_keys()) == 14
+    assert len(inputs_with_keys()) == 15
 
 
 @pytest.mark.parametrize("input_type", inputs_with_keys())

@@ -1,9 +1,11 @@
 """The whole application: its routes, its lifespan, and its start while servers are unreachable."""
 
 import asyncio
+import base64
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from ipaddress import IPv4Network
 from typing import Any
 
 import httpx2
@@ -17,7 +19,10 @@ from server.transport.trusted_proxies import TrustedProxies
 from storage.secrets.image_urls import ImageUrls
 from storage.secrets.shared_secrets import shared_secret
 from storage.stores import open_stores
+from tests.databases import CREDENTIAL_KEYS
 from tests.server.in_process import raw_client, serve_in_process
+from tests.twins.mastodon import MastodonTwin
+from tests.twins.twin import running_twin
 from tests.waiting import poll_until_true
 
 ORIGIN = "https://app.example.org"
@@ -118,6 +123,23 @@ async def test_private_webhook_is_refused_by_the_server(settings: Settings) -> N
         response = await http.post("/graphql", json={"query": query}, headers=headers)
     (error,) = response.json()["errors"]
     assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", "baseUrl")
+
+
+async def test_server_verifies_credentials_with_network(settings: Settings) -> None:
+    keys = f"1:{base64.b64encode(CREDENTIAL_KEYS['1']).decode()}"
+    settings = settings.with_values(credential_keys=keys, egress_allow=(IPv4Network("127.0.0.0/8"),))
+    token = mint(SECRET, user_id="ann", organization_id="acme", roles=("ADMIN",), ttl_s=60)
+    query = "mutation ($input: ConnectAccountInput!) { connectAccount(input: $input) { handle } }"
+    async with running_twin(MastodonTwin()) as twin, running_app(settings) as http:
+        answers = []
+        for credentials in ("abc", twin.token):
+            input_ = {"network": "MASTODON", "name": "Harbour", "baseUrl": twin.url, "credentials": credentials}
+            body = {"query": query, "variables": {"input": input_}}
+            answers.append(await http.post("/graphql", json=body, headers={"authorization": f"Bearer {token}"}))
+    (error,) = answers[0].json()["errors"]
+    assert (error["extensions"]["code"], error["extensions"]["field"]) == ("BAD_USER_INPUT", "credentials")
+    assert "The access token is invalid" in error["message"]
+    assert answers[1].json() == {"data": {"connectAccount": {"handle": "@harbour@127.0.0.1"}}}
 
 
 async def test_create_app_opens_no_connection(settings: Settings) -> None:

@@ -25,7 +25,7 @@ def xrpc_error(status: int, name: str, message: str) -> Response:
 
 
 class BlueskyTwin(NetworkTwin):
-    """The API of Bluesky with one account: ann.example with the password app-pass.
+    """The API of Bluesky with one account: ann.example with the password `app_password`.
 
     A video job ends at status request number `polls_until_ready`, with `video_result`.
     """
@@ -42,6 +42,9 @@ class BlueskyTwin(NetworkTwin):
         self.video_result: dict[str, Any] = {"state": "JOB_STATE_COMPLETED"}
         self.polls_until_ready = 2
         self.has_confirmed_email = True
+        self.app_password = "app-pass"
+        self.status: str | None = None
+        """The status of an account that is not active, as in the lexicon of createSession."""
 
     def routes(self) -> list[Route]:
         return [
@@ -55,11 +58,14 @@ class BlueskyTwin(NetworkTwin):
 
     async def session(self, request: Request) -> Response:
         body = await request.json()
-        if (body["identifier"], body["password"]) != ("ann.example", "app-pass"):
-            return xrpc_error(401, "AuthenticationRequired", "Invalid identifier or password")
+        if (body["identifier"], body["password"]) != ("ann.example", self.app_password):
+            refusal = xrpc_error(401, "AuthenticationRequired", "Invalid identifier or password")
+            return await self.verify_with_faults(refusal)
         self.jwt_count += 1
         body = {"accessJwt": f"jwt{self.jwt_count}", "refreshJwt": "r", "did": DID, "handle": "ann.example"}
-        return JSONResponse({**body, "didDoc": {"id": DID, "service": [SERVICE]}})
+        status = {} if self.status is None else {"active": False, "status": self.status}
+        answer = {**body, **status, "didDoc": {"id": DID, "service": [SERVICE]}}
+        return await self.verify_with_faults(JSONResponse(answer))
 
     def is_signed_in(self, request: Request) -> bool:
         return bearer_token(request) == f"jwt{self.jwt_count}"

@@ -19,10 +19,12 @@ def graph_error(status: int, message: str, code: int, subcode: int | None = None
 class InstagramTwin(NetworkTwin):
     """The Graph API of Instagram. A container is FINISHED at status request number `polls_until_ready`.
 
-    With `fails_processing`, its state becomes ERROR instead. `failure` is the answer to all calls that publish.
+    With `fails_processing`, its state becomes ERROR instead. `failure` is the answer to all calls that publish. GET /me
+    has the form of the page Get Started of the API with Instagram Login.
     """
 
     user = "1784"
+    username = "harbour"
 
     def __init__(self, lose_rate: float = 0.0, seed: int = 0) -> None:
         super().__init__(lose_rate, seed)
@@ -31,16 +33,27 @@ class InstagramTwin(NetworkTwin):
         self.containers: dict[str, dict[str, Any]] = {}
         self.failure: Response | None = None
         self.fails_processing = False
+        self.lists_user = True
+        """Whether GET /me answers with a list. Otherwise it answers with the user itself, as for other nodes."""
+
         self.fetches_media = False
         """Whether media are fetched from their addresses when their container is created, as Instagram does."""
 
     def routes(self) -> list[Route]:
         return [
+            Route("/me", self.me, methods=["GET"]),
             Route("/{user}/media", self.create, methods=["POST"]),
             Route("/{user}/media_publish", self.publish_container, methods=["POST"]),
             Route("/{user}/content_publishing_limit", self.limit, methods=["GET"]),
             Route("/{id}", self.read, methods=["GET"]),
         ]
+
+    async def me(self, request: Request) -> Response:
+        if bearer_token(request) != self.token:
+            return await self.verify_with_faults(graph_error(401, "Invalid OAuth access token", 190))
+        all_fields = {"user_id": self.user, "username": self.username}
+        user = {name: all_fields[name] for name in request.query_params["fields"].split(",")}
+        return await self.verify_with_faults(JSONResponse({"data": [user]} if self.lists_user else user))
 
     async def create(self, request: Request) -> Response:
         if bearer_token(request) != self.token or request.path_params["user"] != self.user:

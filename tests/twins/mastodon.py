@@ -15,22 +15,38 @@ MAX_CHARACTERS = 500
 class MastodonTwin(NetworkTwin):
     """The API of Mastodon. A medium is ready at status request number `polls_until_ready`.
 
-    Idempotency keys are remembered for `retention_s`.
+    Idempotency keys are remembered for `retention_s`. `token` belongs to the account `username` with the id `user_id`.
+    Other tokens are refused, as docs.joinmastodon.org, methods/accounts#verify_credentials describes.
     """
+
+    user_id = "14715"
+    username = "harbour"
 
     def __init__(self, lose_rate: float = 0.0, seed: int = 0) -> None:
         super().__init__(lose_rate, seed)
         self.polls_until_ready = 1
         self.retention_s = 3600.0
+        self.is_disabled = False
+        """Whether the account's moderators have disabled its login."""
+
         self.media: dict[str, dict[str, Any]] = {}
         self.keys: dict[str, tuple[float, dict[str, Any]]] = {}
 
     def routes(self) -> list[Route]:
         return [
+            Route("/api/v1/accounts/verify_credentials", self.verify_credentials, methods=["GET"]),
             Route("/api/v2/media", self.upload, methods=["POST"]),
             Route("/api/v1/media/{id}", self.medium, methods=["GET"]),
             Route("/api/v1/statuses", self.post, methods=["POST"]),
         ]
+
+    async def verify_credentials(self, request: Request) -> Response:
+        if bearer_token(request) != self.token:
+            return await self.verify_with_faults(error(401, "The access token is invalid"))
+        if self.is_disabled:
+            return error(403, "Your login is currently disabled")
+        account = {"id": self.user_id, "username": self.username, "acct": self.username, "display_name": "The harbour"}
+        return await self.verify_with_faults(JSONResponse({**account, "url": f"{self.url}/@{self.username}"}))
 
     async def upload(self, request: Request) -> Response:
         if bearer_token(request) != self.token:

@@ -67,6 +67,9 @@ class NetworkTwin:
         self.faults: deque[NetworkFault] = deque()
         """The faults of the next publishing calls, one for each."""
 
+        self.verification_faults: deque[NetworkFault] = deque()
+        """The faults of the next requests that verify credentials, one for each."""
+
         self.busy_headers: dict[str, str] = {"Retry-After": "1"}
         self.url = ""
         self.acts_late_only_on_request = False
@@ -110,6 +113,17 @@ class NetworkTwin:
         if answer is None or fault is NetworkFault.FAIL_AFTER:
             return JSONResponse({"error": "Something went wrong"}, 500)
         return answer
+
+    async def verify_with_faults(self, answer: Response) -> Response:
+        """Returns the answer to a request that verifies credentials, unless a fault replaces it."""
+        fault = self.verification_faults.popleft() if self.verification_faults else None
+        if fault is NetworkFault.BUSY:
+            return JSONResponse({"error": "Too many requests"}, 429, headers=self.busy_headers)
+        if fault in SILENT_FAULTS:
+            await asyncio.sleep(60)
+        if fault in CUTTING_FAULTS:
+            return NoResponse()
+        return answer if fault is None else JSONResponse({"error": "Something went wrong"}, 500)
 
     async def act_late(self) -> None:
         """Acts on the calls that had the fault LATE."""

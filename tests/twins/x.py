@@ -31,8 +31,14 @@ def invalid_request(parameter: str, values: Any, message: str) -> Response:
 class XTwin(NetworkTwin):
     """The API of X. A video is ready at status request number `polls_until_ready`, and at once if that is 0.
 
-    With `fails_processing`, videos fail instead.
+    With `fails_processing`, videos fail instead. `app_token` is the token of an app without a user, which
+    GET /2/users/me refuses as quoted in github.com/xdevplatform/bookmarks-search/issues/10. The user of `token` has the
+    form of docs.x.com, Users, Get my User.
     """
+
+    app_token = "app-token"
+    user_id = "2244994945"
+    username = "harbour"
 
     def __init__(self, lose_rate: float = 0.0, seed: int = 0) -> None:
         super().__init__(lose_rate, seed)
@@ -44,6 +50,7 @@ class XTwin(NetworkTwin):
 
     def routes(self) -> list[Route]:
         return [
+            Route("/2/users/me", self.me, methods=["GET"]),
             Route("/2/media/upload/initialize", self.initialize, methods=["POST"]),
             Route("/2/media/upload/{id}/append", self.append, methods=["POST"]),
             Route("/2/media/upload/{id}/finalize", self.finalize, methods=["POST"]),
@@ -51,6 +58,15 @@ class XTwin(NetworkTwin):
             Route("/2/media/metadata", self.metadata, methods=["POST"]),
             Route("/2/tweets", self.tweet, methods=["POST"]),
         ]
+
+    async def me(self, request: Request) -> Response:
+        if bearer_token(request) == self.app_token:
+            detail = "Authenticating with OAuth 2.0 Application-Only is forbidden for this endpoint."
+            return problem(403, "Unsupported Authentication", detail)
+        if bearer_token(request) != self.token:
+            return await self.verify_with_faults(problem(401, "Unauthorized", "Unauthorized"))
+        user = {"id": self.user_id, "name": "The harbour", "username": self.username}
+        return await self.verify_with_faults(JSONResponse({"data": user}))
 
     async def initialize(self, request: Request) -> Response:
         if bearer_token(request) != self.token:

@@ -16,7 +16,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from jobs.providers.social.bluesky_video import MAX_VIDEO_BYTES, VideoService
-from jobs.providers.social.http import UPLOAD_TIMEOUT_S, HttpClient, NetworkResponse, bearer, require_success
+from jobs.providers.social.http import (
+    UPLOAD_TIMEOUT_S,
+    HttpClient,
+    NetworkResponse,
+    bearer,
+    require_accepted,
+    require_success,
+)
 from jobs.providers.social.media import MediaFile
 from jobs.providers.social.network import (
     MediaUpload,
@@ -30,7 +37,7 @@ from jobs.providers.social.network import (
 )
 from storage.publishing.network_files import FILE_LIMITS
 from storage.publishing.networks import BEHAVIOURS, MediaKind, Network, ReconciliationMethod
-from storage.publishing.records import ScheduledMedia
+from storage.publishing.records import ScheduledMedia, VerifiedAccount
 from storage.timeline import instant
 
 COLLECTION = "app.bsky.feed.post"
@@ -64,6 +71,16 @@ class Bluesky:
         self._http = http
         self._videos = videos or VideoService(http)
         self._sessions: dict[tuple[str, str], _Session] = {}
+
+    async def verify(self, account: PublishingAccount) -> VerifiedAccount:
+        """Creates a session, and uses it for nothing else.
+
+        An account that is deactivated or suspended gets a session too, with a `status` that says so.
+        """
+        session = require_accepted(await self._request_session(account))
+        if session["status"] not in (None, "active"):
+            raise PublishingRefused("REFUSED", f"The account is {session['status']}.")
+        return VerifiedAccount(session.text("did"), f"@{session.text('handle')}")
 
     async def upload(self, account: PublishingAccount, post: OutgoingPost) -> MediaUpload:
         """Uploads one blob per medium."""
@@ -154,16 +171,22 @@ class Bluesky:
         session, now = self._sessions.get(_session_key(account)), asyncio.get_running_loop().time()
         if session is not None and session.reusable_until > now:
             return session
-        identifier, _, password = account.secret.partition(":")
-        response: NetworkResponse = await self._http.send_retryable(
-            "POST",
-            _xrpc_url(account, "com.atproto.server.createSession"),
-            json={"identifier": identifier, "password": password},
-        )
+        try:
+            response = require_success(await self._request_session(account))
+        except OutcomeUncertain as error:
+            raise RetryableFailure(str(error)) from None
         server_did = _server_did(response, account)
         session = _Session(response.text("accessJwt"), response.text("did"), server_did, now + SESSION_REUSE_S)
         self._sessions[_session_key(account)] = session
         return session
+
+    async def _request_session(self, account: PublishingAccount) -> NetworkResponse:
+        identifier, _, password = account.secret.partition(":")
+        return await self._http.send(
+            "POST",
+            _xrpc_url(account, "com.atproto.server.createSession"),
+            json={"identifier": identifier, "password": password},
+        )
 
 
 def tid(microseconds: int, clock_id: int) -> str:

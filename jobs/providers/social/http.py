@@ -65,6 +65,15 @@ class NetworkResponse:
         return 200 <= self.status < 300
 
     @property
+    def reason(self) -> str:
+        """The network's explanation of an error on one line; status and body if there is none. May be long."""
+        error = self["error"]
+        nested = error.get("message") if isinstance(error, dict) else None
+        texts = [each for each in (nested, self["message"], self["detail"], error) if each and isinstance(each, str)]
+        text = texts[0] if texts else f"HTTP {self.status} {self.body.decode(errors='replace')}"
+        return " ".join(text.split())
+
+    @property
     def summary(self) -> str:
         """The status and the beginning of the body, shown to the author."""
         return f"HTTP {self.status} {self.body[:_SUMMARY_BYTES].decode(errors='replace')}".strip()
@@ -210,6 +219,21 @@ def require_success(response: NetworkResponse) -> NetworkResponse:
     if 300 <= response.status < 500:
         raise PublishingRefused("UNAUTHORIZED" if response.status in (401, 403) else "REFUSED", response.summary)
     raise OutcomeUncertain(response.summary)
+
+
+def require_accepted(response: NetworkResponse) -> NetworkResponse:
+    """Returns the response to a request that verifies credentials, when its status is 2xx.
+
+    Raises: as `require_success`, with the network's reason as the message. It may repeat the credentials.
+    """
+    try:
+        return require_success(response)
+    except PublishingRefused as refusal:
+        raise PublishingRefused(refusal.code, response.reason) from None
+    except RetryableFailure as failure:
+        raise RetryableFailure(response.reason, failure.after_s) from None
+    except OutcomeUncertain:
+        raise OutcomeUncertain(response.reason) from None
 
 
 def bearer(token: str) -> dict[str, str]:

@@ -2,7 +2,8 @@
 
 After a lost response, the container's status shows the outcome. Instagram refuses to publish a container twice, so a
 call is repeated only with the same container.
-Source: developers.facebook.com, Instagram Platform, Content Publishing.
+Source: developers.facebook.com, Instagram Platform, Content Publishing; and for `verify` API with Instagram Login, Get
+Started.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from jobs.providers.social.http import HttpClient, NetworkResponse, bearer, require_success
+from jobs.providers.social.http import HttpClient, NetworkResponse, bearer, require_accepted, require_success
 from jobs.providers.social.network import (
     MediaUpload,
     NotPublished,
@@ -23,7 +24,7 @@ from jobs.providers.social.network import (
     UploadExpired,
 )
 from storage.publishing.networks import BEHAVIOURS, MediaKind, Network, ReconciliationMethod
-from storage.publishing.records import ScheduledMedia
+from storage.publishing.records import ScheduledMedia, VerifiedAccount
 
 CONTAINER_LIFETIME_S = 24 * 3600
 POLL_S = 5.0
@@ -43,6 +44,19 @@ class Instagram:
         """`poll_s` is the pause in seconds between two requests for a container's status."""
         self._http = http
         self._poll_s = poll_s
+
+    async def verify(self, account: PublishingAccount) -> VerifiedAccount:
+        """Asks for the token's account, which must be the one whose id is in the credentials."""
+        user, headers = _credentials(account)
+        response = await self._http.send(
+            "GET", _url(account, "me"), headers=headers, params={"fields": "user_id,username"}
+        )
+        if _error(response).get("code") in RATE_LIMITED:
+            raise RetryableFailure(response.reason)
+        owner = _owner(require_accepted(response))
+        if user not in (str(owner["user_id"]), str(owner.get("id"))):
+            raise PublishingRefused("REFUSED", f"The token belongs to the user {owner['user_id']}, not to {user}.")
+        return VerifiedAccount(str(owner["user_id"]), f"@{owner['username']}")
 
     async def upload(self, account: PublishingAccount, post: OutgoingPost) -> MediaUpload:
         """Creates one container. Several media become a carousel, whose children are created first."""
@@ -162,9 +176,26 @@ def _url(account: PublishingAccount, path: str) -> str:
     return f"{account.base_url or BEHAVIOURS[Network.INSTAGRAM].own_address}/{path}"
 
 
+def _error(response: NetworkResponse) -> dict[str, Any]:
+    error = response["error"]
+    return error if isinstance(error, dict) else {}
+
+
+def _owner(response: NetworkResponse) -> dict[str, Any]:
+    """Returns the user of a token. The page Get Started shows a list of one user, other pages the user itself.
+
+    Raises: ValueError.
+    """
+    data = response["data"]
+    owner = data[0] if isinstance(data, list) and data else response.json
+    if not isinstance(owner, dict) or not {"user_id", "username"} <= owner.keys():
+        raise ValueError("no user in the answer")
+    return owner
+
+
 def _failure(response: NetworkResponse) -> Exception:
     """Returns the exception for an error response, by whether the call may have had an effect."""
-    error = response["error"] if isinstance(response["error"], dict) else {}
+    error = _error(response)
     code, subcode, message = error.get("code"), error.get("error_subcode"), str(error.get("message", response.summary))
     if subcode == MAY_BE_PUBLISHED:
         return OutcomeUncertain(message)

@@ -1,18 +1,20 @@
 """Mastodon: media first, then one status under an Idempotency-Key, which the server keeps for an hour.
 
-Source: docs.joinmastodon.org, methods/statuses and methods/media.
+Source: docs.joinmastodon.org, methods/statuses, methods/media and methods/accounts#verify_credentials.
 """
 
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from jobs.providers.social.http import (
     UPLOAD_TIMEOUT_S,
     HttpClient,
     NetworkResponse,
     bearer,
+    require_accepted,
     require_success,
 )
 from jobs.providers.social.network import (
@@ -27,7 +29,7 @@ from jobs.providers.social.network import (
 )
 from storage.publishing.network_files import MAX_IMAGE_BYTES, MAX_VIDEO_BYTES
 from storage.publishing.networks import MediaKind, ReconciliationMethod
-from storage.publishing.records import ScheduledMedia
+from storage.publishing.records import ScheduledMedia, VerifiedAccount
 
 UNATTACHED_MEDIUM_LIFETIME_S = 24 * 3600
 """Servers remove media without a status after a day."""
@@ -43,6 +45,14 @@ class Mastodon:
         """`poll_s` is the pause in seconds between two requests for a medium that is being processed."""
         self._http = http
         self._poll_s = poll_s
+
+    async def verify(self, account: PublishingAccount) -> VerifiedAccount:
+        """Asks the server for the token's account. The token needs the scope `profile` or `read:accounts`."""
+        response = await self._http.send(
+            "GET", f"{account.base_url}/api/v1/accounts/verify_credentials", headers=bearer(account.secret)
+        )
+        owner = require_accepted(response)
+        return VerifiedAccount(owner.text("id"), f"@{owner.text('acct')}@{urlsplit(account.base_url or '').hostname}")
 
     async def upload(self, account: PublishingAccount, post: OutgoingPost) -> MediaUpload:
         """Uploads the media, and waits until each is processed. Before that, a medium cannot be attached."""

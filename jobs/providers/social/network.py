@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from storage.publishing.networks import ReconciliationMethod
-from storage.publishing.records import ScheduledMedia
+from storage.publishing.records import ScheduledMedia, VerifiedAccount
 
 
 class PublishingRefused(Exception):
@@ -99,6 +99,14 @@ class SocialNetwork(Protocol):
 
     Methods raise PublishingRefused, RetryableFailure, OutcomeUncertain, and what their docstrings name.
     """
+
+    async def verify(self, account: PublishingAccount) -> VerifiedAccount:
+        """Asks the network whose the credentials are. Raises ValueError too, if the answer has not the expected form.
+
+        PublishingRefused has the network's reason as its message. A network that cannot be asked returns an empty
+        account.
+        """
+        ...
 
     async def upload(self, account: PublishingAccount, post: OutgoingPost) -> MediaUpload:
         """Uploads the post's media. Repeating it is harmless: unused media expire."""

@@ -14,6 +14,7 @@ from jobs.providers.social.network import (
     PublishingRefused,
 )
 from storage.publishing.networks import ReconciliationMethod
+from storage.publishing.records import NOT_VERIFIED, VerifiedAccount
 from storage.publishing.sandbox import SandboxStore
 
 SLOW_DELAY_S = 3.0
@@ -28,6 +29,10 @@ class Sandbox:
     def __init__(self, store: SandboxStore, delay_s: float = SLOW_DELAY_S) -> None:
         self._store = store
         self._delay_s = delay_s
+
+    async def verify(self, account: PublishingAccount) -> VerifiedAccount:
+        """Returns an empty account: all credentials of the sandbox are valid."""
+        return NOT_VERIFIED
 
     async def upload(self, account: PublishingAccount, post: OutgoingPost) -> MediaUpload:
         """Uploads nothing: media are part of the post."""

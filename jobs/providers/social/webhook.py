@@ -18,6 +18,7 @@ from jobs.providers.social.network import (
     PublishingRefused,
 )
 from storage.publishing.networks import ReconciliationMethod
+from storage.publishing.records import NOT_VERIFIED, VerifiedAccount
 
 
 class WebhookNetwork:
@@ -25,6 +26,10 @@ class WebhookNetwork:
 
     def __init__(self, http: HttpClient) -> None:
         self._http = http
+
+    async def verify(self, account: PublishingAccount) -> VerifiedAccount:
+        """Returns an empty account: a receiver of webhooks is asked nothing."""
+        return NOT_VERIFIED
 
     async def upload(self, account: PublishingAccount, post: OutgoingPost) -> MediaUpload:
         """Uploads nothing: media are sent as URLs."""

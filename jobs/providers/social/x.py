@@ -2,8 +2,8 @@
 
 X has neither idempotency keys nor a query for posts. After a lost response, a person must look at the account.
 
-Source: docs.x.com, X API v2: media/upload (initialize, append, finalize, status) and POST /2/tweets. Errors have the
-form of real responses, quoted in github.com/plhery/node-twitter-api-v2/issues/375 and
+Source: docs.x.com, X API v2: media/upload (initialize, append, finalize, status) and POST /2/tweets, and GET
+/2/users/me. Errors have the form of real responses, quoted in github.com/plhery/node-twitter-api-v2/issues/375 and
 github.com/akrherz/iembot/issues/163.
 """
 
@@ -18,6 +18,7 @@ from jobs.providers.social.http import (
     HttpClient,
     NetworkResponse,
     bearer,
+    require_accepted,
     require_success,
 )
 from jobs.providers.social.media import MediaFile
@@ -33,7 +34,7 @@ from jobs.providers.social.network import (
 )
 from storage.publishing.network_files import MAX_IMAGE_BYTES, MAX_VIDEO_BYTES
 from storage.publishing.networks import BEHAVIOURS, MediaKind, Network, ReconciliationMethod
-from storage.publishing.records import ScheduledMedia
+from storage.publishing.records import ScheduledMedia, VerifiedAccount
 
 CHUNK_BYTES = 4 * 1024 * 1024
 MAX_POLL_S = 10.0
@@ -47,6 +48,16 @@ class X:
         """`max_poll_s` is the longest pause in seconds between two requests for a medium that is being processed."""
         self._http = http
         self._max_poll_s = max_poll_s
+
+    async def verify(self, account: PublishingAccount) -> VerifiedAccount:
+        """Asks for the token's user, which only a token of a user has. It needs users.read and tweet.read."""
+        response = await self._http.send("GET", _url(account, "/2/users/me"), headers=bearer(account.secret))
+        if response.status == 429:
+            raise RetryableFailure(response.reason, _reset_in_s(response))
+        user = require_accepted(response)["data"]
+        if not isinstance(user, dict) or not {"id", "username"} <= user.keys():
+            raise ValueError("no user in the answer")
+        return VerifiedAccount(str(user["id"]), f"@{user['username']}")
 
     async def upload(self, account: PublishingAccount, post: OutgoingPost) -> MediaUpload:
         """Uploads the media. The upload as a whole expires when its first medium does."""

@@ -24,6 +24,7 @@ def test_administrator_changes_the_settings(product: DeployedProduct, tmp_path: 
     assert "set by" not in report["restored"]["text"]
     assert report["callLimits"] == {"concurrentCalls": 7}
     assert "Simulator" in report["line"]
-    assert report["accounts"] == {"connected": ["Beacon"], "disconnected": []}
+    assert report["accounts"].pop("refusal").endswith("the form handle:app-password")
+    assert report["accounts"] == {"connected": ["Beacon"], "replacements": 1, "disconnected": []}
     assert (report["violations"], report["overflowingScreens"], report["pageErrors"]) == ([], [], [])
     assert foreign_requests(report["requests"], product.url) == []

@@ -9,7 +9,7 @@ from jobs.providers.social.registry import all_networks
 from jobs.publishing.external import RETRY_S
 from jobs.publishing.publisher import PostPublisher
 from storage.publishing.networks import Network
-from storage.publishing.records import Publication, PublicationState, PublishingPhase
+from storage.publishing.records import NOT_VERIFIED, Publication, PublicationState, PublishingPhase
 from storage.publishing.sandbox import SandboxStore
 from storage.publishing.transitions import BeginAttempt
 from storage.secrets.credentials import CredentialCipher
@@ -212,6 +212,22 @@ async def test_revoked_token_leaves_unknown_to_person(scenario: PublishingScenar
         unresolved = await run_until_finished(publisher, scenario, post)
         assert unresolved.state is S.UNKNOWN
         assert "wake_at" not in await scenario.stored_document(unresolved)
+
+
+async def test_waiting_posts_go_on_with_new_credentials(scenario: PublishingScenario, publisher: PostPublisher) -> None:
+    """The network refuses the old ones. One post was scheduled before, and the outcome of another is unknown."""
+    async with connected_twin(scenario, Network.MASTODON) as (twin, account):
+        waiting = await scenario.schedule(account_target(account), text="waiting", in_s=60)
+        twin.faults.append(NetworkFault.CUT_AFTER)
+        unknown = await scenario.schedule(account_target(account), text="unknown", in_s=-1)
+        assert (await run_once(publisher, scenario, unknown)).state is S.UNKNOWN
+        twin.token = "new"
+        await scenario.stores.accounts.replace_credentials(account, "new", NOT_VERIFIED, None)
+        await scenario.pass_time(61)
+        for post in (waiting, unknown):
+            assert (await run_until_finished(publisher, scenario, post)).state is S.PUBLISHED
+        assert outcomes(await scenario.publication(waiting)) == ["PUBLISHED"]
+        assert [post.text for post in twin.ledger] == ["unknown", "waiting"]
 
 
 async def test_disconnected_account_leaves_unknown_to_person(

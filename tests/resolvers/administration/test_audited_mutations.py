@@ -77,6 +77,7 @@ AUDITED = {
     "deleteWebhook": AuditAction.WEBHOOK_DELETED,
     "deactivateUser": AuditAction.USER_DEACTIVATED,
     "decideJoinRequest": AuditAction.COMMUNITY_MEMBER_ADDED,
+    "replaceAccountCredentials": AuditAction.ACCOUNT_CREDENTIALS_REPLACED,
     "disconnectAccount": AuditAction.ACCOUNT_DISCONNECTED,
     "endUserSessions": AuditAction.USER_SESSIONS_ENDED,
     "kickMember": AuditAction.COMMUNITY_MEMBER_KICKED,
@@ -121,7 +122,7 @@ STORED_BEFORE = {"launchCallJob": {"call_drafts", "call_tasks"}}
 
 CHANGES_EACH_TIME = {
     "banMember", "connectAccount", "createInvitation", "createServiceKey", "launchCallJob", "rotateServiceKey",
-    "unblockAddress", "createWebhook", "rotateWebhookSecret", "replayWebhook",
+    "replaceAccountCredentials", "unblockAddress", "createWebhook", "rotateWebhookSecret", "replayWebhook",
 }  # fmt: skip
 """Mutations that change something when they are repeated with the same arguments and without an idempotency key."""
 

@@ -1,23 +1,37 @@
 """Connecting and disconnecting accounts: validation, access rights, and credentials that are never returned."""
 
 import json
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
+from ipaddress import ip_network
 from typing import Any
 
 import pytest
 
 from jobs.providers.egress import Egress
+from jobs.providers.social.http import HttpClient
+from jobs.providers.social.mastodon import Mastodon
+from jobs.providers.social.verification import AccountVerifier
+from jobs.providers.social.webhook import WebhookNetwork
 from resolvers.context import Context
 from storage.identity.roles import Role
+from storage.publishing.networks import Network
 from storage.publishing.records import PublicationState
 from storage.stores import open_stores
 from tests.resolvers.people import Person, SignIn
+from tests.twins.mastodon import MastodonTwin
+from tests.twins.twin import NetworkFault, running_twin
 
 pytestmark = pytest.mark.anyio
 
 CONNECT = """
 mutation ($input: ConnectAccountInput!) {
-  done: connectAccount(input: $input) { id network name connectedAt disconnectedAt }
+  done: connectAccount(input: $input) { id network name handle verifiedAt connectedAt disconnectedAt }
+}
+"""
+REPLACE = """
+mutation ($input: ReplaceAccountCredentialsInput!) {
+  done: replaceAccountCredentials(input: $input) { id handle verifiedAt }
 }
 """
 DISCONNECT = "mutation ($id: ID!) { done: disconnectAccount(id: $id) { id disconnectedAt } }"
@@ -157,3 +171,125 @@ async def test_disconnecting_fails_waiting_publications(ann: Person) -> None:
     (publication,) = await ann.stores.scheduled_posts.publications_of(post["id"])
     assert publication.state is PublicationState.FAILED
     assert await ann.code(schedule, input=input_) == "CONFLICT"
+
+
+@dataclass
+class VerifiedPerson(Person):
+    """A person of a server that verifies credentials with networks."""
+
+    verifier: AccountVerifier | None = None
+
+    @property
+    def context(self) -> Context:
+        assert self.verifier is not None
+        return replace(super().context, verify_account=self.verifier.verify)
+
+
+@pytest.fixture
+async def verifier() -> AsyncIterator[AccountVerifier]:
+    egress = Egress((ip_network("127.0.0.0/8"),))
+    http = HttpClient(egress, call_timeout_s=60)
+    yield AccountVerifier({Network.MASTODON: Mastodon(http), Network.WEBHOOK: WebhookNetwork(http)}, timeout_s=60)
+    await egress.aclose()
+
+
+@pytest.fixture
+def verified_ann(ann: Person, verifier: AccountVerifier) -> VerifiedPerson:
+    """Ann on a server that verifies credentials."""
+    return VerifiedPerson(ann.stores, ann.user, ann.roles, verifier=verifier)
+
+
+@pytest.fixture
+async def mastodon() -> AsyncIterator[MastodonTwin]:
+    async with running_twin(MastodonTwin()) as twin:
+        assert isinstance(twin, MastodonTwin)
+        twin.token = "first-token"
+        yield twin
+
+
+def account_input(twin: MastodonTwin, credentials: str = "first-token", **more: Any) -> dict[str, Any]:
+    return {"network": "MASTODON", "name": "Harbour", "baseUrl": twin.url, "credentials": credentials, **more}
+
+
+async def stored_secret(person: Person, account_id: str) -> str:
+    record = await person.stores.accounts.get(person.context.actor.organization_id, account_id)
+    return await person.stores.accounts.decrypt_credentials(record)
+
+
+async def test_accepted_account_shows_its_name_at_the_network(verified_ann: Person, mastodon: MastodonTwin) -> None:
+    account = await verified_ann.do(CONNECT, input=account_input(mastodon))
+    assert (account["handle"], account["verifiedAt"]) == ("@harbour@127.0.0.1", account["connectedAt"])
+    hook = await connect(verified_ann)
+    assert (hook["handle"], hook["verifiedAt"]) == (None, None)
+
+
+async def test_refused_credentials_are_not_stored(verified_ann: Person, mastodon: MastodonTwin) -> None:
+    refusal = await verified_ann.fails(CONNECT, input=account_input(mastodon, "abc", idempotencyKey="k"))
+    assert (refusal["code"], refusal["field"]) == ("BAD_USER_INPUT", "credentials")
+    assert refusal["reason"] == "The access token is invalid"
+    assert (await verified_ann.run(LIST))["connectedAccounts"] == []
+    account = await verified_ann.do(CONNECT, input=account_input(mastodon, idempotencyKey="k"))
+    assert account["handle"] is not None, "A refused attempt stores no key."
+
+
+async def test_unanswered_verification_stores_nothing(verified_ann: Person, mastodon: MastodonTwin) -> None:
+    mastodon.verification_faults.append(NetworkFault.FAIL_BEFORE)
+    refusal = await verified_ann.fails(CONNECT, input=account_input(mastodon, idempotencyKey="k"))
+    assert refusal["code"] == "UNAVAILABLE"
+    assert refusal["retryAfterMs"] > 0
+    assert (await verified_ann.run(LIST))["connectedAccounts"] == []
+    assert await verified_ann.code(CONNECT, input=account_input(mastodon, idempotencyKey="k")) is None
+
+
+async def test_repeated_key_asks_the_network_once(verified_ann: Person, mastodon: MastodonTwin) -> None:
+    first = await verified_ann.do(CONNECT, input=account_input(mastodon, idempotencyKey="k"))
+    mastodon.token = "second-token"
+    assert await verified_ann.do(CONNECT, input=account_input(mastodon, idempotencyKey="k")) == first
+    change = {"accountId": first["id"], "credentials": "second-token", "idempotencyKey": "k"}
+    replaced = await verified_ann.do(REPLACE, input=change)
+    mastodon.token = "third-token"
+    assert await verified_ann.do(REPLACE, input=change) == replaced
+    other = await verified_ann.code(REPLACE, input={**change, "credentials": "third-token"})
+    assert other == "CONFLICT"
+
+
+async def test_replaced_credentials_are_of_the_same_account(verified_ann: Person, mastodon: MastodonTwin) -> None:
+    account = await verified_ann.do(CONNECT, input=account_input(mastodon))
+    mastodon.token, mastodon.user_id, mastodon.username = "second-token", "9", "lighthouse"
+    change = {"accountId": account["id"], "credentials": "second-token"}
+    refusal = await verified_ann.fails(REPLACE, input=change)
+    assert (refusal["code"], refusal["field"]) == ("BAD_USER_INPUT", "credentials")
+    assert refusal["expected"] == "credentials of @harbour@127.0.0.1, not of @lighthouse@127.0.0.1"
+    assert await stored_secret(verified_ann, account["id"]) == "first-token"
+    mastodon.user_id = MastodonTwin.user_id
+    replaced = await verified_ann.do(REPLACE, input=change)
+    assert (replaced["id"], replaced["handle"]) == (account["id"], "@lighthouse@127.0.0.1")
+    assert replaced["verifiedAt"] > account["verifiedAt"]
+    assert await stored_secret(verified_ann, account["id"]) == "second-token"
+
+
+async def test_refused_replacement_keeps_credentials(verified_ann: Person, mastodon: MastodonTwin) -> None:
+    account = await verified_ann.do(CONNECT, input=account_input(mastodon))
+    for credentials, code in (("wrong-token", "BAD_USER_INPUT"), ("", "BAD_USER_INPUT"), ("a b", "BAD_USER_INPUT")):
+        change = {"accountId": account["id"], "credentials": credentials}
+        answer = await verified_ann.execute(REPLACE, input=change)
+        (error,) = answer["errors"]
+        assert (error["extensions"]["code"], error["extensions"]["field"]) == (code, "credentials")
+        assert "wrong-token" not in json.dumps(answer)
+    mastodon.verification_faults.append(NetworkFault.BUSY)
+    change = {"accountId": account["id"], "credentials": "first-token"}
+    assert await verified_ann.code(REPLACE, input=change) == "UNAVAILABLE"
+    assert await stored_secret(verified_ann, account["id"]) == "first-token"
+    await verified_ann.do(DISCONNECT, id=account["id"])
+    assert await verified_ann.code(REPLACE, input=change) == "CONFLICT"
+    assert await verified_ann.code(REPLACE, input={**change, "accountId": "unknown"}) == "NOT_FOUND"
+
+
+@pytest.mark.parametrize(("role", "code"), [("ADMIN", None), ("OPERATOR", None), ("MEMBER", "FORBIDDEN")])
+async def test_admins_and_operators_manage_accounts(ann: Person, sign_in: SignIn, role: str, code: str | None) -> None:
+    person, account = await sign_in("cleo", roles=[Role[role]]), await connect(ann)
+    hook = {"network": "WEBHOOK", "name": "Hook", "baseUrl": "https://example.org/hook", "credentials": SECRET}
+    assert await person.code(CONNECT, input=hook) == code
+    assert await person.code(REPLACE, input={"accountId": account["id"], "credentials": "another"}) == code
+    assert await person.code(LIST) == code
+    assert await person.code(DISCONNECT, id=account["id"]) == code

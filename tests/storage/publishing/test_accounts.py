@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from storage.errors import NotFound
+from storage.errors import Conflict, NotFound
 from storage.idempotency import idempotency_key
 from storage.identity.audit import Actor, AuditFilter
 from storage.identity.roles import Role
 from storage.mongo import Document
 from storage.publishing.accounts import AccountToConnect
 from storage.publishing.networks import Network
-from storage.publishing.records import ConnectedAccount
+from storage.publishing.records import NOT_VERIFIED, ConnectedAccount, VerifiedAccount
 from storage.secrets.credentials import CredentialsLost
 from tests.storage.in_memory_stream import REMOVED, differences
 from tests.storage.publishing.scenario import PublishingScenario
@@ -52,6 +52,83 @@ async def test_credentials_of_other_account_do_not_decrypt(scenario: PublishingS
         await scenario.stores.accounts.decrypt_credentials(other)
 
 
+HARBOUR = VerifiedAccount("7", "@harbour")
+
+
+async def connect_verified(scenario: PublishingScenario, verified: VerifiedAccount = HARBOUR) -> ConnectedAccount:
+    new = AccountToConnect(scenario.organization_id, Network.X, "ours", None, "ann", verified)
+    return await scenario.stores.accounts.connect(new, "old", None)
+
+
+async def test_account_holds_what_the_network_said(scenario: PublishingScenario) -> None:
+    verified, unverified = await connect_verified(scenario), await connect_verified(scenario, NOT_VERIFIED)
+    assert (verified.network_id, verified.handle, verified.verified_at) == ("7", "@harbour", verified.connected_at)
+    assert (unverified.network_id, unverified.handle, unverified.verified_at) == (None, None, None)
+
+
+async def test_replaced_credentials_are_read_from_then_on(scenario: PublishingScenario) -> None:
+    store, account, other = scenario.stores.accounts, await connect_verified(scenario), await connect_verified(scenario)
+    untouched, since = await stored_accounts(scenario, other), await scenario.now()
+    renamed = VerifiedAccount("7", "$renamed")
+    replaced = await store.replace_credentials(account, "new", renamed, None)
+    assert await store.decrypt_credentials(account) == "new"
+    assert (replaced.id, replaced.network_id, replaced.handle) == (account.id, "7", "$renamed")
+    assert replaced.verified_at is not None
+    assert since <= replaced.verified_at <= await scenario.now()
+    assert await stored_accounts(scenario, other) == untouched
+    assert "new" not in repr(await stored_accounts(scenario, account))
+
+
+async def test_replacement_without_verification_keeps_the_rest(scenario: PublishingScenario) -> None:
+    account = await scenario.connect_account(Network.WEBHOOK, "old", "https://example.org/hook")
+    (before,) = await stored_accounts(scenario, account)
+    assert await scenario.stores.accounts.replace_credentials(account, "new", NOT_VERIFIED, None) == account
+    (after,) = await stored_accounts(scenario, account)
+    assert differences(before, after).keys() == {"credentials"}
+
+
+async def test_first_verification_of_old_account_is_stored(scenario: PublishingScenario) -> None:
+    account = await connect_verified(scenario, NOT_VERIFIED)
+    replaced = await scenario.stores.accounts.replace_credentials(account, "new", HARBOUR, None)
+    assert (replaced.network_id, replaced.handle) == ("7", "@harbour")
+    with pytest.raises(Conflict):
+        await scenario.stores.accounts.replace_credentials(account, "other", VerifiedAccount("8", "@other"), None)
+    assert await scenario.stores.accounts.decrypt_credentials(account) == "new"
+
+
+async def test_disconnected_account_gets_no_credentials(scenario: PublishingScenario) -> None:
+    account = await connect_verified(scenario)
+    await scenario.stores.accounts.disconnect(account)
+    with pytest.raises(Conflict):
+        await scenario.stores.accounts.replace_credentials(account, "new", HARBOUR, None)
+    with pytest.raises(CredentialsLost):
+        await scenario.stores.accounts.decrypt_credentials(account)
+
+
+async def test_repeated_key_replaces_once(scenario: PublishingScenario) -> None:
+    store, account = scenario.stores.accounts, await connect_verified(scenario)
+    key, other_use = (
+        idempotency_key(scenario.organization_id, "ann", "replaceAccountCredentials", "k", {"a": n}) for n in (1, 2)
+    )
+    assert await store.find_by_key(key) is None
+    first = await store.replace_credentials(account, "new", HARBOUR, key)
+    await store.replace_credentials(account, "newer", HARBOUR, None)
+    assert await store.replace_credentials(account, "new", HARBOUR, key) != first
+    assert await store.decrypt_credentials(account) == "newer"
+    assert await store.find_by_key(key) == await store.get(scenario.organization_id, account.id)
+    with pytest.raises(Conflict):
+        await store.find_by_key(other_use)
+
+
+async def test_credentials_belong_to_who_replaced_them(scenario: PublishingScenario) -> None:
+    """An erasure of the person who connected the account leaves the credentials of another person as they are."""
+    account, bob = await connect_verified(scenario), Actor(scenario.organization_id, "bob")
+    await scenario.stores.users.sign_in(scenario.organization_id, "bob", [Role.ADMIN], None, None)
+    await scenario.stores.accounts.replace_credentials(account, "new", HARBOUR, None, bob)
+    (row,) = await stored_accounts(scenario, account)
+    assert row["connected_by"] == "bob"
+
+
 async def stored_accounts(scenario: PublishingScenario, *accounts: ConnectedAccount) -> list[Document]:
     rows = [await scenario.stores.mongo["accounts"].find_one({"_id": each.id}) for each in accounts]
     return [row for row in rows if row is not None]
@@ -72,9 +149,8 @@ async def test_change_of_account_leaves_other_accounts_unchanged(scenario: Publi
 
 
 async def test_erased_account_has_no_name_address_or_secret(scenario: PublishingScenario) -> None:
-    other, connected, disconnected = [
-        await scenario.connect_account(Network.MASTODON, "token", "https://example.org") for _ in range(3)
-    ]
+    new = AccountToConnect(scenario.organization_id, Network.MASTODON, "ours", "https://example.org", None, HARBOUR)
+    other, connected, disconnected = [await scenario.stores.accounts.connect(new, "token", None) for _ in range(3)]
     store = scenario.stores.accounts
     await store.disconnect(disconnected)
     await store.mark_cleared(disconnected)
@@ -85,7 +161,7 @@ async def test_erased_account_has_no_name_address_or_secret(scenario: Publishing
     erased = await stored_accounts(scenario, connected, disconnected, other)
     changed = [differences(*each) for each in zip(before, erased, strict=True)]
     assert since <= changed[0].pop("disconnected_at") <= await scenario.now()
-    emptied = {"name": "Deleted account", "base_url": None, "failing": True}
+    emptied = {"name": "Deleted account", "base_url": None, "failing": True, "handle": REMOVED, "network_id": REMOVED}
     assert changed == [emptied | {"credentials": REMOVED}, emptied, {}]
     await store.mark_cleared(connected)
     await store.erase(connected.id)
@@ -108,21 +184,23 @@ async def test_repeated_key_connects_once(scenario: PublishingScenario) -> None:
     assert accounts == [accounts[0]] * 3
 
 
-async def test_connection_and_disconnection_are_audited_once(scenario: PublishingScenario) -> None:
+async def test_changes_of_account_are_audited_once(scenario: PublishingScenario) -> None:
     actor, store = Actor(scenario.organization_id, "ada"), scenario.stores.accounts
     await scenario.stores.users.sign_in(scenario.organization_id, "ada", [Role.OPERATOR], None, None)
     new = AccountToConnect(scenario.organization_id, Network.SANDBOX, "ours", None)
     since = await scenario.now()
     account = await store.connect(new, "ok", None, actor)
+    await store.replace_credentials(account, "fail", NOT_VERIFIED, None, actor)
     for _ in range(2):
         await store.disconnect(account, actor)
     entries = await scenario.stores.audit.list_entries(scenario.organization_id, AuditFilter(), None, 10)
     until = await scenario.now()
     assert all(since <= each.at <= until for each in entries)
     found = [(each.action.value, each.target_kind.value, each.target_id) for each in entries]
-    actions = ("ACCOUNT_DISCONNECTED", "ACCOUNT_CONNECTED")
+    actions = ("ACCOUNT_DISCONNECTED", "ACCOUNT_CREDENTIALS_REPLACED", "ACCOUNT_CONNECTED")
     assert found == [(action, "CONNECTED_ACCOUNT", account.id) for action in actions]
     assert [{each.name: each.value for each in entry.details} for entry in entries] == [
+        {},
         {},
         {"network": "SANDBOX", "name": "ours"},
     ]

@@ -13,9 +13,9 @@ from tests.storage.publishing.in_memory_posts import MEDIUM, stored_post
 BY_COLLECTION = {each.collection: each for each in PERSONAL_DATA}
 MEDIA = [{"url": MEDIUM["url"], "altText": "A hill", "kind": "IMAGE"}]
 ACCOUNT: dict[str, Any] = {"_id": "a", "network": "X", "name": "ours", "base_url": "https://example.org"}
-ACCOUNT |= {"connected_at": in_s(-9), "credentials": "sealed"}
+ACCOUNT |= {"connected_at": in_s(-9), "credentials": "sealed", "handle": "@ann", "network_id": "7"}
 EXPORTED_ACCOUNT = {"id": "a", "network": "X", "name": "ours", "baseUrl": "https://example.org"}
-EXPORTED_ACCOUNT |= {"connectedAt": in_s(-9), "disconnectedAt": None}
+EXPORTED_ACCOUNT |= {"handle": "@ann", "connectedAt": in_s(-9), "disconnectedAt": None}
 EXPORTED_POST = {
     "id": "post",
     "text": "hello",

@@ -116,11 +116,14 @@ def test_post_record_holds_every_field() -> None:
     )
 
 
-@pytest.mark.parametrize("disconnected", [{}, {"disconnected_at": BEGIN}])
-def test_account_record_holds_every_field(disconnected: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "more", [{}, {"disconnected_at": BEGIN}, {"handle": "@ann", "network_id": "7", "verified_at": BEGIN}]
+)
+def test_account_record_holds_every_field(more: dict[str, Any]) -> None:
     stored: Any = {"_id": "a", "org": ORG, "network": "X", "name": "ours", "base_url": "https://example.org"}
-    expected = ("a", ORG, Network.X, "ours", "https://example.org", in_s(-1), disconnected.get("disconnected_at"))
-    assert account_record(stored | {"connected_at": in_s(-1)} | disconnected) == ConnectedAccount(*expected)
+    expected = ("a", ORG, Network.X, "ours", "https://example.org", in_s(-1), more.get("disconnected_at"))
+    said = {name: more.get(name) for name in ("handle", "network_id", "verified_at")}
+    assert account_record(stored | {"connected_at": in_s(-1)} | more) == ConnectedAccount(*expected, **said)
 
 
 def test_post_state_follows_publication_states() -> None:

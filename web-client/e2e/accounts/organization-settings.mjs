@@ -8,6 +8,7 @@ import { readInput } from "../browser.mjs";
 import { expectFocus, press, replaceText, type } from "../keyboard.mjs";
 import { openScreenChecker } from "../screen-checker.mjs";
 
+const REPLACEMENTS = "{ auditLog(action: ACCOUNT_CREDENTIALS_REPLACED) { id } }";
 const RULES = "{ retentionRules { data days } }";
 
 const { tokens, ...options } = readInput();
@@ -74,7 +75,10 @@ async function limitCalls(page) {
   return (await run(tokens.ann, "{ callLimits { concurrentCalls } }")).callLimits;
 }
 
-/** Connects an account and disconnects it. Returns the names of the accounts in the API after each. */
+/**
+ * Connects an account, after credentials in a wrong form; replaces its credentials, and disconnects it. Returns the
+ * message at the field, the names of the accounts in the API after each, and whether the audit log has the replacement.
+ */
 async function connectAccount(page) {
   const section = page.getByRole("region", { name: "Connected accounts" });
   const names = async () => {
@@ -82,13 +86,27 @@ async function connectAccount(page) {
     return connectedAccounts.filter(({ disconnectedAt }) => disconnectedAt === null).map(({ name }) => name);
   };
   await type(page, section.getByLabel("Name"), "Beacon");
+  await section.getByLabel("Network").selectOption("BLUESKY");
+  await type(page, section.getByLabel("Access token / App password"), "harbour");
+  await page.keyboard.press("Enter");
+  const refusal = await section.getByRole("alert").innerText();
+  await checkVariants(page, "refused-credentials");
+  await section.getByLabel("Network").selectOption("SANDBOX");
+  await section.getByLabel("Name").focus();
   await page.keyboard.press("Enter");
   const account = section.locator('[data-account="Beacon"]');
   await account.waitFor();
   const connected = await names();
   await checkVariants(page, "accounts");
-  await press(page, account.getByRole("button"), "Enter", { back: true });
+  await press(page, account.getByRole("button", { name: "Replace" }), "Enter", { back: true });
+  const dialog = page.getByRole("dialog", { name: "Replace the credentials of Beacon" });
+  await dialog.getByLabel("Behaviour").selectOption("slow");
+  await checkVariants(page, "replace-credentials");
+  await press(page, dialog.getByRole("button", { name: "Replace", exact: true }));
+  await page.getByText("Beacon has new credentials").waitFor();
+  const { auditLog } = await run(tokens.ann, REPLACEMENTS);
+  await press(page, account.getByRole("button", { name: "Disconnect" }));
   await press(page, page.getByRole("dialog").getByRole("button", { name: "Disconnect", exact: true }));
   await account.waitFor({ state: "detached" });
-  return { connected, disconnected: await names() };
+  return { refusal, connected, replacements: auditLog.length, disconnected: await names() };
 }

@@ -1,4 +1,4 @@
-/** The organization's connected accounts: list, connect and disconnect. */
+/** The organization's connected accounts: list, connect, replace credentials and disconnect. */
 import { type ReactNode, useState } from "react";
 import { useMutation, useQuery } from "urql";
 import { LIMITS } from "../api/limits";
@@ -11,16 +11,21 @@ import { useTranslation } from "../ui/preferences";
 import { ErrorState, LoadingState } from "../ui/states";
 import { notify, notifyFailure } from "../ui/toasts";
 import {
+  CredentialsField,
+  CredentialsFormError,
+  firstCredentials,
+  ReplaceCredentialsDialog,
+} from "./credentials";
+import {
   Accounts,
   ConnectAccount,
   type ConnectedAccount,
   DisconnectAccount,
   type Network,
 } from "./operations";
-import { FormError, useSubmission } from "./posts/form-error";
+import { useSubmission } from "./posts/form-error";
 
 const NETWORKS: readonly Network[] = ["SANDBOX", "MASTODON", "BLUESKY", "X", "INSTAGRAM", "WEBHOOK"];
-const SANDBOX_BEHAVIOURS = ["ok", "fail", "lose", "slow"] as const;
 
 export function AccountsDialog({ onClose }: { onClose: () => void }) {
   const { t } = useTranslation();
@@ -71,6 +76,7 @@ function AccountList() {
 function AccountRow({ account, reload }: { account: ConnectedAccount; reload: () => void }) {
   const { t, language } = useTranslation();
   const [isConfirming, setIsConfirming] = useState(false);
+  const [isReplacing, setIsReplacing] = useState(false);
   const [, disconnect] = useMutation(DisconnectAccount);
   async function handleAnswer(isConfirmed: boolean) {
     setIsConfirming(false);
@@ -84,10 +90,20 @@ function AccountRow({ account, reload }: { account: ConnectedAccount; reload: ()
       <span className="min-w-0 grow">
         <span className="block truncate font-medium">{account.name}</span>
         <span className="block truncate text-sm text-quiet">
-          {t(`publishing.network.${account.network}`)} ·{" "}
-          {dayLabel(language, new Date(account.connectedAt), new Date())}
+          {[
+            t(`publishing.network.${account.network}`),
+            account.handle,
+            dayLabel(language, new Date(account.connectedAt), new Date()),
+          ]
+            .filter(Boolean)
+            .join(" · ")}
         </span>
       </span>
+      <IconButton
+        icon="key"
+        label={t("publishing.replace", { name: account.name })}
+        onClick={() => setIsReplacing(true)}
+      />
       <IconButton
         icon="trash"
         label={t("publishing.disconnect", { name: account.name })}
@@ -101,6 +117,15 @@ function AccountRow({ account, reload }: { account: ConnectedAccount; reload: ()
           onDone={handleAnswer}
         />
       )}
+      {isReplacing && (
+        <ReplaceCredentialsDialog
+          account={account}
+          onClose={() => {
+            setIsReplacing(false);
+            reload();
+          }}
+        />
+      )}
     </li>
   );
 }
@@ -111,7 +136,7 @@ function ConnectForm({ reload }: { reload: () => void }) {
   const [, connect] = useMutation(ConnectAccount);
   const [network, setNetwork] = useState<Network>("SANDBOX");
   const [name, setName] = useState("");
-  const [credentials, setCredentials] = useState<string>("ok");
+  const [credentials, setCredentials] = useState(() => firstCredentials("SANDBOX"));
   const [baseUrl, setBaseUrl] = useState("");
   const [idempotencyKey, setIdempotencyKey] = useState(() => crypto.randomUUID());
   const isSandbox = network === "SANDBOX";
@@ -120,7 +145,8 @@ function ConnectForm({ reload }: { reload: () => void }) {
 
   function choose(next: Network) {
     setNetwork(next);
-    setCredentials(next === "SANDBOX" ? "ok" : "");
+    setCredentials(firstCredentials(next));
+    submission.clearError();
   }
 
   async function send() {
@@ -170,45 +196,25 @@ function ConnectForm({ reload }: { reload: () => void }) {
         />
         {length.note}
       </FormField>
-      {isSandbox ? (
-        <FormField text={t("publishing.behaviour")}>
-          <select
-            className="field"
-            value={credentials}
-            onChange={(event) => setCredentials(event.target.value)}
-          >
-            {SANDBOX_BEHAVIOURS.map((behaviour) => (
-              <option key={behaviour} value={behaviour}>
-                {t(`publishing.behaviour.${behaviour}`)}
-              </option>
-            ))}
-          </select>
+      <CredentialsField
+        network={network}
+        value={credentials}
+        onChange={setCredentials}
+        submission={submission}
+      />
+      {!isSandbox && (
+        <FormField text={t("publishing.baseUrl")} hint={t("publishing.baseUrlHint")}>
+          <input
+            className="field text-sm"
+            type="url"
+            required={network === "WEBHOOK" || network === "MASTODON"}
+            placeholder="https://…"
+            value={baseUrl}
+            onChange={(event) => setBaseUrl(event.target.value)}
+          />
         </FormField>
-      ) : (
-        <>
-          <FormField text={t("publishing.credentials")} hint={t(`publishing.credentials.${network}`)}>
-            <input
-              className="field font-mono text-sm"
-              type="password"
-              required
-              autoComplete="off"
-              value={credentials}
-              onChange={(event) => setCredentials(event.target.value)}
-            />
-          </FormField>
-          <FormField text={t("publishing.baseUrl")} hint={t("publishing.baseUrlHint")}>
-            <input
-              className="field text-sm"
-              type="url"
-              required={network === "WEBHOOK" || network === "MASTODON"}
-              placeholder="https://…"
-              value={baseUrl}
-              onChange={(event) => setBaseUrl(event.target.value)}
-            />
-          </FormField>
-        </>
       )}
-      <FormError {...submission} />
+      <CredentialsFormError {...submission} />
       <Button type="submit" kind="main" disabled={!canConnect} className="self-end">
         {t("publishing.connectDo")}
       </Button>

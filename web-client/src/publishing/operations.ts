@@ -108,13 +108,18 @@ export const ResolvePublication = graphql(`
 `);
 
 export const Accounts = graphql(
-  `query Accounts { connectedAccounts { id network name connectedAt disconnectedAt } }`,
+  `query Accounts { connectedAccounts { id network name handle connectedAt disconnectedAt } }`,
 );
 export type ConnectedAccount = ResultOf<typeof Accounts>["connectedAccounts"][number];
 export type Network = ConnectedAccount["network"];
 
 export const ConnectAccount = graphql(
   `mutation ConnectAccount($input: ConnectAccountInput!) { connectAccount(input: $input) { id name network } }`,
+);
+export const ReplaceCredentials = graphql(
+  `mutation ReplaceCredentials($input: ReplaceAccountCredentialsInput!) {
+    replaceAccountCredentials(input: $input) { id handle verifiedAt }
+  }`,
 );
 export const DisconnectAccount = graphql(
   `mutation DisconnectAccount($id: ID!) { disconnectAccount(id: $id) { id disconnectedAt } }`,

@@ -115,6 +115,8 @@ export const audit = {
   "auditAction.ACCOUNT_CONNECTED": "Account connected",
   "audit.ACCOUNT_DISCONNECTED": "{actor} disconnected an account of a social network",
   "auditAction.ACCOUNT_DISCONNECTED": "Account disconnected",
+  "audit.ACCOUNT_CREDENTIALS_REPLACED": "{actor} replaced the credentials of an account of a social network",
+  "auditAction.ACCOUNT_CREDENTIALS_REPLACED": "Account credentials replaced",
   "audit.SCHEDULED_POST_CANCELLED": "{actor} cancelled a scheduled post of another person",
   "auditAction.SCHEDULED_POST_CANCELLED": "Scheduled post cancelled",
   "audit.SCHEDULED_POST_RELEASED": "{actor} scheduled a held post again",

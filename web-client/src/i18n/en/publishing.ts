@@ -26,11 +26,14 @@ export const publishing = {
   "publishing.credentials": "Access token / App password",
   "publishing.credentials.BLUESKY": "handle:app-password",
   "publishing.credentials.INSTAGRAM": "user-id:token",
-  "publishing.credentials.MASTODON": "Access token",
+  "publishing.credentials.MASTODON": "Access token with the scopes profile, write:statuses and write:media",
   "publishing.credentials.SANDBOX": "ok, fail, lose or slow",
   "publishing.credentials.WEBHOOK":
     "The secret used to sign requests. It is stored encrypted and never shown again.",
-  "publishing.credentials.X": "OAuth 2 user token",
+  "publishing.credentials.X":
+    "OAuth 2 user token with the scopes users.read, tweet.read, tweet.write and media.write",
+  "publishing.credentialsRefused": "The network does not accept them: {reason}",
+  "publishing.credentialsReplaced": "{name} has new credentials",
   "publishing.cut": "Showing the first 999 posts. Use the week view to see the rest.",
   "publishing.date": "Date",
   "publishing.days": "{count} d",
@@ -94,6 +97,10 @@ export const publishing = {
   "publishing.onlyMedia": "No text",
   "publishing.past": "This time has passed. The post is published immediately.",
   "publishing.post": "Scheduled post",
+  "publishing.replace": "Replace the credentials of {name}",
+  "publishing.replaceDo": "Replace",
+  "publishing.replaceHint":
+    "Posts that wait for this account are published with the new credentials. They must belong to the same account.",
   "publishing.sandboxHint": "The sandbox simulates a network inside Noroshi. Nothing leaves this server.",
   "publishing.schedule": "Schedule",
   "publishing.scheduled": "Scheduled for {time}",

@@ -120,6 +120,9 @@ export const audit: Record<keyof typeof en, Text> = {
   "auditAction.ACCOUNT_CONNECTED": "アカウントの接続",
   "audit.ACCOUNT_DISCONNECTED": "{actor} さんがソーシャルネットワークのアカウントの接続を解除しました",
   "auditAction.ACCOUNT_DISCONNECTED": "アカウントの接続解除",
+  "audit.ACCOUNT_CREDENTIALS_REPLACED":
+    "{actor} さんがソーシャルネットワークのアカウントの認証情報を置き換えました",
+  "auditAction.ACCOUNT_CREDENTIALS_REPLACED": "アカウントの認証情報の置き換え",
   "audit.SCHEDULED_POST_CANCELLED": "{actor} さんがほかの人の予約投稿を取り消しました",
   "auditAction.SCHEDULED_POST_CANCELLED": "予約投稿の取り消し",
   "audit.SCHEDULED_POST_RELEASED": "{actor} さんが保留中の予約投稿を再び予約しました",

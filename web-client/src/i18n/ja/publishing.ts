@@ -28,11 +28,14 @@ export const publishing: Record<keyof typeof en, Text> = {
   "publishing.credentials": "アクセストークン／アプリパスワード",
   "publishing.credentials.BLUESKY": "ハンドル:アプリパスワード",
   "publishing.credentials.INSTAGRAM": "ユーザーID:トークン",
-  "publishing.credentials.MASTODON": "アクセストークン",
+  "publishing.credentials.MASTODON": "profile、write:statuses、write:media の権限を持つアクセストークン",
   "publishing.credentials.SANDBOX": "ok、fail、lose、slow のいずれか",
   "publishing.credentials.WEBHOOK":
     "リクエストの署名に使うシークレット。暗号化して保存され、再表示されません。",
-  "publishing.credentials.X": "OAuth 2 のユーザートークン",
+  "publishing.credentials.X":
+    "users.read、tweet.read、tweet.write、media.write の権限を持つ OAuth 2 のユーザートークン",
+  "publishing.credentialsRefused": "ネットワークに受け付けられませんでした: {reason}",
+  "publishing.credentialsReplaced": "{name} の認証情報を置き換えました",
   "publishing.cut": "最初の 999 件を表示しています。残りは週表示で確認できます。",
   "publishing.date": "日付",
   "publishing.days": "{count} 日",
@@ -95,6 +98,10 @@ export const publishing: Record<keyof typeof en, Text> = {
   "publishing.onlyMedia": "本文なし",
   "publishing.past": "この時刻は過ぎています。すぐに公開されます。",
   "publishing.post": "予約投稿",
+  "publishing.replace": "{name} の認証情報を置き換える",
+  "publishing.replaceDo": "置き換える",
+  "publishing.replaceHint":
+    "公開待ちの投稿は新しい認証情報で公開されます。同じアカウントの認証情報を入力してください。",
   "publishing.sandboxHint": "サンドボックスは Noroshi 内の模擬ネットワークです。外部には何も送信されません。",
   "publishing.schedule": "予約する",
   "publishing.scheduled": "{time} に予約しました",

@@ -17,6 +17,16 @@ test("both readings of an ambiguous local time are parsed from the rejection", (
   );
 });
 
+test("the reason of a network is kept in its own words", () => {
+  const refused = { code: "BAD_USER_INPUT", field: "credentials", expected: "others", reason: "Expired" };
+  expect(rejectionOf({ graphQLErrors: [{ extensions: refused }] })).toEqual({
+    field: "credentials",
+    expected: "others",
+    reason: "Expired",
+  });
+  expect(rejectionOf(rejectedDueAt("a time"))).not.toHaveProperty("reason");
+});
+
 test("other rejections have no readings, and other errors are no rejections", () => {
   expect(readingsOf(rejectionOf(rejectedDueAt("a time before the year 2106")))).toBeNull();
   expect(rejectionOf({ graphQLErrors: [{ extensions: { code: "CONFLICT" } }] })).toBeNull();

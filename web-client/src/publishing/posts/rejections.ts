@@ -8,13 +8,16 @@ interface FailedRequest {
 export interface InputRejection {
   field: string;
   expected: string;
+  /** Why a social network refuses credentials, in its own words. */
+  reason?: string;
 }
 
 /** Returns the rejection; null if the error is not about input. */
 export function rejectionOf(error: unknown): InputRejection | null {
-  const { code, field, expected } = (error as FailedRequest).graphQLErrors?.[0]?.extensions ?? {};
+  const { code, field, expected, reason } = (error as FailedRequest).graphQLErrors?.[0]?.extensions ?? {};
   if (code !== "BAD_USER_INPUT") return null;
-  return { field: String(field ?? ""), expected: String(expected ?? "") };
+  const rejection: InputRejection = { field: String(field ?? ""), expected: String(expected ?? "") };
+  return typeof reason === "string" ? { ...rejection, reason } : rejection;
 }
 
 const READINGS_PATTERN = /^(\S+Z) or (\S+Z), because .* (occurs twice|does not exist) in /;
