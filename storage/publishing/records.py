@@ -28,6 +28,12 @@ class PublicationState(Enum):
     FAILED = "FAILED"
     UNKNOWN = "UNKNOWN"
     CANCELLED = "CANCELLED"
+    NEEDS_ATTENTION = "NEEDS_ATTENTION"
+    """The account's credentials were refused. Nothing was published."""
+
+
+WAITING_STATES = frozenset({PublicationState.SCHEDULED.value, PublicationState.NEEDS_ATTENTION.value})
+"""States in which nothing was published and no worker is publishing, so a person can edit or cancel."""
 
 
 class ScheduledPostState(Enum):
@@ -40,6 +46,7 @@ class ScheduledPostState(Enum):
     FAILED = "FAILED"
     UNKNOWN = "UNKNOWN"
     CANCELLED = "CANCELLED"
+    NEEDS_ATTENTION = "NEEDS_ATTENTION"
 
 
 class MediaState(Enum):
@@ -62,6 +69,15 @@ class PublishingPhase(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class AccountAttention:
+    """Why an account needs other credentials: code and message of the refusal, and when it was stored."""
+
+    code: str
+    reason: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectedAccount:
     """An organization's account at a network, without its credentials."""
 
@@ -72,6 +88,8 @@ class ConnectedAccount:
     base_url: str | None
     connected_at: datetime
     disconnected_at: datetime | None
+    attention: AccountAttention | None = None
+    """Set while the account's present credentials count as refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +147,7 @@ class ScheduledPost:
 
 @dataclass(frozen=True, slots=True)
 class PublicationError:
-    """Why a publication failed or is unknown."""
+    """Why a publication failed, is unknown or needs attention."""
 
     code: str
     message: str
@@ -212,6 +230,8 @@ def post_state(states: Collection[PublicationState]) -> ScheduledPostState:
         return ScheduledPostState.PUBLISHING
     if PublicationState.UNKNOWN in distinct:
         return ScheduledPostState.UNKNOWN
+    if PublicationState.NEEDS_ATTENTION in distinct:
+        return ScheduledPostState.NEEDS_ATTENTION
     return ScheduledPostState(distinct.pop().value) if len(distinct) == 1 else ScheduledPostState.PARTIAL
 
 
@@ -226,6 +246,7 @@ _STATES_TO_SEARCH: dict[ScheduledPostState, set[PublicationState]] = {
     _S.FAILED: {_P.FAILED},
     _S.UNKNOWN: {_P.UNKNOWN},
     _S.CANCELLED: {_P.CANCELLED},
+    _S.NEEDS_ATTENTION: {_P.NEEDS_ATTENTION},
 }
 
 
@@ -247,7 +268,16 @@ def account_record(document: AccountDocument) -> ConnectedAccount:
         base_url=document["base_url"],
         connected_at=document["connected_at"],
         disconnected_at=document.get("disconnected_at"),
+        attention=account_attention(document),
     )
+
+
+def account_attention(document: AccountDocument) -> AccountAttention | None:
+    """Returns why the account's credentials count as refused; None if they do not, or were replaced since."""
+    attention, credentials = document.get("attention"), document.get("credentials")
+    if attention is None or credentials is None or attention["nonce"] != credentials["nonce"]:
+        return None
+    return AccountAttention(attention["code"], attention["message"], attention["since"])
 
 
 def post_record(document: ScheduledPostDocument) -> ScheduledPost:
