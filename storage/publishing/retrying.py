@@ -59,8 +59,6 @@ class RetryPublication(Change[Publication]):
         if document["state"] == _FAILED or is_too_late(document, batch.at):
             late_at = batch.at + timedelta(seconds=post["max_lateness_s"])
             document |= {"due": batch.at, "late_at": late_at}
-            document.pop("author_notified", None)
-            document.pop("attention_notified", None)
         remove_mark(batch, self.publication)
         put_due_again(batch, document)
         self._audit(batch, stored)

@@ -42,6 +42,7 @@ class BlueskyTwin(NetworkTwin):
         self.video_result: dict[str, Any] = {"state": "JOB_STATE_COMPLETED"}
         self.polls_until_ready = 2
         self.has_confirmed_email = True
+        self.password = "app-pass"
 
     def routes(self) -> list[Route]:
         return [
@@ -55,7 +56,7 @@ class BlueskyTwin(NetworkTwin):
 
     async def session(self, request: Request) -> Response:
         body = await request.json()
-        if (body["identifier"], body["password"]) != ("ann.example", "app-pass"):
+        if (body["identifier"], body["password"]) != ("ann.example", self.password):
             return xrpc_error(401, "AuthenticationRequired", "Invalid identifier or password")
         self.jwt_count += 1
         body = {"accessJwt": f"jwt{self.jwt_count}", "refreshJwt": "r", "did": DID, "handle": "ann.example"}
