@@ -155,7 +155,7 @@ def test_held_publication_is_cancelled_like_a_scheduled_one() -> None:
     assert changed.items() >= {"state": "CANCELLED", "error": REMOVED, "fence": 8, "wake_at": REMOVED}.items()
 
 
-def test_held_publication_of_deactivated_author_waits_for_administrator() -> None:
+def test_held_publication_of_deactivated_author_waits_for_admin() -> None:
     changed = change_post(HoldScheduledPost(ORG, "post", "ann"), is_deactivated=True)
     expected = {"state": "SCHEDULED", "error": REMOVED, "fence": 8, "wake_at": REMOVED, "held_at": BEGIN}
     assert changed.items() >= expected.items()
