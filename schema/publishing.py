@@ -25,14 +25,17 @@ strawberry.enum(
     description=(
         "State of a scheduled post, derived from the states of its publications. The first rule that applies decides. "
         "All publications are SCHEDULED: SCHEDULED. One is PUBLISHING, or some are SCHEDULED and some are not: "
-        "PUBLISHING. One is UNKNOWN: UNKNOWN. All have the same state: that state. Otherwise: PARTIAL."
+        "PUBLISHING. One is UNKNOWN: UNKNOWN. One is NEEDS_ATTENTION: NEEDS_ATTENTION. All have the same state: that "
+        "state. Otherwise: PARTIAL."
     ),
 )
 strawberry.enum(
     PublicationState,
     description=(
         "State of one publication. UNKNOWN: the network was called, but its answer was lost. The outcome is determined "
-        "automatically if the network allows it, otherwise by a person with `resolvePublication`."
+        "automatically if the network allows it, otherwise by a person with `resolvePublication`. NEEDS_ATTENTION: the "
+        "account's credentials are missing or were refused, and nothing was published. It is published when they are "
+        "replaced, or after `retryPublication`, or fails at `dueAt` plus `maxLatenessS`."
     ),
 )
 strawberry.enum(
@@ -42,6 +45,13 @@ strawberry.enum(
         "STALE: a change of the due time or of the content has invalidated the upload."
     ),
 )
+
+
+@strawberry.type(description="Why publications to an account are NEEDS_ATTENTION: its credentials can't be used.")
+class AccountAttention:
+    code: str = strawberry.field(description="Code for programs: UNAUTHORIZED or CREDENTIALS_LOST. More may be added.")
+    reason: str = strawberry.field(description="The network's answer, shortened, or another explanation, in English.")
+    since: datetime = strawberry.field(description="When the credentials were first refused.")
 
 
 @strawberry.type(description="An account of the organization at a social network. Its credentials are never returned.")
@@ -60,6 +70,10 @@ class ConnectedAccount:
     connected_at: datetime = strawberry.field(description="When the account was connected.")
     disconnected_at: datetime | None = strawberry.field(
         description="When the account was disconnected. Null while it is connected."
+    )
+    attention: AccountAttention | None = strawberry.field(
+        description="Why the account needs other credentials. Null while no refusal of its present ones is known. Its "
+        "due publications are then NEEDS_ATTENTION, and the network is not called."
     )
 
 
@@ -118,7 +132,7 @@ PublicationTarget = Annotated[
 ]
 
 
-@strawberry.type(description="Why a publication failed or is UNKNOWN.")
+@strawberry.type(description="Why a publication failed, is UNKNOWN or is NEEDS_ATTENTION.")
 class PublicationError:
     code: str = strawberry.field(
         description=(
@@ -133,7 +147,7 @@ class PublicationError:
 class PublicationAttempt:
     at: datetime = strawberry.field(description="When the outcome of the attempt was stored.")
     outcome: str = strawberry.field(
-        description="PUBLISHED, FAILED, UNKNOWN, NO_EFFECT or UPLOAD_FAILED. More may be added."
+        description="PUBLISHED, FAILED, UNKNOWN, NEEDS_ATTENTION, NO_EFFECT or UPLOAD_FAILED. More may be added."
     )
     detail: str | None = strawberry.field(
         description="The network's answer, shortened, or another explanation. Null if there is none."
@@ -159,7 +173,7 @@ class Publication:
     )
     url: str | None = strawberry.field(description="Public address of the post. Null if the network reports none.")
     error: PublicationError | None = strawberry.field(
-        description="Why the publication failed or is UNKNOWN. Null in other states."
+        description="Why the publication failed, is UNKNOWN or is NEEDS_ATTENTION. Null in other states."
     )
     attempts: list[PublicationAttempt] = strawberry.field(description="All attempts, oldest first.")
 
@@ -210,7 +224,8 @@ class ScheduledPost:
     )
     editable: bool = field(
         resolvers.publishing.posts.editable,
-        "Whether at least one publication can still be cancelled. An update needs that none has started.",
+        "Whether at least one publication can still be cancelled: it has not started, or is NEEDS_ATTENTION. An update "
+        "needs that all are so.",
         batch_resolver=resolvers.publishing.posts.editable_of_many,
     )
 

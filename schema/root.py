@@ -234,6 +234,15 @@ class Mutation(
         "Stores the outcome of an UNKNOWN publication, after a person has looked for the post at the network.",
         limit=WriteLimit.OPERATIONS,
     )
+    retry_publication: Publication = mutation(
+        resolvers.publishing.publications.retry_publication,
+        "Publishes again, at once, what is FAILED or NEEDS_ATTENTION: nothing was published. A failed publication has "
+        "`maxLatenessS` again from now. The network is called with the account's present credentials; if it accepts "
+        "them, the account's other publications follow. The author retries an own publication, an OPERATOR any. "
+        "CONFLICT in other states, for a disconnected account, an erased post, and a failed publication with files, "
+        "which are no longer kept for it.",
+        limit=WriteLimit.OPERATIONS,
+    )
     record_deliveries: RecordDeliveriesResult = mutation(
         resolvers.mail.deliveries.record_deliveries,
         "Records delivery events. Each `eventId` counts once, so the mutation may be repeated. Needs the role SERVICE.",

@@ -57,6 +57,7 @@ mutation ($id: ID!, $externalId: String!) {
   resolvePublication(id: $id, published: true, externalId: $externalId) { id }
 }
 """
+RETRY = "mutation ($id: ID!) { retryPublication(publicationId: $id) { id } }"
 RENAME_PASSKEY = "mutation ($id: ID!, $name: String!) { renamePasskey(id: $id, name: $name) { id } }"
 UNBLOCK = """
 mutation ($address: String!, $reason: String!) { unblockAddress(address: $address, reason: $reason) { address } }
@@ -394,6 +395,8 @@ async def _publish(stores: Stores, canary: CanaryPerson) -> None:
     for unknown in (second, third):
         await stores.scheduled_posts.apply(MarkUnknown(unknown, f"{WORD} is silent", MANUAL))
     await stores.scheduled_posts.apply(MarkFailed(failed, "REFUSED", f"{WORD} is refused"))
+    await canary.run(RETRY, id=failed.id)
+    await stores.scheduled_posts.cancel(failed.organization_id, failed.scheduled_post_id)
     await canary.run(RESOLVE, id=third.id, externalId=f"{WORD}-3")
     media = [{"url": f"https://example.org/{WORD}.png", "altText": f"{WORD} hill"}]
     planned = {**common, "media": media, "dueAt": "2030-01-01T00:00:00Z", "toHomeFeed": True}

@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 import structlog
 
 from jobs.providers.social.network import (
+    CredentialsRefused,
     MediaUpload,
     NotPublished,
     OutcomeUncertain,
@@ -30,8 +31,17 @@ from jobs.publishing.author_rights import author_and_missing_role
 from jobs.publishing.internal import FORBIDDEN
 from jobs.publishing.leases import ClaimLease, keep_renewing, loop_time_s
 from storage.identity.roles import Role
+from storage.publishing.attention import HoldForAttention
 from storage.publishing.networks import BEHAVIOURS, NetworkBehaviour, ReconciliationMethod
-from storage.publishing.records import AccountTarget, Publication, PublicationState, PublishingPhase, ScheduledPost
+from storage.publishing.records import (
+    AccountAttention,
+    AccountTarget,
+    ConnectedAccount,
+    Publication,
+    PublicationState,
+    PublishingPhase,
+    ScheduledPost,
+)
 from storage.publishing.transitions import (
     CALL_LEASE_S,
     LEASE_S,
@@ -80,6 +90,12 @@ class NetworkCall:
     network: SocialNetwork
     behaviour: NetworkBehaviour
     key: str
+    credentials_nonce: bytes
+    """Identifies the credentials that the call uses."""
+
+    attention: AccountAttention | None = None
+    """Set if these credentials were refused before."""
+
     lease_requested_at_s: float = 0.0
     """When the change that began the lease was requested, by the loop's clock. The lease began then or later."""
 
@@ -104,11 +120,19 @@ class NetworkCall:
 
 
 class PublishingForbidden(Exception):
-    """The author may not publish to the account now, or the account's credentials cannot be decrypted."""
+    """The author may not publish to the account now, or the account's credentials cannot be used."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+class CredentialsUnusable(PublishingForbidden):
+    """The account's credentials can't be decrypted (`nonce` identifies them), or were refused before (None)."""
+
+    def __init__(self, code: str, message: str, nonce: bytes | None) -> None:
+        super().__init__(code, message)
+        self.nonce = nonce
 
 
 class AuthorDeactivated(PublishingForbidden):
@@ -154,6 +178,15 @@ class NetworkCaller:
         except ClaimLost:
             return
 
+    async def fail_with_refusal(self, publication: Publication) -> None:
+        """Fails a publication whose account did not get other credentials in time."""
+        error = publication.error
+        assert error is not None
+        try:
+            await self._apply(MarkFailed(publication, error.code, error.message))
+        except ClaimLost:
+            return
+
     async def reconcile(self, publication: Publication, post: ScheduledPost) -> None:
         """Finds the outcome of an UNKNOWN publication by its network's reconciliation method."""
         try:
@@ -164,7 +197,7 @@ class NetworkCaller:
     async def upload_ahead(self, publication: Publication) -> MediaUpload:
         """Uploads media before the due moment. Raises: PublishingForbidden, and as SocialNetwork.upload."""
         post = await self._stores.scheduled_posts.get(publication.organization_id, publication.scheduled_post_id)
-        return await self._upload_media(await self._prepare(publication, post))
+        return await self._upload_media(_usable(await self._prepare(publication, post)))
 
     async def _upload_media(self, call: NetworkCall) -> MediaUpload:
         try:
@@ -179,10 +212,12 @@ class NetworkCaller:
     async def _publish(self, publication: Publication, post: ScheduledPost) -> PublicationChange | None:
         """Returns the outcome to store, or None if it is stored already: the publication has failed, or is held."""
         try:
-            call = await self._prepare(publication, post)
+            call = _usable(await self._prepare(publication, post))
             await self._attached.check(publication, post)
         except PublishingRefused as error:
             return MarkFailed(publication, error.code, str(error))
+        except CredentialsUnusable as error:
+            return HoldForAttention(publication, error.code, str(error), error.nonce)
         except PublishingForbidden as error:
             if isinstance(error, AuthorDeactivated) and publication.state is PublicationState.SCHEDULED:
                 await self._stores.held_posts.hold(post.organization_id, post.id, publication.author_id)
@@ -194,6 +229,8 @@ class NetworkCaller:
             if not has_upload and call.publication.state is not PublicationState.FAILED:
                 call = await self._upload_and_begin(call)
             return None if call.publication.state is PublicationState.FAILED else await self._call_network(call)
+        except CredentialsRefused as error:
+            return HoldForAttention(call.publication, error.code, str(error), call.credentials_nonce)
         except PublishingRefused as error:
             return MarkFailed(call.publication, error.code, str(error))
         except (RetryableFailure, UploadExpired) as error:
@@ -214,10 +251,7 @@ class NetworkCaller:
             raise AuthorDeactivated
         if reason is not None:
             raise PublishingForbidden(FORBIDDEN, reason)
-        try:
-            secret = await self._stores.accounts.decrypt_credentials(account)
-        except CredentialsLost as error:
-            raise PublishingForbidden("CREDENTIALS_LOST", str(error)) from None
+        secret, nonce = await self._credentials(account)
         network = self._networks[target.network]
         progress = publication.progress
         key = progress.key if progress is not None else network.new_key(publication.id, publication.due_at)
@@ -225,7 +259,19 @@ class NetworkCaller:
         by = PostAuthor(author.id, author.handle, author.name)
         outgoing = OutgoingPost(publication.id, post.text, media, publication.due_at, by)
         account_with_secret = PublishingAccount(account.id, account.base_url, secret)
-        return NetworkCall(publication, outgoing, account_with_secret, network, BEHAVIOURS[target.network], key)
+        behaviour = BEHAVIOURS[target.network]
+        call = NetworkCall(publication, outgoing, account_with_secret, network, behaviour, key, nonce)
+        return replace(call, attention=account.attention)
+
+    async def _credentials(self, account: ConnectedAccount) -> tuple[str, bytes]:
+        """Returns the decrypted credentials and their nonce. Raises: CredentialsUnusable."""
+        nonce = None
+        try:
+            sealed = await self._stores.accounts.sealed_credentials(account)
+            nonce = sealed["nonce"]
+            return self._stores.accounts.open(account, sealed), nonce
+        except CredentialsLost as error:
+            raise CredentialsUnusable("CREDENTIALS_LOST", str(error), nonce) from None
 
     def _has_upload(self, call: NetworkCall) -> bool:
         """Returns whether the network needs no upload, or has an upload that does not expire too early."""
@@ -325,6 +371,13 @@ class NetworkCaller:
 
     async def _apply(self, change: PublicationChange) -> Publication:
         return await self._stores.scheduled_posts.apply(change)
+
+
+def _usable(call: NetworkCall) -> NetworkCall:
+    """Returns the call. Raises: CredentialsUnusable if the network has refused the credentials before."""
+    if call.attention is not None:
+        raise CredentialsUnusable(call.attention.code, call.attention.reason, None)
+    return call
 
 
 def _retry_change(call: NetworkCall, error: RetryableFailure | UploadExpired) -> ScheduleRetry:

@@ -96,6 +96,8 @@ class PostPublisher:
             await publish_internal(self._stores, publication, post)
         elif publication.state is PublicationState.UNKNOWN:
             await self.network_caller.reconcile(publication, post)
+        elif publication.state is PublicationState.NEEDS_ATTENTION:
+            await self.network_caller.fail_with_refusal(publication)
         elif publication.progress is not None and publication.progress.phase is PublishingPhase.CALLING:
             await self.network_caller.mark_unknown(publication, post)
         else:

@@ -30,3 +30,18 @@ async def fail_disconnected(jobs: JobContext) -> int:
         count += await jobs.stores.scheduled_posts.fail_scheduled(account)
         await jobs.stores.accounts.mark_cleared(account)
     return count
+
+
+async def resume_accounts(jobs: JobContext) -> int:
+    """Schedules publications again whose account has other credentials now. Returns how many it scheduled.
+
+    The replacement does so too. This finds what remains if it was interrupted, and what a retry has left.
+    """
+    count = 0
+    for organization_id, account_id in await jobs.stores.scheduled_posts.find_accounts_needing_attention():
+        account = await jobs.stores.accounts.get(organization_id, account_id)
+        if account.disconnected_at is not None:
+            count += await jobs.stores.scheduled_posts.fail_scheduled(account)
+        elif account.attention is None:
+            count += await jobs.stores.scheduled_posts.resume_account(account)
+    return count

@@ -58,7 +58,8 @@ async def replace_account_credentials(
     if (replaced := await accounts.find_by_key(key)) is None:
         verified = await _verify_same_account(info, account, credentials)
         replaced = await accounts.replace_credentials(account, credentials, verified, key, info.context.actor)
-    # What follows a replacement belongs here. A repeated request runs it again, in case the first was cut off.
+    # A repeated request does this again, in case the first one was cut off.
+    await info.context.stores.scheduled_posts.resume_account(replaced)
     return replaced
 
 

@@ -19,8 +19,8 @@ from storage.idempotency import IdempotencyKey
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.publishing.records import (
+    WAITING_STATES,
     Publication,
-    PublicationState,
     ScheduledPost,
     ScheduledPostState,
     post_state,
@@ -150,17 +150,17 @@ async def states(posts: Sequence[ScheduledPost], info: Info) -> list[ScheduledPo
 
 
 async def editable(root: Parent[ScheduledPost], info: Info) -> bool:
-    """Returns whether at least one publication has not started, so that the post can at least be cancelled.
+    """Returns whether at least one publication has not started or needs attention, so that it can be cancelled.
 
-    An update needs that none has started.
+    An update needs that all do.
     """
     return (await editable_of_many([root], info))[0]
 
 
 async def editable_of_many(posts: Sequence[ScheduledPost], info: Info) -> list[bool]:
-    """Returns for each post whether at least one publication has not started."""
+    """Returns for each post whether at least one publication has not started or needs attention."""
     publications = await publications_of_many(posts, info)
-    return [any(each.state is PublicationState.SCHEDULED for each in found) for found in publications]
+    return [any(each.state.value in WAITING_STATES for each in found) for found in publications]
 
 
 def may_see(viewer: User, roles: frozenset[Role], author_id: str) -> bool:

@@ -12,11 +12,14 @@ from resolvers.access import granted_roles, require_member
 from resolvers.arguments import checked_text, text_or_none
 from resolvers.context import Context, Info
 from resolvers.events import Event, JobEventView
+from resolvers.idempotency import KEY_DESCRIPTION
 from resolvers.publishing.posts import may_see
 from storage.chat.records import Topic
 from storage.errors import Forbidden
+from storage.idempotency import idempotency_key as idempotency_key_of
 from storage.identity.records import User
 from storage.publishing.records import AccountTarget, ConnectedAccount, HomeFeedTarget, Publication, TopicTarget
+from storage.redis.queue import PUBLISHING
 
 MAX_EXTERNAL_ID_CHARS = 500
 
@@ -64,6 +67,24 @@ async def resolve_publication(
     if network_id is not None:
         network_id = checked_text("externalId", network_id, 1, MAX_EXTERNAL_ID_CHARS)
     return await store.resolve(publication, published, network_id, info.context.actor)
+
+
+async def retry_publication(
+    info: Info,
+    publication_id: Annotated[ID, strawberry.argument(description="Id of the publication.")],
+    idempotency_key: Annotated[str | None, strawberry.argument(description=KEY_DESCRIPTION)] = UNSET,
+) -> Publication:
+    """Schedules a publication again, due at once, of which nothing was published."""
+    viewer, stores = require_member(info), info.context.stores
+    publication = await stores.scheduled_posts.publication(viewer.organization_id, publication_id)
+    if not may_see(viewer, granted_roles(info.context), publication.author_id):
+        raise Forbidden("A publication is visible only to its author and to an OPERATOR.")
+    key, arguments = text_or_none(idempotency_key), {"publication_id": publication_id}
+    used_key = idempotency_key_of(viewer.organization_id, viewer.id, "retryPublication", key, arguments)
+    retried = await stores.scheduled_posts.retry(publication, info.context.actor, used_key)
+    # A sweeper finds the publication if the job is lost.
+    await stores.queue.enqueue(PUBLISHING, "publishing.wake", retried.scheduled_post_id, retried.fence)
+    return retried
 
 
 async def home_author(root: Parent[HomeFeedTarget], info: Info) -> User:

@@ -31,7 +31,7 @@ strawberry.enum(
     "PASSKEY_ADDED and PASSKEY_REMOVED: added or removed one of the actor's passkeys. "
     "SERVICE_KEY_…: created, rotated or revoked a service key. WEBHOOK_…: created, changed, replayed or deleted a "
     "webhook. POST_DELETED, SCHEDULED_POST_… and "
-    "PUBLICATION_RESOLVED: something that another person is the author of. ACCOUNT_…, CALL_…, DO_NOT_CALL_… and "
+    "PUBLICATION_…: something that another person is the author of. ACCOUNT_…, CALL_…, DO_NOT_CALL_… and "
     "MAIL_…: a change by an operator or an administrator.",
 )
 strawberry.enum(TargetKind, description="Kind of the object that a change is about.", name="AuditTargetKind")

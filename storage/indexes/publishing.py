@@ -26,6 +26,11 @@ PUBLISHING_INDEXES: dict[str, list[IndexModel]] = {
             for moment in ("wake_at", "upload_at", "mail_at")
         ),
         IndexModel([("target.id", UP)], partialFilterExpression={"state": "SCHEDULED"}),
+        IndexModel(
+            [("target.id", UP), ("_id", UP)],
+            name="needing_attention",
+            partialFilterExpression={"state": "NEEDS_ATTENTION"},
+        ),
     ],
     "sandbox_posts": [],  # SandboxPostDocument
 }

@@ -174,9 +174,17 @@ class ConnectedAccountStore:
 
     async def decrypt_credentials(self, account: ConnectedAccount) -> str:
         """Returns the account's credentials. Use them at once; never keep or log them. Raises: CredentialsLost."""
+        return self.open(account, await self.sealed_credentials(account))
+
+    async def sealed_credentials(self, account: ConnectedAccount) -> SealedSecret:
+        """Returns the account's credentials as they are stored, encrypted. Raises: CredentialsLost."""
         encrypted = await self._encrypted.get(account.id)
         if encrypted is None:
             raise CredentialsLost("The account is disconnected.")
+        return encrypted
+
+    def open(self, account: ConnectedAccount, encrypted: SealedSecret) -> str:
+        """Returns the decrypted credentials. Raises: CredentialsLost."""
         return self._credentials.open(encrypted, account.id)
 
     async def disconnect(self, account: ConnectedAccount, actor: Actor | None = None) -> ConnectedAccount:
@@ -185,7 +193,8 @@ class ConnectedAccountStore:
         The caller then fails the publications that wait for the account, and calls `mark_cleared`. Raises: Forbidden
         if the actor is no operator now.
         """
-        change: list[Document] = [{"$set": {"disconnected_at": "$$NOW", "failing": True}}, {"$unset": "credentials"}]
+        disconnected = {"disconnected_at": "$$NOW", "failing": True}
+        change: list[Document] = [{"$set": disconnected}, {"$unset": ["credentials", "attention"]}]
         connected = {"_id": account.id, "disconnected_at": None}
 
         async def work(session: Session) -> None:
@@ -212,7 +221,7 @@ class ConnectedAccountStore:
             "failing": True,
             "disconnected_at": {"$ifNull": ["$disconnected_at", "$$NOW"]},
         }
-        change: list[Document] = [{"$set": erased}, {"$unset": ["credentials", "handle", "network_id"]}]
+        change: list[Document] = [{"$set": erased}, {"$unset": ["credentials", "handle", "network_id", "attention"]}]
         await self._accounts.update_one({"_id": account_id, "name": {"$ne": ERASED_NAME}}, change)
 
     async def list_disconnected(self, limit: int) -> list[ConnectedAccount]:
@@ -224,7 +233,9 @@ class ConnectedAccountStore:
         await self._accounts.update_one({"_id": account.id}, {"$unset": {"failing": ""}})
 
     async def _load(self, ids: Sequence[str]) -> dict[str, ConnectedAccount]:
-        found = await self._mongo.find("accounts", {"_id": {"$in": list(ids)}}, {"credentials": 0})
+        # The nonce shows whether the credentials are those that were refused.
+        without_secret = {"credentials.sealed": 0, "credentials.version": 0}
+        found = await self._mongo.find("accounts", {"_id": {"$in": list(ids)}}, without_secret)
         return {each["_id"]: account_record(each) for each in found}
 
     async def _load_encrypted(self, ids: Sequence[str]) -> dict[str, SealedSecret]:

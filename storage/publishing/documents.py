@@ -11,6 +11,16 @@ SCHEDULED_POSTS = "scheduled_posts"
 PUBLICATIONS = "publications"
 
 
+class AttentionDocument(TypedDict):
+    """Refused credentials of an account. Void once the account has other credentials."""
+
+    code: str
+    message: str
+    since: datetime
+    nonce: bytes
+    """The nonce of the credentials that were refused."""
+
+
 class AccountDocument(TypedDict):
     """`accounts`: one connected account. Kept after disconnection, without its credentials."""
 
@@ -36,6 +46,8 @@ class AccountDocument(TypedDict):
     disconnected_at: NotRequired[datetime]
     failing: NotRequired[bool]
     """True from disconnection until every publication that waited for the account has failed."""
+    attention: NotRequired[AttentionDocument]
+    """Why due publications are held: the credentials were refused. Removed by a retry and on disconnection."""
 
 
 class MediaDocument(TypedDict):
@@ -112,7 +124,7 @@ class ProgressDocument(TypedDict):
 
 
 class ErrorDocument(TypedDict):
-    """Why a publication failed or is unknown."""
+    """Why a publication failed, is unknown or needs attention."""
 
     code: str
     message: str
@@ -123,7 +135,7 @@ class AttemptDocument(TypedDict):
 
     at: datetime
     outcome: str
-    """PUBLISHED, FAILED, UNKNOWN, NO_EFFECT or UPLOAD_FAILED."""
+    """PUBLISHED, FAILED, UNKNOWN, NEEDS_ATTENTION, NO_EFFECT or UPLOAD_FAILED."""
     detail: str | None
 
 
@@ -155,7 +167,8 @@ class PublicationDocument(TypedDict):
     wake_at: NotRequired[datetime]
     """When the publication needs work next: 5 s before `due`, when a lease expires, at the next try or reconciliation.
 
-    Absent if the publication is finished or held, and if only a person can find its outcome.
+    In NEEDS_ATTENTION, `late_at`: the publication fails then. Absent if the publication is finished or held, and if
+    only a person can find its outcome.
     """
     claim: NotRequired[str]
     """Random token of the last claim."""
@@ -172,9 +185,11 @@ class PublicationDocument(TypedDict):
     progress: NotRequired[ProgressDocument]
     """Progress of publishing to an account. Present in PUBLISHING and UNKNOWN."""
     error: NotRequired[ErrorDocument]
-    """Present in FAILED and UNKNOWN."""
+    """Present in FAILED, UNKNOWN and NEEDS_ATTENTION."""
     author_notified: NotRequired[bool]
     """True once the author was notified of the unknown outcome."""
+    attention_notified: NotRequired[bool]
+    """True once the author was notified that the account's credentials were refused."""
     mail_at: NotRequired[datetime]
     """When to send the failure mail next. Absent once it is sent or refused."""
     published_at: NotRequired[datetime]

@@ -29,7 +29,7 @@ from storage.publishing.documents import (
 from storage.publishing.free_timestamps import free_timestamps
 from storage.publishing.network_files import check_files
 from storage.publishing.records import (
-    PublicationState,
+    WAITING_STATES,
     ScheduledMedia,
     Target,
     media_documents,
@@ -112,7 +112,7 @@ class UpdateScheduledPost(ScheduledPostChange):
             raise Conflict(f"The scheduled post has changed: its newest revision is {post['revision']}.")
         if any("held_at" in each for each in publications):
             raise Conflict("The scheduled post waits for the decision of an administrator.")
-        if any(each["state"] != PublicationState.SCHEDULED.value for each in publications):
+        if any(each["state"] not in WAITING_STATES for each in publications):
             raise Conflict("The scheduled post can no longer be changed: publishing has started.")
         new_post = self._edit_post(batch, post)
         check_not_too_late(new_post["due"], new_post["max_lateness_s"], batch.at)

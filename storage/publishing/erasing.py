@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from storage.publishing.documents import SCHEDULED_POSTS, PublicationDocument, ScheduledPostDocument
-from storage.publishing.records import PublicationState
+from storage.publishing.records import WAITING_STATES, PublicationState
 from storage.publishing.scheduling import ScheduledPostChange, drop_upload, put_finished
 from storage.streams.changes import Batch, SystemChange
 
@@ -32,8 +32,9 @@ def is_erased(post: ScheduledPostDocument) -> bool:
 
 
 def _erase(batch: Batch, publication: PublicationDocument) -> None:
-    if publication["state"] == PublicationState.SCHEDULED.value:
+    if publication["state"] in WAITING_STATES:
         publication["state"] = PublicationState.CANCELLED.value
+        publication.pop("error", None)
     elif publication["state"] in _WITHOUT_OUTCOME:
         publication |= {
             "state": PublicationState.FAILED.value,

@@ -27,5 +27,12 @@ def notify_unknown(batch: Batch, publication: PublicationDocument) -> None:
     _notify_author(batch, publication, NotificationKind.PUBLICATION_UNKNOWN)
 
 
+def notify_attention_once(batch: Batch, publication: PublicationDocument) -> None:
+    """Notifies the author that the account needs other credentials, unless the author was notified before."""
+    if not publication.get("attention_notified"):
+        publication["attention_notified"] = True
+        _notify_author(batch, publication, NotificationKind.PUBLICATION_NEEDS_ATTENTION)
+
+
 def _notify_author(batch: Batch, publication: PublicationDocument, kind: NotificationKind) -> None:
     notify(batch, publication["org"], publication["author"], kind, publication_id=publication["_id"])

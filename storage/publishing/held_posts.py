@@ -9,7 +9,7 @@ from storage.mongo import Mongo
 from storage.publishing.documents import PUBLICATIONS, PublicationDocument
 from storage.publishing.holding import HoldScheduledPost, ReleaseScheduledPost, held_filter
 from storage.publishing.posts import ScheduledPostStore
-from storage.publishing.records import PublicationState, ScheduledPost
+from storage.publishing.records import WAITING_STATES, ScheduledPost
 from storage.streams.log import jobs_stream
 from storage.streams.sequencer import Sequencer
 
@@ -34,7 +34,7 @@ class HeldPostStore:
     async def hold_posts_of(self, organization_id: str, author_id: str) -> None:
         """Holds all posts of a deactivated author. After an interruption, workers hold the remaining posts when due."""
         low = 0
-        query = {"org": organization_id, "state": PublicationState.SCHEDULED.value, "author": author_id}
+        query = {"org": organization_id, "state": {"$in": sorted(WAITING_STATES)}, "author": author_id}
         while True:
             waiting = {**query, "ts": {"$gt": low}, "held_at": {"$exists": False}}
             fields = {"post": 1, "ts": 1}

@@ -18,7 +18,7 @@ from storage.mongo import Document, Mongo, Session
 from storage.publishing.documents import PUBLICATIONS, SCHEDULED_POSTS, PublicationDocument, ScheduledPostDocument
 from storage.publishing.events import emit_changed
 from storage.publishing.free_timestamps import free_timestamps
-from storage.publishing.records import PublicationState
+from storage.publishing.records import WAITING_STATES, PublicationState
 from storage.publishing.scheduling import (
     ScheduledPostChange,
     check_not_too_late,
@@ -70,15 +70,16 @@ class HoldScheduledPost(_HeldPostChange, SystemChange[str]):
 
 
 def is_waiting(publication: PublicationDocument) -> bool:
-    """Returns whether the publication waits for its due moment."""
-    return publication["state"] == PublicationState.SCHEDULED.value and "held_at" not in publication
+    """Returns whether the publication waits for its due moment, or for other credentials of its account."""
+    return publication["state"] in WAITING_STATES and "held_at" not in publication
 
 
 def _put_held(batch: Batch, publication: PublicationDocument) -> None:
     publication["fence"] += 1
-    publication["held_at"] = batch.at
+    publication |= {"state": PublicationState.SCHEDULED.value, "held_at": batch.at}
     publication.pop("wake_at", None)
     publication.pop("claim", None)
+    publication.pop("error", None)
     release_upload(publication)
     batch.put(PUBLICATIONS, publication)
     emit_changed(batch, publication)

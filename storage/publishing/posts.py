@@ -4,6 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import Any
 
 from pymongo.asynchronous.collection import AsyncCollection
 
@@ -16,10 +17,12 @@ from storage.idempotency import DuplicateRequest, IdempotencyKey
 from storage.identity.audit import Actor
 from storage.mongo import Document, Mongo
 from storage.mongo.batch_loader import BatchLoader
+from storage.publishing.attention import DISCONNECTED, ResumePublication
 from storage.publishing.documents import PUBLICATIONS, SCHEDULED_POSTS, PublicationDocument, ScheduledPostDocument
 from storage.publishing.editing import ScheduledPostEdit, UpdateScheduledPost
 from storage.publishing.internal import PublishMessage, PublishPost, publication_source
 from storage.publishing.records import (
+    WAITING_STATES,
     ConnectedAccount,
     Publication,
     PublicationState,
@@ -31,6 +34,7 @@ from storage.publishing.records import (
     publication_states_to_search,
 )
 from storage.publishing.resolution import ResolveUnknown
+from storage.publishing.retrying import RetryPublication
 from storage.publishing.scheduling import CancelScheduledPost, NewScheduledPost, SchedulePost
 from storage.publishing.transitions import ClaimLost, MarkFailed, PublicationChange
 from storage.streams.log import Stream, jobs_stream
@@ -38,6 +42,7 @@ from storage.streams.sequencer import Sequencer
 from storage.timeline import TimelinePage, TimelineRange, read_page
 
 FAIL_BATCH_SIZE = 100
+RESUME_BATCH_SIZE = 100
 MIN_CHUNK_SIZE = 100
 
 
@@ -48,6 +53,11 @@ def candidate_filter(query: Document, states: Collection[ScheduledPostState]) ->
     caller checks each post. One index yields the publications in the order of due times.
     """
     return {**query, "state": {"$in": sorted(state.value for state in publication_states_to_search(states))}}
+
+
+def _waiting_for_attention(account_id: Any) -> Document:
+    """Returns the filter for the publications to an account that wait for other credentials."""
+    return {"state": PublicationState.NEEDS_ATTENTION.value, "target.id": account_id}
 
 
 class ScheduledPostStore:
@@ -120,21 +130,62 @@ class ScheduledPostStore:
         return await self._sequencer.commit(author_stream(new.organization_id, new.author_id), change)
 
     async def fail_scheduled(self, account: ConnectedAccount) -> int:
-        """Fails the SCHEDULED publications to a disconnected account. Returns their number."""
-        query = {"target.id": account.id, "state": PublicationState.SCHEDULED.value}
-        failed = 0
+        """Fails the publications that wait for a disconnected account. Returns their number."""
+        return sum([await self._fail_in_state(account, state) for state in sorted(WAITING_STATES)])
+
+    async def _fail_in_state(self, account: ConnectedAccount, state: str) -> int:
+        query, failed = {"target.id": account.id, "state": state}, 0
         while publications := await self._publications.find(query).limit(FAIL_BATCH_SIZE).to_list(None):
-            changes = [
-                MarkFailed(publication_record(publication), "FORBIDDEN", "The account is disconnected.")
-                for publication in publications
-            ]
-            outcomes = await asyncio.gather(*map(self.apply, changes), return_exceptions=True)
-            for outcome in outcomes:
-                # A publication that changed meanwhile is read again if it is still SCHEDULED.
-                if isinstance(outcome, BaseException) and not isinstance(outcome, ClaimLost):
-                    raise outcome
-            failed += sum(isinstance(outcome, Publication) for outcome in outcomes)
+            # A publication that changed meanwhile is read again if it is still in this state.
+            changes = [MarkFailed(publication_record(each), *DISCONNECTED) for each in publications]
+            failed += len(await self._apply_all(changes))
         return failed
+
+    async def resume_account(self, account: ConnectedAccount) -> int:
+        """Schedules the account's publications again that are NEEDS_ATTENTION, due at once. Returns their number.
+
+        Call it after the account's credentials were replaced. Safe to repeat, and beside workers. Publications stay
+        if the present credentials were refused too.
+        """
+        low, resumed = "", 0
+        while True:
+            query = {**_waiting_for_attention(account.id), "_id": {"$gt": low}}
+            found = await self._publications.find(query).sort("_id", 1).limit(RESUME_BATCH_SIZE).to_list(None)
+            if not found:
+                return resumed
+            changed = await self._apply_all([ResumePublication(publication_record(each)) for each in found])
+            resumed += sum(each.state is PublicationState.SCHEDULED for each in changed)
+            low = found[-1]["_id"]
+
+    async def find_accounts_needing_attention(self) -> list[tuple[str, str]]:
+        """Returns the organization and id of each account for which a publication is NEEDS_ATTENTION."""
+        accounts: list[tuple[str, str]] = []
+        query, fields, order = _waiting_for_attention({"$gt": ""}), {"org": 1, "target": 1}, [("target.id", 1)]
+        while found := await self._publications.find_one(query, fields, sort=order):
+            accounts.append((found["org"], found["target"]["id"]))
+            query = _waiting_for_attention({"$gt": found["target"]["id"]})
+        return accounts
+
+    async def retry(
+        self, publication: Publication, actor: Actor | None = None, key: IdempotencyKey | None = None
+    ) -> Publication:
+        """Tries a publication again, due at once, that is FAILED or NEEDS_ATTENTION. A repeated key changes nothing.
+
+        Raises: NotFound; Conflict if the publication is in another state, or can't be published any more.
+        """
+        try:
+            change = RetryPublication(publication, actor, key)
+            return await self._sequencer.commit(jobs_stream(publication.organization_id), change)
+        except DuplicateRequest as duplicate:
+            return await self.publication(publication.organization_id, duplicate.result_id)
+
+    async def _apply_all(self, changes: Sequence[PublicationChange]) -> list[Publication]:
+        """Applies changes at once. Returns the results, without those of publications that have changed meanwhile."""
+        outcomes = await asyncio.gather(*map(self.apply, changes), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException) and not isinstance(outcome, ClaimLost):
+                raise outcome
+        return [outcome for outcome in outcomes if isinstance(outcome, Publication)]
 
     async def find(self, organization_id: str, id_: str) -> ScheduledPost | None:
         """Returns the organization's scheduled post of that id, or None."""

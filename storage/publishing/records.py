@@ -28,6 +28,12 @@ class PublicationState(Enum):
     FAILED = "FAILED"
     UNKNOWN = "UNKNOWN"
     CANCELLED = "CANCELLED"
+    NEEDS_ATTENTION = "NEEDS_ATTENTION"
+    """The account's credentials were refused. Nothing was published."""
+
+
+WAITING_STATES = frozenset({PublicationState.SCHEDULED.value, PublicationState.NEEDS_ATTENTION.value})
+"""States in which nothing was published and no worker is publishing, so a person can edit or cancel."""
 
 
 class ScheduledPostState(Enum):
@@ -40,6 +46,7 @@ class ScheduledPostState(Enum):
     FAILED = "FAILED"
     UNKNOWN = "UNKNOWN"
     CANCELLED = "CANCELLED"
+    NEEDS_ATTENTION = "NEEDS_ATTENTION"
 
 
 class MediaState(Enum):
@@ -62,6 +69,15 @@ class PublishingPhase(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class AccountAttention:
+    """Why an account needs other credentials: code and message of the refusal, and when it was stored."""
+
+    code: str
+    reason: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectedAccount:
     """An organization's account at a network, without its credentials."""
 
@@ -81,6 +97,9 @@ class ConnectedAccount:
     verified_at: datetime | None = None
     """When the network last accepted the credentials. None for networks that cannot be asked, and for accounts that
     were connected before their networks were asked."""
+
+    attention: AccountAttention | None = None
+    """Set while the account's present credentials count as refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +171,7 @@ class ScheduledPost:
 
 @dataclass(frozen=True, slots=True)
 class PublicationError:
-    """Why a publication failed or is unknown."""
+    """Why a publication failed, is unknown or needs attention."""
 
     code: str
     message: str
@@ -235,6 +254,8 @@ def post_state(states: Collection[PublicationState]) -> ScheduledPostState:
         return ScheduledPostState.PUBLISHING
     if PublicationState.UNKNOWN in distinct:
         return ScheduledPostState.UNKNOWN
+    if PublicationState.NEEDS_ATTENTION in distinct:
+        return ScheduledPostState.NEEDS_ATTENTION
     return ScheduledPostState(distinct.pop().value) if len(distinct) == 1 else ScheduledPostState.PARTIAL
 
 
@@ -249,6 +270,7 @@ _STATES_TO_SEARCH: dict[ScheduledPostState, set[PublicationState]] = {
     _S.FAILED: {_P.FAILED},
     _S.UNKNOWN: {_P.UNKNOWN},
     _S.CANCELLED: {_P.CANCELLED},
+    _S.NEEDS_ATTENTION: {_P.NEEDS_ATTENTION},
 }
 
 
@@ -273,7 +295,16 @@ def account_record(document: AccountDocument) -> ConnectedAccount:
         handle=document.get("handle"),
         network_id=document.get("network_id"),
         verified_at=document.get("verified_at"),
+        attention=account_attention(document),
     )
+
+
+def account_attention(document: AccountDocument) -> AccountAttention | None:
+    """Returns why the account's credentials count as refused; None if they do not, or were replaced since."""
+    attention, credentials = document.get("attention"), document.get("credentials")
+    if attention is None or credentials is None or attention["nonce"] != credentials["nonce"]:
+        return None
+    return AccountAttention(attention["code"], attention["message"], attention["since"])
 
 
 def post_record(document: ScheduledPostDocument) -> ScheduledPost:

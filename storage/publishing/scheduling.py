@@ -1,7 +1,7 @@
 """Changes that schedule, update and cancel posts. The sequencer commits them to the organization's jobs stream.
 
-An update or a cancel raises the fence of each SCHEDULED publication, so that workers lose their claims on it.
-Publications in other states are not changed.
+An update or a cancel raises the fence of each publication that is SCHEDULED or NEEDS_ATTENTION, so that workers lose
+their claims on it. Publications in other states are not changed.
 """
 
 from collections.abc import Sequence
@@ -34,6 +34,7 @@ from storage.publishing.free_timestamps import free_timestamps
 from storage.publishing.network_files import VIDEO_TYPES, check_files
 from storage.publishing.networks import BEHAVIOURS, MediaKind, Network
 from storage.publishing.records import (
+    WAITING_STATES,
     MediaState,
     PublicationState,
     ScheduledMedia,
@@ -167,6 +168,7 @@ def put_scheduled(batch: Batch, publication: PublicationDocument, post: Schedule
     """Puts a SCHEDULED publication under a new fence, with the times of its claim and its upload."""
     due = post["due"]
     publication |= {
+        "state": PublicationState.SCHEDULED.value,
         "place": place,
         "fence": publication["fence"] + 1,
         "ts": post["ts"],
@@ -175,9 +177,32 @@ def put_scheduled(batch: Batch, publication: PublicationDocument, post: Schedule
         "wake_at": due - timedelta(seconds=CLAIM_AHEAD_S),
     }
     publication.pop("claim", None)
+    publication.pop("error", None)
     _plan_upload(publication, post)
     batch.put(PUBLICATIONS, publication)
     emit_changed(batch, publication)
+
+
+def put_due_again(batch: Batch, publication: PublicationDocument) -> None:
+    """Puts a publication of which nothing was published back to SCHEDULED, due at once, under a new fence.
+
+    Media that are not uploaded are uploaded when a worker has claimed it.
+    """
+    publication |= {"state": PublicationState.SCHEDULED.value, "fence": publication["fence"] + 1, "wake_at": batch.at}
+    publication.pop("claim", None)
+    publication.pop("error", None)
+    publication.pop("mail_at", None)
+    drop_progress(publication)
+    batch.put(PUBLICATIONS, publication)
+    emit_changed(batch, publication)
+
+
+def drop_progress(publication: PublicationDocument) -> None:
+    """Removes what an attempt without effect has left. Media have to be uploaded again: other credentials own them."""
+    publication.pop("progress", None)
+    if publication["media_state"] in (MediaState.READY.value, MediaState.UPLOADING.value):
+        publication["media_state"] = MediaState.STALE.value
+    drop_upload(publication)
 
 
 def _plan_upload(publication: PublicationDocument, post: ScheduledPostDocument) -> None:
@@ -270,13 +295,14 @@ class CancelScheduledPost(ScheduledPostChange):
     def plan(self, batch: Batch) -> str:
         """Cancels the publications. Raises: NotFound; Conflict if every publication has started or is finished."""
         post, publications = self.read(batch)
-        scheduled = [each for each in publications if each["state"] == PublicationState.SCHEDULED.value]
-        if not scheduled:
+        waiting = [each for each in publications if each["state"] in WAITING_STATES]
+        if not waiting:
             raise Conflict("Nothing is left to cancel: every publication has started or is finished.")
         post["revision"] += 1
         batch.put(SCHEDULED_POSTS, post)
-        for publication in scheduled:
+        for publication in waiting:
             publication |= {"state": PublicationState.CANCELLED.value, "fence": publication["fence"] + 1}
+            publication.pop("error", None)
             put_finished(batch, publication)
         if self.actor is not None and self.actor.user_id != post["author"]:
             action, kind = AuditAction.SCHEDULED_POST_CANCELLED, TargetKind.SCHEDULED_POST

@@ -1,7 +1,8 @@
 """The state machine of a due publication: changes that are committed together with their events.
 
-SCHEDULED -> PUBLISHING -> PUBLISHED | FAILED | UNKNOWN; UNKNOWN -> PUBLISHED | FAILED. A worker's change fails unless
-the stored fence is the fence of its claim. Times are compared with the batch's time, which is the database's clock.
+SCHEDULED -> PUBLISHING -> PUBLISHED | FAILED | UNKNOWN; UNKNOWN -> PUBLISHED | FAILED. NEEDS_ATTENTION is in
+storage/publishing/attention.py. A worker's change fails unless the stored fence is the fence of its claim. Times are
+compared with the batch's time, which is the database's clock.
 """
 
 from collections.abc import Sequence
@@ -37,6 +38,14 @@ NOTIFY_WITHIN_S = 60.0
 
 RETENTION_MARGIN_S = 30.0
 """For how many seconds before the network forgets a key the key is not sent again. A call takes time, clocks differ."""
+
+OPEN_STATES = (
+    PublicationState.SCHEDULED,
+    PublicationState.PUBLISHING,
+    PublicationState.UNKNOWN,
+    PublicationState.NEEDS_ATTENTION,
+)
+"""States of publications that are not finished."""
 
 TOO_LATE = "TOO_LATE"
 NOT_PUBLISHED = "NOT_PUBLISHED"
@@ -188,9 +197,7 @@ class MarkFailed(PublicationChange):
 
     def plan(self, batch: Batch) -> Publication:
         """Stores the state. Raises: ClaimLost."""
-        document = claimed_publication(
-            batch, self.publication, PublicationState.SCHEDULED, PublicationState.PUBLISHING, PublicationState.UNKNOWN
-        )
+        document = claimed_publication(batch, self.publication, *OPEN_STATES)
         put_failed(batch, document, self.code, self.message)
         return publication_record(document)
 

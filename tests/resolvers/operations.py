@@ -121,6 +121,7 @@ TYPE_BY_ARGUMENT = {"toTopicIds": "Topic", "toAccountIds": "ConnectedAccount", "
     "responsibleUserId": "User",
     "inReplyTo": "Post",
     "deliveryId": "WebhookDelivery",
+    "publicationId": "RefusedPublication",
 }
 """Types of the ids in arguments whose name does not contain the type, or whose type is not ID."""
 
@@ -135,7 +136,7 @@ UPLOAD_TYPES = {
 
 ENDING = (
     *("archive", "ban", "cancel", "deactivate", "decide", "decline", "delete", "disconnect", "end", "erase", "kick"),
-    *("leave", "release", "remove", "resolve", "revoke", "rotate", "takeBack", "undo", "unmute"),
+    *("leave", "release", "remove", "resolve", "retry", "revoke", "rotate", "takeBack", "undo", "unmute"),
 )
 """First words of mutations after which an object is no longer as the others need it."""
 

@@ -45,6 +45,7 @@ from storage.mongo import Session
 from storage.notifications.channels import PushSubscription
 from storage.notifications.settings import NotificationLevel, NotificationPlace, NotificationPlaceKind
 from storage.publishing.accounts import AccountToConnect
+from storage.publishing.attention import HoldForAttention
 from storage.publishing.networks import MediaKind, Network
 from storage.publishing.records import AccountTarget, HomeFeedTarget, Publication, PublishingPhase, ScheduledMedia
 from storage.publishing.scheduling import NewScheduledPost
@@ -126,6 +127,7 @@ class OrganizationScenario:
             "ServiceKey": self.create_service_key,
             **dict.fromkeys(("Webhook", "WebhookDelivery"), self.create_webhook),
             "HeldPost": self.hold_post,
+            "RefusedPublication": self.refuse_credentials,
             "Upload": self.upload_file,
             **{name: partial(self.renew_upload, name) for name in PICTURE_UPLOADS},
             "LibraryFile": self.add_to_library,
@@ -328,6 +330,19 @@ class OrganizationScenario:
         # Without media, so that every target takes it.
         self.ids["ScheduledPost"] = (await stores.scheduled_posts.schedule(replace(post, media=()), None)).id
         self.ids["Publication"] = (await self._publish(post)).id
+
+    async def refuse_credentials(self) -> None:
+        """Leaves a publication of Ann's that waits for other credentials of its account."""
+        mark, organization_id, stores = self.mark, self.organization_id, self.stores
+        new = AccountToConnect(organization_id, Network.SANDBOX, f"{mark} account", None)
+        account = await stores.accounts.connect(new, "ok", None)
+        targets, due_at = [AccountTarget(account.id, account.network)], datetime.now(UTC).replace(microsecond=0)
+        post = NewScheduledPost(organization_id, self.ann.id, f"{mark} text", (), targets, due_at, "UTC", 3600)
+        scheduled = await stores.scheduled_posts.schedule(post, None)
+        (claim,) = [each for each in await stores.claims.claim(1000) if each.scheduled_post_id == scheduled.id]
+        nonce = (await stores.accounts.sealed_credentials(account))["nonce"]
+        hold = HoldForAttention(claim, "UNAUTHORIZED", f"{mark} is refused", nonce)
+        self.ids["RefusedPublication"] = (await stores.scheduled_posts.apply(hold)).id
 
     async def _publish(self, post: NewScheduledPost) -> Publication:
         """Publishes two posts. The second call gets no answer. Returns the second publication, which is UNKNOWN."""
@@ -556,6 +571,7 @@ def unknown_ids() -> dict[str, str]:
         "WebhookDelivery",
         "ContentReport",
         "HeldPost",
+        "RefusedPublication",
         "Invitation",
         "InvitationToken",
         "Upload",

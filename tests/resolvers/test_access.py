@@ -48,6 +48,7 @@ REFUSED_SOCKETS = {4401: "UNAUTHENTICATED", 4403: "UNAUTHENTICATED"}
 NOT_REPEATABLE = {"cancelScheduledPost", "releaseScheduledPost", "resolvePublication", "decideContentReport"} | {
     "removeStampPack",
     "endUserSessions",
+    "retryPublication",
 }
 """Fields whose second call with the same ids is refused, even if another viewer calls."""
 

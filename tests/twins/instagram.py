@@ -16,6 +16,14 @@ def graph_error(status: int, message: str, code: int, subcode: int | None = None
     return JSONResponse({"error": {"message": message, "code": code, "error_subcode": subcode}}, status)
 
 
+def expired_token() -> Response:
+    """Returns the error for an expired access token, as in github.com/sixoverground/instagram_graph_api/pull/3.
+
+    developers.facebook.com, Graph API, Handling Errors, names the code and the subcode, and no status.
+    """
+    return graph_error(400, "Error validating access token: Session has expired.", 190, 463)
+
+
 class InstagramTwin(NetworkTwin):
     """The Graph API of Instagram. A container is FINISHED at status request number `polls_until_ready`.
 
@@ -57,7 +65,7 @@ class InstagramTwin(NetworkTwin):
 
     async def create(self, request: Request) -> Response:
         if bearer_token(request) != self.token or request.path_params["user"] != self.user:
-            return graph_error(401, "Invalid OAuth access token", 190)
+            return expired_token()
         fields = dict(parse_qsl((await request.body()).decode()))
         children = fields.get("children", "").split(",") if "children" in fields else []
         if any(self.containers.get(each, {}).get("status") != "FINISHED" for each in children):
@@ -89,12 +97,14 @@ class InstagramTwin(NetworkTwin):
         return JSONResponse({"status_code": container["status"], "status": container["status"].title(), "id": id_})
 
     async def limit(self, request: Request) -> Response:
+        if bearer_token(request) != self.token:
+            return expired_token()
         config = {"quota_total": self.quota, "quota_duration": 86400}
         return JSONResponse({"data": [{"quota_usage": len(self.ledger), "config": config}]})
 
     async def publish_container(self, request: Request) -> Response:
         if bearer_token(request) != self.token:
-            return graph_error(401, "Invalid OAuth access token", 190)
+            return expired_token()
         fields = dict(parse_qsl((await request.body()).decode()))
         return await self.act_with_faults(lambda: self._publish(fields["creation_id"]))
 

@@ -15,7 +15,13 @@ import orjson
 from jobs.providers.egress import Egress, EgressFailed, EgressRefused, write_all
 from jobs.providers.retry_after import retry_after_s
 from jobs.providers.social.media import MediaFile
-from jobs.providers.social.network import OutcomeUncertain, PublishingRefused, RetryableFailure, UploadedMedium
+from jobs.providers.social.network import (
+    CredentialsRefused,
+    OutcomeUncertain,
+    PublishingRefused,
+    RetryableFailure,
+    UploadedMedium,
+)
 from storage.publishing.network_files import MAX_IMAGE_BYTES
 from storage.publishing.records import ScheduledMedia
 
@@ -29,6 +35,23 @@ MAX_CONCURRENT_VIDEOS = 2
 
 HEADERS = {"User-Agent": "Noroshi/0.1 (scheduled posts)", "Accept": "*/*", "Accept-Encoding": "identity"}
 _SUMMARY_BYTES = 300
+_CREDENTIAL_REFUSALS = (
+    b"outside the authorized scopes",
+    b"Your login is ",
+    b"/2/problems/oauth1-permissions",
+    b"/2/problems/client-forbidden",
+)
+"""Bodies of a 403 that is about the token, the login or the app.
+
+Mastodon: app/controllers/api/base_controller.rb (a missing scope; a login that is disabled, pending or unconfirmed).
+X: the problem types of a token without the right to write, and of an app without access.
+"""
+
+_INVALID_TOKEN = frozenset({102, 190})
+"""Codes of the Graph API for an access token that has expired or is invalid, also with status 400.
+
+Source: developers.facebook.com, Graph API, Handling Errors.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,16 +231,18 @@ def _parse_url(url: str) -> httpx2.URL:
 def require_success(response: NetworkResponse) -> NetworkResponse:
     """Returns the response when its status is 2xx.
 
-    Raises: RetryableFailure for 429, since a rate-limited request has no effect; PublishingRefused for other 3xx and
-    4xx; OutcomeUncertain for any other status.
+    Raises: RetryableFailure for 429, since a rate-limited request has no effect; CredentialsRefused for 401, and for
+    what `refuses_credentials` names; PublishingRefused for other 3xx and 4xx; OutcomeUncertain for any other status.
     """
     if response.is_success:
         return response
     if response.status == 429:
         after_s = retry_after_s(response.headers.get("retry-after", ""))
         raise RetryableFailure(f"Rate limited: {response.summary}", after_s)
+    if refuses_credentials(response):
+        raise CredentialsRefused(response.summary)
     if 300 <= response.status < 500:
-        raise PublishingRefused("UNAUTHORIZED" if response.status in (401, 403) else "REFUSED", response.summary)
+        raise PublishingRefused("UNAUTHORIZED" if response.status == 403 else "REFUSED", response.summary)
     raise OutcomeUncertain(response.summary)
 
 
@@ -234,6 +259,19 @@ def require_accepted(response: NetworkResponse) -> NetworkResponse:
         raise RetryableFailure(response.reason, failure.after_s) from None
     except OutcomeUncertain:
         raise OutcomeUncertain(response.reason) from None
+
+
+def refuses_credentials(response: NetworkResponse) -> bool:
+    """Returns whether a 4xx is about the credentials. Any other 403 is about the content, or does not say."""
+    if response.status == 403:
+        challenge = response.headers.get("www-authenticate", "")
+        return "insufficient_scope" in challenge or any(each in response.body for each in _CREDENTIAL_REFUSALS)
+    return response.status == 401 or (response.status == 400 and _graph_error_code(response) in _INVALID_TOKEN)
+
+
+def _graph_error_code(response: NetworkResponse) -> Any:
+    error = response["error"]
+    return error.get("code") if isinstance(error, dict) else None
 
 
 def bearer(token: str) -> dict[str, str]:

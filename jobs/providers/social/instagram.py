@@ -11,8 +11,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from jobs.providers.social.http import HttpClient, NetworkResponse, bearer, require_accepted, require_success
+from jobs.providers.social.http import (
+    HttpClient,
+    NetworkResponse,
+    bearer,
+    refuses_credentials,
+    require_accepted,
+    require_success,
+)
 from jobs.providers.social.network import (
+    CredentialsRefused,
     MediaUpload,
     NotPublished,
     OutcomeUncertain,
@@ -199,6 +207,9 @@ def _failure(response: NetworkResponse) -> Exception:
     code, subcode, message = error.get("code"), error.get("error_subcode"), str(error.get("message", response.summary))
     if subcode == MAY_BE_PUBLISHED:
         return OutcomeUncertain(message)
+    if refuses_credentials(response):
+        # The message of an expired token is like that of an expired container.
+        return CredentialsRefused(message)
     if subcode == LIMIT_REACHED:
         return PublishingRefused("QUOTA_REACHED", message)
     if code == NOT_READY or code in RATE_LIMITED:

@@ -17,6 +17,13 @@ class PublishingRefused(Exception):
         self.code = code
 
 
+class CredentialsRefused(PublishingRefused):
+    """The network refused the credentials, and nothing was published. Other credentials may be accepted."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("UNAUTHORIZED", message)
+
+
 class RetryableFailure(Exception):
     """The call provably had no effect, so it may be retried. `after_s`: when, in seconds, if the network says so."""
 

@@ -12,7 +12,6 @@ from storage.publishing.networks import Network
 from storage.publishing.records import NOT_VERIFIED, Publication, PublicationState, PublishingPhase
 from storage.publishing.sandbox import SandboxStore
 from storage.publishing.transitions import BeginAttempt
-from storage.secrets.credentials import CredentialCipher
 from tests.jobs.publishing.runs import TWINS, connected_twin, quick_networks, run_once, run_until_finished, run_uploads
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target
 from tests.twins.instagram import InstagramTwin
@@ -297,18 +296,6 @@ async def test_expired_container_is_uploaded_again(scenario: PublishingScenario,
         assert (await run_until_finished(publisher, scenario, post)).state is S.PUBLISHED
         assert len(twin.containers) == 2
         assert len(twin.ledger) == 1
-
-
-async def test_undecryptable_credentials_fail_publication(
-    scenario: PublishingScenario, publisher: PostPublisher
-) -> None:
-    account = await scenario.connect_account()
-    sealed = CredentialCipher({"9": b"z" * 32}).seal("ok", account.id)
-    await scenario.stores.mongo["accounts"].update_one({"_id": account.id}, {"$set": {"credentials": sealed}})
-    post = await scenario.schedule(account_target(account), in_s=-1)
-    failed = await run_once(publisher, scenario, post)
-    assert failed.error is not None
-    assert (failed.state, failed.error.code) == (S.FAILED, "CREDENTIALS_LOST")
 
 
 async def test_private_address_of_account_is_refused(scenario: PublishingScenario) -> None:

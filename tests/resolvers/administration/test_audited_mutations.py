@@ -46,6 +46,7 @@ OF_OTHERS = {
     "deleteMessage": AuditAction.MESSAGE_DELETED,
     "deletePost": AuditAction.POST_DELETED,
     "resolvePublication": AuditAction.PUBLICATION_RESOLVED,
+    "retryPublication": AuditAction.PUBLICATION_RETRIED,
 }
 """Mutations that are ordinary for the author, each with the action that is logged for anybody else."""
 

@@ -1,4 +1,4 @@
-"""Publications in jobEvents and notifications, and their resolution by a person."""
+"""Publications in jobEvents and notifications, and their resolution and retry by a person."""
 
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
@@ -10,6 +10,7 @@ from jobs.providers.social.registry import all_networks
 from jobs.publishing.publisher import PostPublisher
 from storage.identity.roles import Role
 from storage.publishing.sandbox import SandboxStore
+from storage.secrets.credentials import CredentialCipher
 from tests.resolvers.people import ChatScenario, Person, SignIn, until_outbox_is_empty
 from tests.resolvers.publishing.test_posts import CANCEL, GET, connect_account, schedule
 
@@ -130,3 +131,57 @@ async def test_failure_is_notified(operator: Person, publisher: PostPublisher) -
     await until_outbox_is_empty(operator.stores)
     (notification,) = (await operator.run(NOTIFICATIONS))["notifications"]["items"]
     assert (notification["kind"], notification["publication"]["state"]) == ("PUBLICATION_FAILED", "FAILED")
+
+
+RETRY = """
+mutation ($id: ID!, $key: String) {
+  done: retryPublication(publicationId: $id, idempotencyKey: $key) { id state error { code } }
+}
+"""
+ATTENTION = """{
+  connectedAccounts { id attention { code reason since } }
+  scheduledPosts(latest: "now", states: [NEEDS_ATTENTION]) { items { id state editable } }
+}"""
+
+
+async def test_refused_credentials_are_shown_and_retried(
+    chat: ChatScenario, operator: Person, publisher: PostPublisher
+) -> None:
+    account = await connect_account(operator, credentials="ok")
+    accounts = operator.stores.mongo["accounts"]
+    sealed = CredentialCipher({"9": b"z" * 32}).seal("ok", account)
+    (stored,) = await accounts.find({"_id": account}).to_list(None)
+    await accounts.update_one({"_id": account}, {"$set": {"credentials": sealed}})
+    post = await schedule(operator, toHomeFeed=False, toAccountIds=[account], dueAt=past_due_time())
+    await publish(publisher)
+    shown = await operator.run(ATTENTION)
+    attention = {each["id"]: each["attention"] for each in shown["connectedAccounts"]}[account]
+    assert (attention["code"], "9" in attention["reason"]) == ("CREDENTIALS_LOST", True)
+    assert shown["scheduledPosts"]["items"] == [{"id": post["id"], "state": "NEEDS_ATTENTION", "editable": True}]
+    await until_outbox_is_empty(operator.stores)
+    (notification,) = (await operator.run(NOTIFICATIONS))["notifications"]["items"]
+    (publication,) = (await operator.do(GET, id=post["id"]))["publications"]
+    assert notification["kind"] == "PUBLICATION_NEEDS_ATTENTION"
+    assert notification["publication"] == {"id": publication["id"], "state": "NEEDS_ATTENTION"}
+    await accounts.update_one({"_id": account}, {"$set": {"credentials": stored["credentials"]}})
+    assert await chat.ann.code(RETRY, id=publication["id"]) == "FORBIDDEN"
+    retried = await operator.do(RETRY, id=publication["id"])
+    assert retried == {"id": publication["id"], "state": "SCHEDULED", "error": None}
+    await publish(publisher)
+    assert (await operator.do(GET, id=post["id"]))["state"] == "PUBLISHED"
+    assert await operator.code(RETRY, id=publication["id"]) == "CONFLICT"
+
+
+async def test_failed_publication_is_retried_once_for_a_key(operator: Person, publisher: PostPublisher) -> None:
+    account = await connect_account(operator, credentials="fail")
+    post = await schedule(operator, toHomeFeed=False, toAccountIds=[account], dueAt=past_due_time())
+    await publish(publisher)
+    (publication,) = (await operator.do(GET, id=post["id"]))["publications"]
+    retried = await operator.do(RETRY, id=publication["id"], key="k")
+    assert (retried["state"], retried["error"]) == ("SCHEDULED", None)
+    await publish(publisher)
+    assert (await operator.do(RETRY, id=publication["id"], key="k"))["state"] == "FAILED"
+    other = await schedule(operator, toHomeFeed=False, toAccountIds=[account], dueAt=past_due_time())
+    (unrelated,) = (await operator.do(GET, id=other["id"]))["publications"]
+    assert await operator.code(RETRY, id=unrelated["id"], key="k") == "CONFLICT"
+    assert await operator.code(RETRY, id="unknown") == "NOT_FOUND"

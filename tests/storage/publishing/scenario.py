@@ -23,7 +23,9 @@ from storage.publishing.records import (
     TopicTarget,
 )
 from storage.publishing.scheduling import NewScheduledPost
+from storage.secrets.credentials import CredentialCipher
 from storage.stores import Stores
+from tests.databases import CREDENTIAL_KEYS
 from tests.storage.topic_scenario import TopicScenario, create_topic_scenario
 
 IMAGE = ScheduledMedia("https://example.org/a.png", "A hill", MediaKind.IMAGE)
@@ -74,6 +76,24 @@ class PublishingScenario:
         """Connects an account."""
         new = AccountToConnect(self.organization_id, network, f"our {network.value}", base_url)
         return await self.stores.accounts.connect(new, secret, None)
+
+    async def credentials_nonce(self, publication: Publication) -> bytes:
+        """Returns the nonce of the credentials of the publication's account."""
+        account = await self.stored_account(publication)
+        nonce: bytes = account["credentials"]["nonce"]
+        return nonce
+
+    async def stored_account(self, publication: Publication) -> Document:
+        """Returns the stored document of the publication's account."""
+        assert isinstance(publication.target, AccountTarget)
+        account: Document | None = await self.stores.mongo["accounts"].find_one({"_id": publication.target.account_id})
+        assert account is not None
+        return account
+
+    async def replace_credentials(self, account: ConnectedAccount, secret: str) -> None:
+        """Stores other credentials of an account, and does nothing else."""
+        sealed = CredentialCipher(CREDENTIAL_KEYS).seal(secret, account.id)
+        await self.stores.mongo["accounts"].update_one({"_id": account.id}, {"$set": {"credentials": sealed}})
 
     async def new_post(self, *targets: Target, in_s: float = 60.0, **more: Any) -> NewScheduledPost:
         """Returns a new post, due in `in_s` seconds. It is not scheduled yet."""

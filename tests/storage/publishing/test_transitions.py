@@ -8,6 +8,7 @@ import pytest
 
 from jobs.providers.social.http import CALL_TIMEOUT_S
 from storage.errors import Conflict, NotFound
+from storage.publishing.attention import HoldForAttention, ResumePublication
 from storage.publishing.records import Publication, PublicationState, PublishingPhase
 from storage.publishing.transitions import (
     CALL_LEASE_S,
@@ -208,10 +209,13 @@ CHANGES: dict[str, Callable[[Publication], PublicationChange]] = {
     "mark unknown": lambda publication: MarkUnknown(publication, "x", MANUAL),
     "reconcile": lambda publication: BeginReconciliation(publication, MANUAL),
     "store upload": lambda publication: StoreUploadResultAndBegin(publication, [], None, "key"),
+    "hold": lambda publication: HoldForAttention(publication, "X", "x", None),
+    "resume": lambda publication: ResumePublication(publication),
 }
 ALLOWED_CHANGES = {
-    S.SCHEDULED: {"begin", "fail"},
-    S.PUBLISHING: {"succeed", "fail", "retry", "mark unknown"},
+    S.SCHEDULED: {"begin", "fail", "hold"},
+    S.PUBLISHING: {"succeed", "fail", "retry", "mark unknown", "hold"},
+    S.NEEDS_ATTENTION: {"fail", "resume"},
     S.UNKNOWN: {"succeed", "fail", "mark unknown", "reconcile"},
     S.PUBLISHED: set(),
     S.FAILED: set(),
@@ -236,6 +240,7 @@ async def create_in_state(scenario: PublishingScenario, state: PublicationState)
         S.UNKNOWN: MarkUnknown(begun, "x", ReconciliationPolicy(1, None)),
         S.PUBLISHED: MarkPublished(begun, "id", None),
         S.FAILED: MarkFailed(begun, "X", "x"),
+        S.NEEDS_ATTENTION: HoldForAttention(begun, "X", "x", await scenario.credentials_nonce(begun)),
     }[state]
     return begun if change is None else await apply(scenario, change)
 

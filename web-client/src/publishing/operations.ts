@@ -30,6 +30,7 @@ export const ScheduledParts = graphql(
 );
 export type ScheduledPost = ResultOf<typeof ScheduledParts>;
 export type PostState = ScheduledPost["state"];
+export type PublicationState = ScheduledPost["publications"][number]["state"];
 export type MediaKind = ScheduledPost["media"][number]["kind"];
 
 export const ScheduledPosts = graphql(
@@ -106,6 +107,20 @@ export const ResolvePublication = graphql(`
     resolvePublication(id: $id, published: $published, externalId: $externalId) { id state }
   }
 `);
+
+export const RetryPublication = graphql(`
+  mutation RetryPublication($id: ID!, $key: String) {
+    retryPublication(publicationId: $id, idempotencyKey: $key) { id state }
+  }
+`);
+
+/** Posts with a publication that may need a person, oldest first. */
+export const PostsNeedingAttention = graphql(
+  `query PostsNeedingAttention($oldest: Timestamp!, $states: [ScheduledPostState!]!, $limit: Int!) {
+    page: scheduledPosts(oldest: $oldest, states: $states, limit: $limit) { items { ...ScheduledParts } }
+  }`,
+  [ScheduledParts],
+);
 
 export const Accounts = graphql(
   `query Accounts { connectedAccounts { id network name handle connectedAt disconnectedAt } }`,

@@ -17,6 +17,7 @@ import { useLocalNow } from "./calendar/now";
 import { WeekGrid } from "./calendar/week";
 import type { LiveQuery } from "./live-query";
 import type { ScheduledPost } from "./operations";
+import { AttentionList } from "./posts/attention";
 import { emptyDraft } from "./posts/composer";
 import { NEW_POST, type OpenDialog, PublishingDialogs } from "./posts/dialogs";
 import { type DueTime, dueTimeOf, nextFullHour } from "./posts/due-time";
@@ -78,6 +79,7 @@ export function PublishingPage({ route }: { route: PublishingRoute }) {
         openAccounts={isOperator ? () => setAreAccountsOpen(true) : null}
       />
       <CalendarNotices calendar={calendar} isEmpty={hasNoPosts && view !== "list"} />
+      <AttentionList chipContext={chipContext} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard. */}
       <div data-scroller tabIndex={0} className="thin-scroll min-h-0 grow overflow-auto">
         {!calendar.data && calendar.error !== null && (

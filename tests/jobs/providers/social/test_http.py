@@ -13,7 +13,7 @@ from jobs.providers.social.http import (
     require_success,
 )
 from jobs.providers.social.media import MediaFile
-from jobs.providers.social.network import OutcomeUncertain, PublishingRefused, RetryableFailure
+from jobs.providers.social.network import CredentialsRefused, OutcomeUncertain, PublishingRefused, RetryableFailure
 from storage.publishing.network_files import MAX_VIDEO_BYTES
 from tests.jobs.providers.social.outgoing import medium
 from tests.jobs.providers.stub_server import StubServer, endless, redirect, respond, silent
@@ -49,11 +49,45 @@ async def test_http_status_maps_to_outcome(
         await http.send_retryable("GET", media.url("/x"))
 
 
-async def test_unauthorized_is_a_separate_failure(http: HttpClient, media: StubServer) -> None:
-    media.answers["/x"] = respond(b"no", 401)
+SCOPE = b'{"error":"This action is outside the authorized scopes"}'
+X_PROBLEM = b'{"title":"Forbidden","status":403,"detail":"no","type":"https://api.twitter.com/2/problems/%s"}'
+EXPIRED = (
+    b'{"error":{"message":"Error validating access token","type":"OAuthException","code":190,"error_subcode":463}}'
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "headers", "code", "is_about_credentials"),
+    [
+        (401, b"no", {}, "UNAUTHORIZED", True),
+        (403, SCOPE, {}, "UNAUTHORIZED", True),
+        (403, b'{"error":"Your login is currently disabled"}', {}, "UNAUTHORIZED", True),
+        (403, b"no", {"WWW_Authenticate": 'Bearer error="insufficient_scope"'}, "UNAUTHORIZED", True),
+        (403, X_PROBLEM % b"oauth1-permissions", {}, "UNAUTHORIZED", True),
+        (403, X_PROBLEM % b"client-forbidden", {}, "UNAUTHORIZED", True),
+        (403, b'{"error":"This action is not allowed"}', {}, "UNAUTHORIZED", False),
+        (403, X_PROBLEM % b"not-authorized-for-resource", {}, "UNAUTHORIZED", False),
+        (400, EXPIRED, {}, "UNAUTHORIZED", True),
+        (400, EXPIRED.replace(b"190", b"102"), {}, "UNAUTHORIZED", True),
+        (400, EXPIRED.replace(b"190", b"100"), {}, "REFUSED", False),
+        (400, b'{"error":"190"}', {}, "REFUSED", False),
+        (404, SCOPE, {}, "REFUSED", False),
+    ],
+)
+async def test_refused_credentials_are_a_separate_failure(
+    http: HttpClient,
+    media: StubServer,
+    status: int,
+    body: bytes,
+    headers: dict[str, str],
+    code: str,
+    is_about_credentials: bool,
+) -> None:
+    media.answers["/x"] = respond(body, status, **headers)
     with pytest.raises(PublishingRefused) as refusal:
         require_success(await get(http, media, "/x"))
-    assert refusal.value.code == "UNAUTHORIZED"
+    assert refusal.value.code == code
+    assert isinstance(refusal.value, CredentialsRefused) is is_about_credentials
 
 
 async def test_retry_after_header_is_read(http: HttpClient, media: StubServer) -> None:

@@ -7,6 +7,7 @@ import pytest
 from jobs.providers.social.http import HttpClient
 from jobs.providers.social.instagram import CONTAINER_LIFETIME_S, Instagram
 from jobs.providers.social.network import (
+    CredentialsRefused,
     NotPublished,
     OutcomeUncertain,
     PublishedPost,
@@ -16,7 +17,7 @@ from jobs.providers.social.network import (
 )
 from storage.publishing.networks import MediaKind, ReconciliationMethod
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
-from tests.twins.instagram import InstagramTwin, graph_error
+from tests.twins.instagram import InstagramTwin, expired_token, graph_error
 from tests.twins.twin import NetworkFault, running_twin
 
 pytestmark = pytest.mark.anyio
@@ -144,6 +145,7 @@ async def test_instagram_reached_quota_is_refused(instagram: Instagram, twin: In
         (graph_error(403, "rate", 32), RetryableFailure),
         (graph_error(400, "spam", 100, 2207006), PublishingRefused),
         (graph_error(500, "oops", 2), OutcomeUncertain),
+        (expired_token(), CredentialsRefused),
     ],
 )
 async def test_instagram_error_codes_map_to_outcomes(
@@ -156,7 +158,7 @@ async def test_instagram_error_codes_map_to_outcomes(
 
 
 async def test_invalid_media_and_tokens_are_refused(instagram: Instagram, twin: InstagramTwin) -> None:
-    with pytest.raises(PublishingRefused):
+    with pytest.raises(CredentialsRefused):
         await instagram.upload(account(twin, "1784:wrong"), outgoing("x", IMAGE))
     twin.fails_processing = True
     with pytest.raises(PublishingRefused) as refusal:

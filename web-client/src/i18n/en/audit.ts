@@ -123,6 +123,8 @@ export const audit = {
   "auditAction.SCHEDULED_POST_RELEASED": "Held post released",
   "audit.PUBLICATION_RESOLVED": "{actor} confirmed the outcome of a publication",
   "auditAction.PUBLICATION_RESOLVED": "Publication confirmed",
+  "audit.PUBLICATION_RETRIED": "{actor} had a publication tried again",
+  "auditAction.PUBLICATION_RETRIED": "Publication tried again",
   "audit.CALL_LIMITS_SET": "{actor} changed the limits of calls",
   "auditAction.CALL_LIMITS_SET": "Call limits changed",
   "audit.CALL_JOB_LAUNCHED": "{actor} launched a call job",

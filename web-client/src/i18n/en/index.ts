@@ -142,6 +142,8 @@ export const en = {
   "notification.postReaction": "{name} reacted to your post",
   "notification.PUBLICATION_FAILED": "A scheduled post could not be published",
   "notification.PUBLICATION_UNKNOWN": "Could not confirm whether a scheduled post was published",
+  "notification.PUBLICATION_NEEDS_ATTENTION":
+    "A scheduled post is waiting: the network refused the account’s credentials",
   "notification.emojiReaction": "{name} reacted {emoji} to your message",
   "notification.names.more": {
     one: "{first}, {second} and {count} other",

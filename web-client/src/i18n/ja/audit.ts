@@ -129,6 +129,8 @@ export const audit: Record<keyof typeof en, Text> = {
   "auditAction.SCHEDULED_POST_RELEASED": "保留中の投稿の再予約",
   "audit.PUBLICATION_RESOLVED": "{actor} さんが公開の結果を確定しました",
   "auditAction.PUBLICATION_RESOLVED": "公開結果の確定",
+  "audit.PUBLICATION_RETRIED": "{actor} さんが公開を再試行しました",
+  "auditAction.PUBLICATION_RETRIED": "公開の再試行",
   "audit.CALL_LIMITS_SET": "{actor} さんが架電の上限を変更しました",
   "auditAction.CALL_LIMITS_SET": "架電の上限の変更",
   "audit.CALL_JOB_LAUNCHED": "{actor} さんが架電ジョブを開始しました",

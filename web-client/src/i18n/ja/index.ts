@@ -142,6 +142,8 @@ export const ja: Record<keyof typeof en, Text> = {
   "notification.postReaction": "{name}があなたの投稿にリアクションしました",
   "notification.PUBLICATION_FAILED": "予約投稿を公開できませんでした",
   "notification.PUBLICATION_UNKNOWN": "予約投稿が公開されたかどうか確認できません",
+  "notification.PUBLICATION_NEEDS_ATTENTION":
+    "アカウントの認証情報が拒否されたため、予約投稿が待機しています",
   "notification.emojiReaction": "{name}があなたのメッセージに {emoji} でリアクションしました",
   "notification.names.more": "{first} さん、{second} さん、ほか {count} 人",
   "notification.names.one": "{first} さん",

@@ -12,7 +12,13 @@ import { RichText } from "../../ui/text/rich-text";
 import { notify, notifyFailure } from "../../ui/toasts";
 import { useLiveQuery } from "../live-query";
 import { instantText } from "../local-times";
-import { CancelPost, type DetailedPost, type ScheduledPost, ScheduledPostById } from "../operations";
+import {
+  CancelPost,
+  type DetailedPost,
+  type PublicationState,
+  type ScheduledPost,
+  ScheduledPostById,
+} from "../operations";
 import { PublicationRow } from "./publication-row";
 import { PostStateBadge } from "./state-badge";
 
@@ -49,7 +55,7 @@ function PostDetails({ post, zone, refresh, edit, openMoveDialog, copy }: PostDe
   const { t, language } = useTranslation();
   const viewer = useViewer();
   const isOwn = post.author.id === viewer.id;
-  const isScheduled = post.state === "SCHEDULED";
+  const isScheduled = post.publications.every(({ state }) => isWaiting(state));
   const dueAt = new Date(post.dueAt);
   return (
     <div className="flex flex-col gap-4" data-post-state={post.state}>
@@ -108,6 +114,11 @@ function PostDetails({ post, zone, refresh, edit, openMoveDialog, copy }: PostDe
       {!isOwn && isScheduled && <p className="text-sm text-quiet">{t("publishing.onlyAuthor")}</p>}
     </div>
   );
+}
+
+/** Whether nothing was published, and no worker is publishing. */
+function isWaiting(state: PublicationState): boolean {
+  return state === "SCHEDULED" || state === "NEEDS_ATTENTION";
 }
 
 function CancelPostButton({ post, refresh }: { post: DetailedPost; refresh: () => void }) {

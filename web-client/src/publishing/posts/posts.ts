@@ -51,7 +51,7 @@ async function postsBetween(direct: Client, oldest: string, latest: string): Pro
   }
 }
 
-function timestampOf(at: Date): string {
+export function timestampOf(at: Date): string {
   const time_ms = at.getTime();
   return `${Math.floor(time_ms / 1000)}.${String(time_ms % 1000).padStart(3, "0")}000`;
 }

@@ -1,4 +1,4 @@
-/** One target of a post: state, error and attempts, and the buttons that resolve an unconfirmed publication. */
+/** One target of a post: state, error and attempts, and the buttons that resolve or retry a publication. */
 import { useState } from "react";
 import { request, useApi } from "../../api/api";
 import { LIMITS } from "../../api/limits";
@@ -9,7 +9,12 @@ import { Icon, type IconName } from "../../ui/icons";
 import { useTranslation } from "../../ui/preferences";
 import { notifyFailure } from "../../ui/toasts";
 import { instantText, roundedDuration } from "../local-times";
-import { type Publication, type PublicationTarget, ResolvePublication } from "../operations";
+import {
+  type Publication,
+  type PublicationTarget,
+  ResolvePublication,
+  RetryPublication,
+} from "../operations";
 import { PostStateBadge } from "./state-badge";
 import { targetText } from "./targets";
 
@@ -31,6 +36,7 @@ const OUTCOMES: Record<string, TextKey> = {
   UNKNOWN: "publishing.outcome.UNKNOWN",
   NO_EFFECT: "publishing.outcome.NO_EFFECT",
   UPLOAD_FAILED: "publishing.outcome.UPLOAD_FAILED",
+  NEEDS_ATTENTION: "publishing.outcome.NEEDS_ATTENTION",
 };
 
 interface Props {
@@ -72,7 +78,10 @@ export function PublicationRow({ publication, zone, refresh }: Props) {
       )}
       {showsUpload && <p className="mt-1 text-sm text-quiet">{t(`publishing.upload.${mediaState}`)}</p>}
       {error && (
-        <p className={`mt-1 text-sm ${state === "UNKNOWN" ? "text-wait" : "text-bad"}`}>{error.message}</p>
+        <p className={`mt-1 text-sm ${state === "FAILED" ? "text-bad" : "text-wait"}`}>{error.message}</p>
+      )}
+      {(state === "NEEDS_ATTENTION" || state === "FAILED") && (
+        <RetryButton publication={publication} refresh={refresh} />
       )}
       {state === "UNKNOWN" && <ResolveButtons publication={publication} refresh={refresh} />}
       <PublicationAttempts publication={publication} zone={zone} />
@@ -96,6 +105,27 @@ function PublicationAttempts({ publication: { attempts }, zone }: Omit<Props, "r
         ))}
       </ol>
     </details>
+  );
+}
+
+/** The button by which a person has a publication tried again, and why an account's credentials are needed. */
+function RetryButton({ publication: { id, state }, refresh }: Omit<Props, "zone">) {
+  const { t } = useTranslation();
+  const { direct } = useApi();
+  const [isSaving, setIsSaving] = useState(false);
+  async function retry() {
+    setIsSaving(true);
+    await request(direct, RetryPublication, { id, key: crypto.randomUUID() }).catch(notifyFailure);
+    setIsSaving(false);
+    refresh();
+  }
+  return (
+    <div className="mt-2 flex flex-col items-start gap-2">
+      {state === "NEEDS_ATTENTION" && <p className="text-sm">{t("publishing.attentionHint")}</p>}
+      <Button disabled={isSaving} onClick={retry}>
+        {t("publishing.retry")}
+      </Button>
+    </div>
   );
 }
 

@@ -11,10 +11,12 @@ const STATE_STYLES: Record<PostState, { icon: IconName; className: string }> = {
   FAILED: { icon: "alert", className: "bg-bad-ground text-bad border-bad" },
   UNKNOWN: { icon: "unknown", className: "bg-wait-ground text-wait border-wait" },
   CANCELLED: { icon: "ban", className: "bg-well text-quiet border-line" },
+  NEEDS_ATTENTION: { icon: "lock", className: "bg-wait-ground text-wait border-wait" },
 };
 
-/** All states, most urgent first. The first three may need a person's action. */
+/** All states, most urgent first. The first four may need a person's action. */
 export const URGENCY: readonly PostState[] = [
+  "NEEDS_ATTENTION",
   "UNKNOWN",
   "FAILED",
   "PARTIAL",
