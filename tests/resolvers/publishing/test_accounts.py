@@ -15,6 +15,7 @@ from jobs.providers.social.verification import AccountVerifier
 from jobs.providers.social.webhook import WebhookNetwork
 from resolvers.context import Context
 from storage.identity.roles import Role
+from storage.publishing.attention import HoldForAttention
 from storage.publishing.networks import Network
 from storage.publishing.records import PublicationState
 from storage.stores import open_stores
@@ -35,6 +36,7 @@ mutation ($input: ReplaceAccountCredentialsInput!) {
 }
 """
 DISCONNECT = "mutation ($id: ID!) { done: disconnectAccount(id: $id) { id disconnectedAt } }"
+SCHEDULE = "mutation ($input: SchedulePostInput!) { done: schedulePost(input: $input) { id } }"
 LIST = "{ connectedAccounts { id name } }"
 SECRET = "whsec_c2VjcmV0LW9mLXRoZS13ZWJob29r"
 
@@ -164,13 +166,12 @@ async def test_connecting_without_encryption_keys_is_unavailable(
 
 async def test_disconnecting_fails_waiting_publications(ann: Person) -> None:
     account = await connect(ann)
-    schedule = "mutation ($input: SchedulePostInput!) { done: schedulePost(input: $input) { id } }"
     input_ = {"text": "x", "toAccountIds": [account["id"]], "dueAt": "2030-01-01T00:00:00Z"}
-    post = await ann.do(schedule, input=input_)
+    post = await ann.do(SCHEDULE, input=input_)
     await ann.do(DISCONNECT, id=account["id"])
     (publication,) = await ann.stores.scheduled_posts.publications_of(post["id"])
     assert publication.state is PublicationState.FAILED
-    assert await ann.code(schedule, input=input_) == "CONFLICT"
+    assert await ann.code(SCHEDULE, input=input_) == "CONFLICT"
 
 
 @dataclass
@@ -283,6 +284,20 @@ async def test_refused_replacement_keeps_credentials(verified_ann: Person, masto
     await verified_ann.do(DISCONNECT, id=account["id"])
     assert await verified_ann.code(REPLACE, input=change) == "CONFLICT"
     assert await verified_ann.code(REPLACE, input={**change, "accountId": "unknown"}) == "NOT_FOUND"
+
+
+async def test_replacement_releases_posts_that_need_attention(verified_ann: Person, mastodon: MastodonTwin) -> None:
+    account, stores = await verified_ann.do(CONNECT, input=account_input(mastodon)), verified_ann.stores
+    input_ = {"text": "x", "toAccountIds": [account["id"]], "dueAt": "2030-01-01T00:00:00Z"}
+    post = await verified_ann.do(SCHEDULE, input=input_)
+    (waiting,) = await stores.scheduled_posts.publications_of(post["id"])
+    (stored,) = await stores.mongo.find("accounts", {"_id": account["id"]})
+    refusal = HoldForAttention(waiting, "UNAUTHORIZED", "The access token was revoked", stored["credentials"]["nonce"])
+    assert (await stores.scheduled_posts.apply(refusal)).state is PublicationState.NEEDS_ATTENTION
+    mastodon.token = "second-token"
+    await verified_ann.do(REPLACE, input={"accountId": account["id"], "credentials": "second-token"})
+    (released,) = await stores.scheduled_posts.publications_of(post["id"])
+    assert (released.state, released.error) == (PublicationState.SCHEDULED, None)
 
 
 @pytest.mark.parametrize(("role", "code"), [("ADMIN", None), ("OPERATOR", None), ("MEMBER", "FORBIDDEN")])
