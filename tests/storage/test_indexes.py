@@ -90,7 +90,6 @@ from storage.streams import documents as streams
 from storage.streams.log import Stream, StreamPosition, stream_digest
 from storage.timeline import MAX_TIMESTAMP, NOW, timeline_range
 from storage.webhooks import documents as webhooks
-from storage.webhooks.claims import FailedRequest
 from storage.webhooks.deliveries import DeliveryResult, SentMessage
 from storage.webhooks.records import DeliveryOutcome, DisabledReason, NewWebhook, WebhookFilter
 from storage.webhooks.store import WebhookManager
@@ -128,6 +127,7 @@ async def query_identity(scenario: TopicScenario) -> None:
     channels = scenario.stores.notification_channels
     device = await channels.add_device(owner, PushSubscription("https://push.example.org/a", b"", b""), None, None)
     await channels.mark({owner: NewNotifications(MAX_TIMESTAMP, frozenset({"t"}))}, 0.0)
+    await channels.release_of("worker")
     for channel in await channels.claim(NotificationWay.PUSH, 10):
         await channels.postpone(channel, None)
         await channels.finish(channel, 0.0)
@@ -562,6 +562,7 @@ async def store_recordings(stores: Stores, organization_id: str) -> None:
     assert stored is not None
     await recordings.give_up(refused)
     await recordings.retry_later(late)
+    await recordings.release_of("worker")
     await recordings.store(stored, [await stores.file_objects.put(stored.file_id, b"RIFF")], "audio/wav")
     await recordings.of_tasks(organization_id, [parse_call_id(stored.call_id).task])
     await recordings.release("open")
@@ -602,12 +603,13 @@ async def query_webhooks(scenario: TopicScenario) -> None:
     await log.finish(requested, SentMessage("message", "MessagePosted", b""), result)
     await claims.wake(webhook.id)
     await claims.renew(claimed)
+    await claims.release_of("worker")
     await claims.disable(claimed, DisabledReason.GONE, "gone")
     for notice in await claims.claim_notices(10):
         await claims.end_notice(notice)
     await stores.webhooks.enable(manager, webhook.id)
     for again in await claims.claim(10):
-        await claims.fail(again, FailedRequest("m", "no"), 0.0)
+        await claims.fail(again, "m", "no", 0.0)
     await positions.forget(webhook.id, waiting.stream)
     await stores.webhooks.delete(manager, webhook.id)
 
