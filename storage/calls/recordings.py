@@ -95,7 +95,7 @@ class CallRecordings:
 
     async def claim(self) -> RecordingClaim | None:
         """Claims a recording that is due, or returns None. If the worker dies, the recording is due again."""
-        values = {"fetch_at": seconds_from_now(CLAIMED_S), "tries": {"$add": ["$tries", 1]}}
+        values: Document = {"fetch_at": seconds_from_now(CLAIMED_S), "tries": {"$add": ["$tries", 1]}}
         change: list[Document] = [{"$set": values | {"fetch_claim": claim_token(self._worker)}}]
         document = await self._mongo.write_past_orphans(
             lambda: self._files.find_one_and_update(

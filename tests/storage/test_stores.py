@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 
@@ -47,7 +48,8 @@ async def test_leases_of_dead_worker_are_released_everywhere(shared_stores: Stor
     assert releasing_stores(shared_stores)
     for name in releasing_stores(shared_stores):
         store = ReleasingStore()
-        assert await release_leases_of(replace(shared_stores, **{name: store}), dead) == 1, name
+        changed: dict[str, Any] = {name: store}
+        assert await release_leases_of(replace(shared_stores, **changed), dead) == 1, name
         assert store.workers == [dead]
     async with open_process(worker=dead) as stores:
         names = {getattr(stores, name)._worker for name in releasing_stores(stores)}
