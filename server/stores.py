@@ -10,8 +10,11 @@ from storage.secrets.versioned_keys import versioned_keys
 from storage.stores import Stores, open_stores
 
 
-def open_stores_for(settings: Settings) -> AbstractAsyncContextManager[Stores]:
-    """Returns a context manager that connects the stores. The settings must name MongoDB and Redis."""
+def open_stores_for(settings: Settings, worker: str = "") -> AbstractAsyncContextManager[Stores]:
+    """Returns a context manager that connects the stores. The settings must name MongoDB and Redis.
+
+    `worker` is the name of this process in its leases.
+    """
     assert settings.mongodb_uri is not None
     assert settings.redis_url is not None
     return open_stores(
@@ -28,6 +31,7 @@ def open_stores_for(settings: Settings) -> AbstractAsyncContextManager[Stores]:
         settings.files_address,
         file_limits(settings),
         settings.roles_from_tokens,
+        worker=worker,
     )
 
 

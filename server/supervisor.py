@@ -1,5 +1,6 @@
 """`noroshi up`: starts embedded servers, web and worker processes, and restarts any of them that ends.
 
+A standby process takes the place of a worker that ends, because importing the modules of a worker takes seconds.
 The processes stop in the order web, workers, Redis, MongoDB. They also end when the supervisor is killed.
 """
 
@@ -7,6 +8,7 @@ import asyncio
 import contextlib
 import functools
 import os
+import secrets
 import signal
 import socket
 import sys
@@ -38,7 +40,8 @@ READY_POLL_S = 0.05
 PROBE_TIMEOUT_S = 5.0
 FIRST_DELAY_S = 0.2
 MAX_DELAY_S = 5.0
-STABLE_AFTER_S = 30.0
+STABLE_AFTER_S = 5.0
+STANDBY_DELAY_S = 2.0
 MAX_STARTS = 3
 
 log = structlog.get_logger(__name__)
@@ -54,6 +57,12 @@ class RestartableProcess(Protocol):
     async def restart(self) -> None: ...
 
 
+def _command(name: str) -> list[str]:
+    """Returns the command of a process that ends with this one."""
+    # -P: modules in the current folder must not shadow Noroshi's packages.
+    return [sys.executable, "-P", "-m", "server.commands.cli", name, f"--parent={os.getpid()}"]
+
+
 class SupervisedProcess:
     """A web or worker process, restarted with the same command."""
 
@@ -62,14 +71,16 @@ class SupervisedProcess:
         self.starts = 0
         self._fds = [listener.fileno()] if listener else []
         inherited = [f"--fd={fd}" for fd in self._fds]
-        # -P: modules in the current folder must not shadow Noroshi's packages.
-        self._command = [sys.executable, "-P", "-m", "server.commands.cli", name, f"--parent={os.getpid()}", *inherited]
+        self._command = [*_command(name), *inherited]
         self._environment = settings.environment()
         self._process: ChildProcess | None = None
 
     async def restart(self) -> None:
         self.starts += 1
-        self._process = ChildProcess(self._command, environment=self._environment, pass_fds=self._fds)
+        self._process = self._start()
+
+    def _start(self) -> ChildProcess:
+        return ChildProcess(self._command, environment=self._environment, pass_fds=self._fds)
 
     async def wait(self) -> int:
         assert self._process, "not started"
@@ -80,6 +91,80 @@ class SupervisedProcess:
             await self._process.stop(STOP_DEADLINE_S)
 
 
+class StandbyWorker:
+    """A process that has imported the modules of a worker, and waits for the name of the worker that it becomes."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._environment = settings.environment()
+        self._process: ChildProcess | None = None
+        self._pipe: int | None = None
+
+    def prepare(self) -> None:
+        """Starts the process, unless it is running."""
+        if self._is_running:
+            return
+        self._close_pipe()
+        read_end, self._pipe = os.pipe()
+        command = [*_command("worker"), f"--name-fd={read_end}"]
+        try:
+            self._process = ChildProcess(command, environment=self._environment, pass_fds=[read_end])
+        finally:
+            os.close(read_end)
+
+    def become(self, name: str) -> ChildProcess:
+        """Lets the process run as the worker of this name, and returns the process."""
+        self.prepare()
+        process, pipe = self._process, self._pipe
+        assert process is not None
+        assert pipe is not None
+        self._process = None
+        with contextlib.suppress(BrokenPipeError):  # The process has just ended, which its supervision notices.
+            os.write(pipe, f"{name}\n".encode())
+        self._close_pipe()
+        return process
+
+    async def keep_ready(self) -> None:
+        """Prepares the next process within 2 s after the last one was used. Runs until it is cancelled."""
+        while True:
+            await asyncio.sleep(STANDBY_DELAY_S)
+            if self._process is None:
+                self._try_to_prepare()
+
+    def _try_to_prepare(self) -> None:
+        try:
+            self.prepare()
+        except OSError as error:
+            log.warning("standby_not_started", reason=str(error))
+
+    async def stop(self) -> None:
+        """Ends the process."""
+        self._close_pipe()
+        if self._process is not None:
+            await self._process.stop(STOP_DEADLINE_S)
+
+    @property
+    def _is_running(self) -> bool:
+        return self._process is not None and self._process.exit_code is None
+
+    def _close_pipe(self) -> None:
+        if self._pipe is not None:
+            os.close(self._pipe)
+            self._pipe = None
+
+
+class SupervisedWorker(SupervisedProcess):
+    """A worker. Its name stays the same, so that each of its processes releases the leases of the one before."""
+
+    def __init__(self, settings: Settings, standby: StandbyWorker) -> None:
+        super().__init__("worker", settings)
+        self._lease_name = secrets.token_hex(8)
+        self._standby = standby
+
+    def _start(self) -> ChildProcess:
+        assert self._process is None or self._process.exit_code is not None, "The last process must have ended."
+        return self._standby.become(self._lease_name)
+
+
 @dataclass(frozen=True)
 class SupervisedProcesses:
     """All supervised processes, and their settings."""
@@ -87,7 +172,8 @@ class SupervisedProcesses:
     settings: Settings
     servers: EmbeddedServers
     web: list[SupervisedProcess]
-    workers: list[SupervisedProcess]
+    workers: list[SupervisedWorker]
+    standby: StandbyWorker
 
     @property
     def all(self) -> list[RestartableProcess]:
@@ -155,11 +241,13 @@ async def _processes(
         )
         await check_keys(settings, has_generated_secret=has_generated_secret)
         await migrate_data(settings, lambda progress: log.info("migration", doing=progress.title))
+        standby = StandbyWorker(settings)
         processes = SupervisedProcesses(
             settings,
             servers,
             [SupervisedProcess("web", settings, listener) for _ in range(web)],
-            [SupervisedProcess("worker", settings) for _ in range(workers)],
+            [SupervisedWorker(settings, standby) for _ in range(workers)],
+            standby,
         )
         try:
             for program in (*processes.web, *processes.workers):
@@ -168,8 +256,8 @@ async def _processes(
         finally:
             # The listener is closed before the processes stop, so that no connection is accepted that nobody serves.
             listener.close()
-            for programs in (processes.web, processes.workers):
-                await asyncio.gather(*(program.stop() for program in programs))
+            await asyncio.gather(*(program.stop() for program in processes.web))
+            await asyncio.gather(standby.stop(), *(program.stop() for program in processes.workers))
 
 
 async def _serve(processes: SupervisedProcesses, say: PrintText, started_at: float) -> None:
@@ -178,6 +266,8 @@ async def _serve(processes: SupervisedProcesses, say: PrintText, started_at: flo
         for process in processes.all:
             group.create_task(keep_running(process))
         await _wait_until_ready(processes)
+        if processes.workers:
+            group.create_task(processes.standby.keep_ready())
         url = f"http://{_local_host(processes.settings)}:{processes.settings.port}"
         say(f"Noroshi is ready in {time.monotonic() - started_at:.1f} s. Ctrl-C ends it.")
         say(f"  product   {url}/")
@@ -190,7 +280,7 @@ async def _serve(processes: SupervisedProcesses, say: PrintText, started_at: flo
 async def keep_running(process: RestartableProcess) -> NoReturn:
     """Restarts the process whenever it ends.
 
-    The pause before a restart is 0.2 s, and doubles with each restart up to 5 s. After a run of 30 s it is 0.2 s again.
+    The pause before a restart is 0.2 s, and doubles with each restart up to 5 s. After a run of 5 s it is 0.2 s again.
     """
     delay_s = FIRST_DELAY_S
     while True:

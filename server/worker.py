@@ -13,6 +13,8 @@ from functools import partial
 import structlog
 from arq.connections import ArqRedis
 from arq.worker import Worker
+from pymongo.errors import PyMongoError
+from setproctitle import setproctitle
 
 from jobs import FUNCTIONS, LOOPS, SWEEPERS, Sweeper
 from jobs.context import JobContext, WebhookTools
@@ -36,11 +38,13 @@ from storage.secrets.image_urls import ImageUrls
 from storage.secrets.shared_secrets import shared_secret
 from storage.secrets.vapid_keys import vapid_key
 from storage.stores import Stores
+from storage.stores.dead_workers import release_leases_of
 
 MIN_PAUSE_S, MAX_PAUSE_S = 0.2, 5.0
 STABLE_AFTER_S = 30.0
 DRAIN_S = 10.0
 MAX_JOBS = 50
+RELEASE_DEADLINE_S = 5.0
 
 # With Motor, answers of MongoDB arrive in threads. While the event loop is busy, a thread waits up to this long for the
 # GIL after each answer. A commit needs many answers, and Python's default of 5 ms would delay each of them.
@@ -50,19 +54,38 @@ GC_THRESHOLDS = 10_000, 20, 10
 log = structlog.get_logger(__name__)
 
 
-def run_worker(settings: Settings, queues: tuple[str, ...] = ()) -> None:
-    """Runs the jobs of the queues, by default all, until SIGTERM or SIGINT. Running jobs then have 10 s to finish."""
+def run_worker(settings: Settings, queues: tuple[str, ...] = (), name: str = "") -> None:
+    """Runs the jobs of the queues, by default all, until SIGTERM or SIGINT. Running jobs then have 10 s to finish.
+
+    The last process of the same name must have ended: the worker begins with what that process has left. A worker
+    without a name waits until leases have ended.
+    """
     import uvloop
 
-    uvloop.run(_run(settings, queues or tuple(FUNCTIONS)))
+    uvloop.run(_run(settings, queues or tuple(FUNCTIONS), name))
 
 
-async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
+def run_standby(settings: Settings, queues: tuple[str, ...], name_fd: int) -> None:
+    """Waits until the supervisor writes the name of a worker to a pipe, and runs as this worker.
+
+    Ends if the supervisor closes the pipe.
+    """
+    log.info("standby_ready")
+    with open(name_fd, encoding="ascii") as pipe:
+        name = pipe.readline().strip()
+    if name:
+        setproctitle("noroshi worker")
+        run_worker(settings, queues, name)
+
+
+async def _run(settings: Settings, queues: tuple[str, ...], name: str) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     egress = Egress(settings.egress_allow)
-    async with open_stores_for(settings) as stores:
+    async with open_stores_for(settings, name) as stores:
+        if name:
+            await _release_leases(stores, name)
         jobs = await _job_context(settings, stores, egress)
         heartbeat = WorkerHeartbeat(stores.mongo, process_name())
         loops = [_arq_loop(jobs, settings.redis_url or "", queue) for queue in queues]
@@ -81,6 +104,18 @@ async def _run(settings: Settings, queues: tuple[str, ...]) -> None:
             await jobs.telephony.aclose()
         await closing
     await egress.aclose()
+
+
+async def _release_leases(stores: Stores, name: str) -> None:
+    """Releases the leases of the last process of this name. If this fails, they end when their time is over."""
+    try:
+        async with asyncio.timeout(RELEASE_DEADLINE_S):
+            released = await release_leases_of(stores, name)
+    except (PyMongoError, TimeoutError) as error:
+        log.warning("leases_not_released", error=repr(error))
+        return
+    if released:
+        log.info("leases_released", count=released)
 
 
 def tune_interpreter() -> None:

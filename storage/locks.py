@@ -46,6 +46,9 @@ class LockDocument(TypedDict):
     holder: NotRequired[str]
     """Process that acquired the lock last, for operators."""
 
+    worker: NotRequired[str]
+    """Name of the worker that acquired the lock last; empty without a name. Absent in documents of earlier releases."""
+
 
 class FenceDocument(TypedDict):
     """The greatest fence that has guarded a transaction, in `fences`. Never deleted."""
@@ -69,12 +72,14 @@ class Lock:
 class Locks:
     """Acquires, renews and releases locks."""
 
-    def __init__(self, mongo: Mongo, ttl_s: float = TTL_S) -> None:
+    def __init__(self, mongo: Mongo, ttl_s: float = TTL_S, worker: str = "") -> None:
         """A lease lasts `ttl_s` seconds and is renewed after each third of this time.
 
-        A holder that cannot renew its lease is cancelled after 5/6 of this time.
+        A holder that cannot renew its lease is cancelled after 5/6 of this time. `worker` is the name by which the
+        leases of this process are released when it has died.
         """
         self._mongo = mongo
+        self._worker = worker
         self._ttl_s = ttl_s
         self._cancel_after_s = ttl_s * 5 / 6
 
@@ -112,6 +117,7 @@ class Locks:
             "fence": {"$add": [{"$ifNull": ["$fence", 0]}, 1]},
             "expires_at": self._lease_end,
             "holder": {"$literal": holder},
+            "worker": {"$literal": self._worker},
         }
         is_free = {"$lte": [{"$ifNull": ["$expires_at", EPOCH]}, "$$NOW"]}
         # The filter of an upsert cannot use $$NOW, so the pipeline decides. If nothing changes, MongoDB writes nothing.
@@ -136,6 +142,12 @@ class Locks:
         """Ends the lease. Does nothing if the lock was lost before."""
         query = {"_id": lock.name, "unlock_key": lock.unlock_key}
         await self._locks.update_one(query, {"$set": {"expires_at": EPOCH, "unlock_key": None}})
+
+    async def release_of(self, worker: str) -> int:
+        """Ends the leases of a dead worker, and returns how many. The next holders have greater fences."""
+        query = {"worker": worker, "unlock_key": {"$ne": None}}
+        released = await self._locks.update_many(query, {"$set": {"expires_at": EPOCH, "unlock_key": None}})
+        return released.modified_count
 
     async def remaining_leases_s(self, names: Sequence[str]) -> dict[str, float]:
         """Returns the remaining seconds of each lease on these locks. Free locks are left out."""

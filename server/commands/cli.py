@@ -149,14 +149,21 @@ def worker(
         str, typer.Option(help="Names of job queues, separated by commas. Default: all", show_default=False)
     ] = "",
     parent: Parent = None,
+    name_fd: Annotated[
+        int | None, typer.Option(hidden=True, help="A pipe from which the name is read once the worker may start.")
+    ] = None,
 ) -> None:
     """Run one worker process against the servers that MONGODB_URI and REDIS_URL name."""
     selected = _queues(queues)
-    settings = _settings("worker")
+    settings = _settings("worker" if name_fd is None else "standby")
     _prepare_process(settings, parent)
-    from server.worker import run_worker
+    with without_garbage_collection():
+        from server.worker import run_standby, run_worker
 
-    run_worker(settings, selected)
+    if name_fd is None:
+        run_worker(settings, selected)
+    else:
+        run_standby(settings, selected, name_fd)
 
 
 @app.command()

@@ -21,6 +21,7 @@ from storage.files.records import FileState, StoredObject
 from storage.files.uploads import DEFAULT_FILE_LIMITS, FILES, NOT_DELETING, FileLimits
 from storage.files.usage import FileUsage
 from storage.ids import UserKey
+from storage.leases import claim_token, lease_filter
 from storage.mongo import Document, Mongo, Session, due_filter, literals, seconds_from_now
 
 RECORDING_PLACE = "recording"
@@ -60,8 +61,12 @@ def recording_place(task: TaskKey) -> str:
 class CallRecordings:
     """Stores recordings, and finds those of tasks."""
 
-    def __init__(self, mongo: Mongo, objects: FileObjects, limits: FileLimits = DEFAULT_FILE_LIMITS) -> None:
+    def __init__(
+        self, mongo: Mongo, objects: FileObjects, limits: FileLimits = DEFAULT_FILE_LIMITS, worker: str = ""
+    ) -> None:
+        """`worker` is the name by which the claims of this process are released when it has died."""
         self._mongo = mongo
+        self._worker = worker
         self._objects = objects
         self._limits = limits
         self._usage = FileUsage(mongo)
@@ -90,7 +95,8 @@ class CallRecordings:
 
     async def claim(self) -> RecordingClaim | None:
         """Claims a recording that is due, or returns None. If the worker dies, the recording is due again."""
-        change: list[Document] = [{"$set": {"fetch_at": seconds_from_now(CLAIMED_S), "tries": {"$add": ["$tries", 1]}}}]
+        values: Document = {"fetch_at": seconds_from_now(CLAIMED_S), "tries": {"$add": ["$tries", 1]}}
+        change: list[Document] = [{"$set": values | {"fetch_claim": claim_token(self._worker)}}]
         document = await self._mongo.write_past_orphans(
             lambda: self._files.find_one_and_update(
                 {**due_filter("fetch_at"), **NOT_DELETING},
@@ -103,6 +109,13 @@ class CallRecordings:
             return None
         call_id = _call_key(document).id
         return RecordingClaim(document["_id"], document["org"], call_id, document["source"], document["tries"])
+
+    async def release_of(self, worker: str) -> int:
+        """Ends the claims of a dead worker, and returns how many. Each of them counts as a try."""
+        query = {**lease_filter(worker, "fetch_at", CLAIMED_S, "fetch_claim"), **NOT_DELETING}
+        change: list[Document] = [{"$set": {"fetch_at": "$$NOW"}}]
+        result = await self._mongo.write_past_orphans(lambda: self._files.update_many(query, change))
+        return result.modified_count
 
     async def store(self, claim: RecordingClaim, parts: Sequence[StoredObject], content_type: str) -> None:
         """Stores the recording, unless it was deleted or another worker has claimed it meanwhile.
@@ -131,7 +144,7 @@ class CallRecordings:
             "offset": size,
             "parts": stored_parts,
         }
-        change: list[Document] = [{"$set": literals(fields)}, {"$unset": ["source", "fetch_at"]}]
+        change: list[Document] = [{"$set": literals(fields)}, {"$unset": ["source", "fetch_at", "fetch_claim"]}]
         if not (await self._files.update_one(_claimed(claim), change, session=session)).modified_count:
             # After a lost answer to the commit, the transaction runs again, and finds what it has stored.
             same = {"_id": claim.file_id, "parts": stored_parts}
@@ -145,14 +158,15 @@ class CallRecordings:
         if claim.tries >= MAX_TRIES:
             await self.give_up(claim)
             return
-        later: list[Document] = [{"$set": {"fetch_at": seconds_from_now(RETRY_DELAY_STEP_S * claim.tries**2)}}]
+        next_at = seconds_from_now(RETRY_DELAY_STEP_S * claim.tries**2)
+        later: list[Document] = [{"$set": {"fetch_at": next_at}}, {"$unset": "fetch_claim"}]
         await self._mongo.write_past_orphans(lambda: self._files.update_one(_claimed(claim), later))
 
     async def give_up(self, claim: RecordingClaim) -> None:
         """Forgets the address for good, and deletes bytes of earlier tries. Later reports change nothing."""
         change: list[Document] = [
             {"$set": {"state": FileState.REFUSED.value}},
-            {"$unset": ["source", "fetch_at"]},
+            {"$unset": ["source", "fetch_at", "fetch_claim"]},
         ]
         result = await self._mongo.write_past_orphans(lambda: self._files.update_one(_claimed(claim), change))
         if result.modified_count:
@@ -175,7 +189,8 @@ class CallRecordings:
     async def release(self, job_id: str) -> None:
         """Lets all recordings of a job expire. A worker deletes them, and no worker fetches those that are missing."""
         query: Document = {"call.j": job_id, "expires_at": {"$exists": False}}
-        expired: list[Document] = [{"$set": {"expires_at": "$$NOW"}}, {"$unset": ["places", "source", "fetch_at"]}]
+        unset = ["places", "source", "fetch_at", "fetch_claim"]
+        expired: list[Document] = [{"$set": {"expires_at": "$$NOW"}}, {"$unset": unset}]
         await self._mongo.write_past_orphans(lambda: self._files.update_many(query, expired))
 
 

@@ -121,6 +121,9 @@ class FileDocument(TypedDict):
     fetch_at: NotRequired[datetime]
     """When a worker has to fetch the recording; absent once it was fetched or given up, and for other files."""
 
+    fetch_claim: NotRequired[str]
+    """Token of the claim of the worker that fetches the recording; absent if none does, and for other files."""
+
     tries: NotRequired[int]
     """How often workers have claimed the recording; absent for other files."""
 

@@ -5,7 +5,6 @@ as one push or one mail, and then moves that timestamp. A killed worker's claim 
 """
 
 import hashlib
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +14,7 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import NotFound
 from storage.ids import UserKey
+from storage.leases import claim_token, lease_filter
 from storage.mongo import Document, Mongo, due_filter, literals, seconds_from_now
 from storage.notifications.documents import NotificationChannelDocument
 from storage.notifications.settings import NotificationWay
@@ -89,8 +89,10 @@ class ClaimedChannel:
 class NotificationChannels:
     """Adds, lists, claims and removes channels."""
 
-    def __init__(self, mongo: Mongo) -> None:
+    def __init__(self, mongo: Mongo, worker: str = "") -> None:
+        """`worker` is the name by which the claims of this process are released when it has died."""
         self._mongo = mongo
+        self._worker = worker
         self._channels: AsyncCollection[NotificationChannelDocument] = mongo[CHANNELS]
 
     async def add_device(
@@ -166,6 +168,11 @@ class NotificationChannels:
         claimed = [await self._claim(row["_id"]) for row in rows]
         return [_claimed(each) for each in claimed if each is not None]
 
+    async def release_of(self, worker: str) -> int:
+        """Ends the claims of a dead worker, so that the channels are due now. Returns how many."""
+        query = {"way": {"$in": [way.value for way in NotificationWay]}, **lease_filter(worker, "due", CLAIM_S)}
+        return (await self._channels.update_many(query, [{"$set": {"due": "$$NOW"}}])).modified_count
+
     async def finish(self, channel: ClaimedChannel, pause_s: float) -> bool:
         """Records that everything in the range was sent, or is not sent. The next sending begins after the pause.
 
@@ -210,7 +217,7 @@ class NotificationChannels:
         await self._channels.delete_one({"_id": channel.id, "claim": channel.claim})
 
     async def _claim(self, id_: str) -> NotificationChannelDocument | None:
-        values = {"due": seconds_from_now(CLAIM_S), "claim": secrets.token_hex(8)}
+        values = {"due": seconds_from_now(CLAIM_S), "claim": claim_token(self._worker)}
         return await self._channels.find_one_and_update(
             {"_id": id_, **_DUE}, [{"$set": values}], return_document=ReturnDocument.AFTER
         )

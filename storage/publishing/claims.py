@@ -5,7 +5,6 @@ the next try, or when an unknown outcome is to be reconciled. A sweep reads an i
 publications do not slow it down.
 """
 
-import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
@@ -13,23 +12,39 @@ from typing import Any
 from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.results import UpdateResult
 
+from storage.leases import claim_token, lease_filter
 from storage.mongo import Document, Mongo, due_filter
 from storage.publishing.documents import PUBLICATIONS, PublicationDocument
-from storage.publishing.records import MediaState, Publication, PublicationState, publication_record
-from storage.publishing.transitions import LEASE_S
+from storage.publishing.records import MediaState, Publication, PublicationState, PublishingPhase, publication_record
+from storage.publishing.scheduling import CLAIM_AHEAD_S
+from storage.publishing.transitions import LEASE_S, MANUAL_LEASE_S
 
 UpdateClaims = Callable[..., Awaitable[UpdateResult]]
 
 UPLOAD_LEASE_S = 30.0
 MAIL_RETRY_S = 120.0
 _MS = 1000
+_MAX_LEASE_S = max(CLAIM_AHEAD_S + LEASE_S, MANUAL_LEASE_S)
+
+_IS_LEASED: Document = {
+    "$or": [
+        {
+            "state": PublicationState.PUBLISHING.value,
+            "progress.phase": {"$in": [PublishingPhase.PREPARING.value, PublishingPhase.CALLING.value]},
+        },
+        {"$expr": {"$eq": ["$wake_at", "$leased_until"]}},
+    ]
+}
+"""Filter for publications whose `wake_at` ends a lease. Others wait for their next try, or for a reconciliation."""
 
 
 class PublicationClaims:
     """Claims publications. If several workers claim at the same time, each publication goes to one of them."""
 
-    def __init__(self, mongo: Mongo) -> None:
+    def __init__(self, mongo: Mongo, worker: str = "") -> None:
+        """`worker` is the name by which the claims of this process are released when it has died."""
         self._mongo = mongo
+        self._worker = worker
         self._publications: AsyncCollection[PublicationDocument] = mongo[PUBLICATIONS]
 
     async def claim(self, limit: int) -> list[Publication]:
@@ -40,16 +55,17 @@ class PublicationClaims:
         ids = await self._ids("wake_at", limit)
         if not ids:
             return []
-        token = secrets.token_hex(8)
+        token = claim_token(self._worker)
         lease_end = {"$add": [{"$max": ["$$NOW", "$due"]}, int(LEASE_S * _MS)]}
-        fields = {"claim": token, "fence": {"$add": ["$fence", 1]}, "wake_at": lease_end}
+        fields = {"claim": token, "fence": {"$add": ["$fence", 1]}, "wake_at": lease_end, "leased_until": lease_end}
         query = {"_id": {"$in": ids}, **due_filter("wake_at")}
         await self._write(self._publications.update_many, query, [{"$set": fields}])
         return await self._claimed({"_id": {"$in": ids}, "claim": token})
 
     async def renew(self, publication: Publication, lease_s: float = LEASE_S) -> bool:
         """Renews the lease of a claim; returns False if another worker has claimed the publication."""
-        renewal = {"$set": {"wake_at": {"$add": ["$$NOW", int(lease_s * _MS)]}}}
+        lease_end = {"$add": ["$$NOW", int(lease_s * _MS)]}
+        renewal = {"$set": {"wake_at": lease_end, "leased_until": lease_end}}
         query = {"_id": publication.id, "fence": publication.fence, "wake_at": {"$exists": True}}
         return bool((await self._write(self._publications.update_one, query, [renewal])).matched_count)
 
@@ -59,12 +75,24 @@ class PublicationClaims:
             query = {"_id": publication.id, "fence": publication.fence, "state": PublicationState.SCHEDULED.value}
             await self._write(self._publications.update_one, query, [{"$set": {"wake_at": "$$NOW"}}])
 
+    async def release_of(self, worker: str) -> int:
+        """Ends the leases of a dead worker, also those of uploads, and returns how many.
+
+        Any worker then continues from the stored state, as after the end of a lease: an interrupted call is UNKNOWN.
+        """
+        claims = {"$and": [lease_filter(worker, "wake_at", _MAX_LEASE_S), _IS_LEASED]}
+        uploads = lease_filter(worker, "upload_at", UPLOAD_LEASE_S, "upload_claim")
+        update = self._publications.update_many
+        ended = await self._write(update, claims, [{"$set": {"wake_at": "$$NOW"}}])
+        ended_uploads = await self._write(update, uploads, [{"$set": {"upload_at": "$$NOW"}}])
+        return ended.modified_count + ended_uploads.modified_count
+
     async def claim_uploads(self, limit: int) -> list[tuple[Publication, str]]:
         """Claims publications whose media are to be uploaded now, each with the token of its claim."""
         ids = await self._ids("upload_at", limit)
         if not ids:
             return []
-        token = secrets.token_hex(8)
+        token = claim_token(self._worker)
         lease_end = {"$add": ["$$NOW", int(UPLOAD_LEASE_S * _MS)]}
         fields = {"upload_claim": token, "upload_at": lease_end, "media_state": MediaState.UPLOADING.value}
         query = {"_id": {"$in": ids}, **due_filter("upload_at")}

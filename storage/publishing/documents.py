@@ -171,7 +171,12 @@ class PublicationDocument(TypedDict):
     only a person can find its outcome.
     """
     claim: NotRequired[str]
-    """Random token of the last claim."""
+    """Token of the last claim (`storage.leases.claim_token`)."""
+    leased_until: NotRequired[datetime]
+    """When the lease of the last claim, or of its last renewal, ends. `wake_at` differs if the claim has set it since.
+
+    Absent before the first claim, and in documents of earlier releases.
+    """
     held_at: NotRequired[datetime]
     """When the publication began to wait for an administrator, because its author is deactivated. Absent otherwise."""
     media_state: str
@@ -181,7 +186,7 @@ class PublicationDocument(TypedDict):
     upload_at: NotRequired[datetime]
     """When to start the upload, or when the lease of the running upload expires. Absent when no upload is needed."""
     upload_claim: NotRequired[str]
-    """Random token of the running upload."""
+    """Token of the claim of the running upload (`storage.leases.claim_token`)."""
     progress: NotRequired[ProgressDocument]
     """Progress of publishing to an account. Present in PUBLISHING and UNKNOWN."""
     error: NotRequired[ErrorDocument]

@@ -134,6 +134,7 @@ async def open_stores(
     has_roles_from_tokens: bool = True,
     *,
     is_prepared: bool = False,
+    worker: str = "",
 ) -> AsyncIterator[Stores]:
     """Connects, creates missing collections, starts the hub, the event sender and the outbox; stops them at the end.
 
@@ -142,7 +143,8 @@ async def open_stores(
     last token that had it; without `has_roles_from_tokens`, no token gives more than MEMBER. A person brings at most
     `contacts_per_day` people into conversations in 24 hours. Without `credential_keys` (by version, newest first) no
     accounts can be connected. Files are stored at `files_address`, by default in the memory of the process. With
-    `is_prepared`, collections and indexes are not compared with this release.
+    `is_prepared`, collections and indexes are not compared with this release. `worker` is the name of this process in
+    its leases; without one, they end only when their time is over.
     """
     async with AsyncExitStack() as stack:
         mongo = connect(mongodb_uri, database, driver)
@@ -155,7 +157,7 @@ async def open_stores(
         limits = fan_out_max_followers, roles_last_days, has_roles_from_tokens, session_lifetimes, contacts_per_day
         objects = open_objects(files_address)
         async with _started(
-            mongo, redis, arq, RedisKeys(database), *limits, cipher, address_keys, objects, file_limits
+            mongo, redis, arq, RedisKeys(database), *limits, cipher, address_keys, objects, file_limits, worker
         ) as stores:
             yield stores
 
@@ -175,6 +177,7 @@ async def _started(
     address_keys: AddressKeys,
     objects: FileObjects,
     file_limits: FileLimits,
+    worker: str,
 ) -> AsyncIterator[Stores]:
     """Creates the stores, starts their background tasks, and stops these at the end."""
     event_sender = EventSender(redis, keys)
@@ -188,7 +191,7 @@ async def _started(
     posts, feeds = PostStore(mongo, sequencer, fan_out_max_followers), FeedItemStore(mongo, outbox, home_subscribers)
     fan_outs, notifications = FanOutStore(mongo, outbox), NotificationStore(mongo)
     call_jobs = CallJobStore(mongo, sequencer, call_wake_ups)
-    call_recordings = CallRecordings(mongo, objects, file_limits)
+    call_recordings = CallRecordings(mongo, objects, file_limits, worker)
     post_reactions = PostReactionStore(mongo, sequencer, posts)
     scheduled_posts = ScheduledPostStore(mongo, sequencer, posts)
     exports, content_reports = ExportStore(mongo, outbox), ContentReportStore(mongo, sequencer)
@@ -206,7 +209,7 @@ async def _started(
         conversations,
     )
     event_log = EventLog(mongo)
-    hub, locks = Hub(redis, keys, event_log, subjects), Locks(mongo)
+    hub, locks = Hub(redis, keys, event_log, subjects), Locks(mongo, worker=worker)
     audit, access_changes = AuditLog(mongo), AccessChanges(mongo)
     sessions = SessionStore(mongo, clock, access_changes, session_lifetimes)
     users = UserStore(mongo, clock, roles_last_days, has_roles_from_tokens)
@@ -220,7 +223,7 @@ async def _started(
     notification_settings = NotificationSettingsStore(mongo)
     stamp_ownerships = StampPackOwnerships(mongo, sequencer, audit)
     stamp_rule_evaluation = StampRuleEvaluation(mongo, stamp_ownerships, ActivityCounts(mongo))
-    webhook_positions, webhook_claims = WebhookPositions(mongo, event_log), WebhookClaims(mongo, credentials)
+    webhook_positions, webhook_claims = WebhookPositions(mongo, event_log), WebhookClaims(mongo, credentials, worker)
     stores = Stores(
         mongo=mongo,
         redis=redis,
@@ -295,7 +298,7 @@ async def _started(
         list_subscribers=ListSubscribers(mongo),
         notifications=notifications,
         notification_settings=notification_settings,
-        notification_channels=NotificationChannels(mongo),
+        notification_channels=NotificationChannels(mongo, worker),
         digests=DigestStore(mongo, notification_settings),
         call_jobs=call_jobs,
         calls=CallStore(mongo, sequencer, call_wake_ups),
@@ -305,7 +308,7 @@ async def _started(
         accounts=accounts,
         scheduled_posts=scheduled_posts,
         held_posts=HeldPostStore(mongo, sequencer, scheduled_posts),
-        claims=PublicationClaims(mongo),
+        claims=PublicationClaims(mongo, worker),
         webhooks=WebhookStore(mongo, credentials, audit, clock),
         webhook_claims=webhook_claims,
         webhook_deliveries=WebhookDeliveries(mongo),

@@ -1,11 +1,11 @@
 """Claims of workers on webhooks. One worker at a time sends the events of a webhook, so that they keep their order."""
 
-import secrets
 from collections.abc import Sequence
 
 from pymongo import ReturnDocument
 from pymongo.asynchronous.collection import AsyncCollection
 
+from storage.leases import claim_token, lease_filter
 from storage.mongo import Document, Mongo, due_filter, seconds_from_now
 from storage.secrets.credentials import CredentialCipher, CredentialsLost, SealedSecret
 from storage.webhooks.documents import WebhookDocument
@@ -28,8 +28,9 @@ _FAILURES = ("failing_since", "failing_message", "error")
 class WebhookClaims:
     """Claims, renews and ends. A claim that has ended changes nothing."""
 
-    def __init__(self, mongo: Mongo, cipher: CredentialCipher) -> None:
-        self._mongo, self._cipher = mongo, cipher
+    def __init__(self, mongo: Mongo, cipher: CredentialCipher, worker: str = "") -> None:
+        """`worker` is the name by which the claims of this process are released when it has died."""
+        self._mongo, self._cipher, self._worker = mongo, cipher, worker
         self._webhooks: AsyncCollection[WebhookDocument] = mongo[WEBHOOKS]
 
     async def make_due(self, webhook_ids: Sequence[str]) -> None:
@@ -51,8 +52,13 @@ class WebhookClaims:
         claimed = [await self._claim(row["_id"]) for row in rows]
         return [each for each in claimed if each is not None]
 
+    async def release_of(self, worker: str) -> int:
+        """Ends the claims of a dead worker, so that the webhooks are due now. Returns how many."""
+        query = lease_filter(worker, "due", CLAIM_S)
+        return (await self._webhooks.update_many(query, [{"$set": {"due": "$$NOW"}}])).modified_count
+
     async def _claim(self, id_: str) -> ClaimedWebhook | None:
-        values = {"due": seconds_from_now(CLAIM_S), "claim": secrets.token_hex(8)}
+        values = {"due": seconds_from_now(CLAIM_S), "claim": claim_token(self._worker)}
         document = await self._webhooks.find_one_and_update(
             {"_id": id_, **_DUE}, [{"$set": values}], return_document=ReturnDocument.AFTER
         )

@@ -32,6 +32,9 @@ from tests.waiting import poll_until_true
 ENCODED_CREDENTIAL_KEYS = "1:a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s="
 """The base64 form of tests.databases.CREDENTIAL_KEYS."""
 
+TWIN_VARIABLES = {"NOROSHI_EGRESS_ALLOW": "127.0.0.0/8", "NOROSHI_CREDENTIAL_KEYS": ENCODED_CREDENTIAL_KEYS}
+"""Settings of processes that send requests to twins with credentials of tests."""
+
 JOBS_PER_POST = 3
 
 
@@ -91,27 +94,29 @@ class PublishingLoadScenario:
         query = {"org": self.scenario.organization_id, "state": {"$in": open_states}}
         return await self.stores.mongo["publications"].count_documents(query) == 0
 
+    async def lateness_s(self) -> list[tuple[str, float]]:
+        """Returns the text of each publication in the ledgers, and how many seconds after the due moment it was there.
+
+        A negative number is an early publication.
+        """
+        due_times_s = {post.text: post.due_at.timestamp() for post in self.posts}
+        times_s = [(post.text, post.at) for twin in self.twins.values() for post in twin.ledger]
+        posts = self.stores.mongo["posts"].find({"_id.o": self.scenario.organization_id})
+        for stored in [*await self.scenario.messages(), *[post async for post in posts]]:
+            times_s.append((stored["text"], stored["_id"]["ts"] / 1_000_000))
+        return [(text, at - due_times_s[text]) for text, at in times_s]
+
     async def compare_with_ledgers(self) -> dict[str, Any]:
         """Returns lost, repeated and early publications according to the ledgers, and the counts of stored states."""
-        due_times_s = {post.text: post.due_at.timestamp() for post in self.posts}
-        published: Counter[str] = Counter()
-        early = []
-        for twin in self.twins.values():
-            published.update(post.text for post in twin.ledger)
-            early += [post.text for post in twin.ledger if post.at < due_times_s[post.text]]
-        organization_id = self.scenario.organization_id
-        for message in await self.scenario.messages():
-            published[message["text"]] += 1
-            early += [message["text"]] if message["_id"]["ts"] / 1_000_000 < due_times_s[message["text"]] else []
-        async for post in self.stores.mongo["posts"].find({"_id.o": organization_id}):
-            published[post["text"]] += 1
-            early += [post["text"]] if post["_id"]["ts"] / 1_000_000 < due_times_s[post["text"]] else []
-        publications = self.stores.mongo["publications"].find({"org": organization_id}, {"state": 1})
+        lateness_s = await self.lateness_s()
+        published = Counter(text for text, _ in lateness_s)
+        query = {"org": self.scenario.organization_id}
+        publications = self.stores.mongo["publications"].find(query, {"state": 1})
         states = Counter([publication["state"] async for publication in publications])
         return {
-            "lost": sorted(set(due_times_s) - set(published)),
+            "lost": sorted({post.text for post in self.posts} - set(published)),
             "repeated": sorted(text for text, count in published.items() if count > 1),
-            "early": early,
+            "early": [text for text, late_s in lateness_s if late_s < 0],
             "states": dict(states),
         }
 
@@ -159,8 +164,7 @@ class WorkerProcesses:
 
 def worker_variables(mongodb_uri: str, redis_url: str, database: str) -> dict[str, str]:
     """Returns the environment of a worker that may send requests to the twins."""
-    variables = {"NOROSHI_EGRESS_ALLOW": "127.0.0.0/8", "NOROSHI_CREDENTIAL_KEYS": ENCODED_CREDENTIAL_KEYS}
-    return server_variables(mongodb_uri, redis_url, database) | variables
+    return server_variables(mongodb_uri, redis_url, database) | TWIN_VARIABLES
 
 
 async def restart_redis_without_data(valkey: Valkey) -> None:

@@ -26,7 +26,7 @@ from tests.preloaded import preloaded_command
 from tests.product import RunningProduct, environment, eventually, processes, running_product
 from tests.server.refused_starts import refusal as refusal_of_process
 
-PROCESS_NAMES = ("noroshi web", "noroshi worker", "mongod", "valkey-server")
+PROCESS_NAMES = ("noroshi web", "noroshi worker", "noroshi standby", "mongod", "valkey-server")
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningProduct
 
 
 def all_processes_run(product: RunningProduct) -> bool:
-    """Returns whether exactly the five processes run: two web processes, and one of each other kind."""
+    """Returns whether exactly the six processes run: two web processes, and one of each other kind."""
     commands = product.children().values()
     names = sorted(name for command in commands for name in PROCESS_NAMES if name in command)
     return names == sorted((*PROCESS_NAMES, "noroshi web")) and len(commands) == len(names)
@@ -64,10 +64,26 @@ def test_first_start_prints_a_link_for_the_first_admin(product: RunningProduct) 
 
 
 def test_process_list_shows_process_names(product: RunningProduct) -> None:
-    names = ["noroshi web", "noroshi web", "noroshi worker"]
+    names = ["noroshi standby", "noroshi web", "noroshi web", "noroshi worker"]
     assert eventually(lambda: sorted(name for name in product.children().values() if "noroshi " in name) == names)
     assert eventually(lambda: all_processes_run(product))
     assert processes()[product.process.pid][1] == "noroshi up"
+
+
+def test_standby_takes_the_place_of_killed_worker(product: RunningProduct) -> None:
+    assert eventually(lambda: all_processes_run(product)), product.errors
+    standby_pid = product.child("noroshi standby")
+    os.kill(product.child("noroshi worker"), signal.SIGKILL)
+    assert eventually(lambda: product.children().get(standby_pid) == "noroshi worker"), product.errors
+    assert eventually(lambda: all_processes_run(product)), product.errors
+
+
+def test_worker_is_restarted_without_a_standby(product: RunningProduct) -> None:
+    assert eventually(lambda: all_processes_run(product)), product.errors
+    killed_pids = [product.child(name) for name in ("noroshi standby", "noroshi worker")]
+    for pid in killed_pids:
+        os.kill(pid, signal.SIGKILL)
+    assert eventually(lambda: not set(killed_pids) & set(product.children()) and all_processes_run(product))
 
 
 @pytest.mark.parametrize("name", ["noroshi worker", "mongod", "valkey-server"])
@@ -178,7 +194,8 @@ def test_demo_on_running_servers_migrates_and_prints_links(data_dir: Path, mongo
         with running_product(data_dir, "--demo", start=preloaded_command, **servers) as product:
             assert "build the indexes" in product.errors
             assert client[name]["data_version"].find_one({"version": DATA_VERSION})
-            assert eventually(lambda: sorted(product.children().values()) == ["noroshi web", "noroshi worker"])
+            names = ["noroshi standby", "noroshi web", "noroshi worker"]
+            assert eventually(lambda: sorted(product.children().values()) == names)
             assert_link_of_every_user(product)
 
 

@@ -26,10 +26,13 @@ async def scenario(shared_stores: Stores) -> TopicScenario:
 
 @pytest.fixture
 def open_process(mongodb_uri: str, redis_url: str, shared_database: str, mongo_driver: Driver) -> OpenStores:
-    """A function that opens the stores of another process on the module's database, with another Redis if given."""
+    """A function that opens the stores of another process on the module's database.
 
-    def open_further_stores(redis_url: str = redis_url) -> AbstractAsyncContextManager[Stores]:
-        options: dict[str, Any] = {"credential_keys": CREDENTIAL_KEYS, "is_prepared": True}
+    Its arguments are another Redis, and the name of a worker.
+    """
+
+    def open_further_stores(redis_url: str = redis_url, worker: str = "") -> AbstractAsyncContextManager[Stores]:
+        options: dict[str, Any] = {"credential_keys": CREDENTIAL_KEYS, "is_prepared": True, "worker": worker}
         return open_stores(mongodb_uri, redis_url, shared_database, mongo_driver, **options)
 
     return open_further_stores

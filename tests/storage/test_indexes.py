@@ -129,6 +129,7 @@ async def query_identity(scenario: TopicScenario) -> None:
     channels = scenario.stores.notification_channels
     device = await channels.add_device(owner, PushSubscription("https://push.example.org/a", b"", b""), None, None)
     await channels.mark({owner: NewNotifications(MAX_TIMESTAMP, frozenset({"t"}))}, 0.0)
+    await channels.release_of("worker")
     for channel in await channels.claim(NotificationWay.PUSH, 10):
         await channels.postpone(channel, None)
         await channels.finish(channel, 0.0)
@@ -563,6 +564,7 @@ async def store_recordings(stores: Stores, organization_id: str) -> None:
     assert stored is not None
     await recordings.give_up(refused)
     await recordings.retry_later(late)
+    await recordings.release_of("worker")
     await recordings.store(stored, [await stores.file_objects.put(stored.file_id, b"RIFF")], "audio/wav")
     await recordings.of_tasks(organization_id, [parse_call_id(stored.call_id).task])
     await recordings.release("open")
@@ -604,6 +606,7 @@ async def query_webhooks(scenario: TopicScenario) -> None:
     await log.finish(requested, SentMessage("message", "MessagePosted", b""), result)
     await claims.wake(webhook.id)
     await claims.renew(claimed)
+    await claims.release_of("worker")
     await claims.disable(claimed, DisabledReason.GONE, "gone")
     for notice in await claims.claim_notices(10):
         await claims.end_notice(notice)

@@ -179,6 +179,19 @@ async def test_held_lock_is_renewed_and_released_at_the_end(shared_stores: Store
     assert (await acquire(locks, name)).fence == lock.fence + 1
 
 
+async def test_locks_of_dead_worker_are_released_with_their_fences(shared_stores: Stores) -> None:
+    mongo, names = shared_stores.mongo, [f"test:{new_id()}" for _ in range(4)]
+    dead, other, unnamed = Locks(mongo, worker="dead"), Locks(mongo, worker="other"), Locks(mongo)
+    locks = [await acquire(*each) for each in zip((dead, dead, other, unnamed), names, strict=True)]
+    # The second lock has a later holder, which is not released.
+    await dead.release(locks[1])
+    locks[1] = await acquire(unnamed, names[1])
+    assert await unnamed.release_of("dead") == 1
+    assert await unnamed.release_of("dead") == 0
+    assert [await unnamed.renew(each) for each in locks] == [False, True, True, True]
+    assert (await acquire(unnamed, names[0])).fence == locks[0].fence + 1
+
+
 async def test_holder_that_loses_the_lock_is_cancelled(shared_stores: Stores, name: str) -> None:
     locks = Locks(shared_stores.mongo, ttl_s=SHORT_TTL_S)
     other_lock, other = None, Locks(shared_stores.mongo, ttl_s=FOREVER_S)

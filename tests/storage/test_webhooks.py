@@ -6,13 +6,16 @@ import pytest
 
 from storage.errors import Conflict, NotFound
 from storage.identity.audit import command_line_actor
+from storage.secrets.credentials import CredentialCipher
 from storage.stores import Stores
 from storage.streams.log import Stream, StreamPosition, reset_stream
 from storage.webhooks import deliveries
+from storage.webhooks.claims import WebhookClaims
 from storage.webhooks.event_types import EVENT_TYPES
 from storage.webhooks.positions import FoundEvents, Move, StreamStart
 from storage.webhooks.records import IssuedWebhook, NewWebhook, WebhookFilter
 from storage.webhooks.store import WebhookManager
+from tests.databases import CREDENTIAL_KEYS
 
 pytestmark = pytest.mark.anyio
 
@@ -105,6 +108,22 @@ async def test_ended_claim_changes_nothing(stores: Stores) -> None:
     assert await claims.renew(second)
     webhook = await stores.webhooks.get(MANAGER, id_)
     assert (webhook.last_error, webhook.last_delivered_at) == (None, None)
+
+
+async def test_webhooks_of_dead_worker_are_claimed_at_once(stores: Stores) -> None:
+    claims, dead = stores.webhook_claims, WebhookClaims(stores.mongo, CredentialCipher(CREDENTIAL_KEYS), "dead")
+    await claims.make_due([(await create(stores)).webhook.id for _ in range(3)])
+    lost, failed = await dead.claim(2)
+    (kept,) = await claims.claim(2)
+    # The next try of the second webhook is planned, and no claim holds it.
+    await dead.fail(failed, "m", "busy", 30.0)
+    assert await claims.release_of("dead") == 1
+    (again,) = await claims.claim(3)
+    assert again.id == lost.id
+    assert not await dead.renew(lost)
+    assert await claims.renew(again)
+    assert await claims.renew(kept)
+    assert await claims.release_of("dead") == 0
 
 
 async def test_secret_that_cannot_be_decrypted_is_left_out(stores: Stores) -> None:

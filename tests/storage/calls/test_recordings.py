@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from storage.calls.recordings import MAX_TRIES
+from storage.calls.recordings import MAX_TRIES, CallRecordings
 from storage.calls.records import CallOutcome
 from storage.errors import NotFound, QuotaExceeded
 from storage.files.uploads import FileLimits
@@ -79,6 +79,27 @@ async def test_result_of_a_lost_claim_is_not_stored(stores: Stores) -> None:
     assert file.parts == tuple(right)
     assert await stores.file_objects.read_all(right) == WAV
     assert await used_bytes(stores) == len(WAV)
+
+
+async def test_recording_of_dead_worker_is_claimed_at_once(stores: Stores) -> None:
+    recordings = stores.call_recordings
+    dead, other = (CallRecordings(stores.mongo, stores.file_objects, worker=name) for name in ("dead", "other"))
+    await recordings.report("acme", await start_call(stores), URL)
+    assert await other.claim() is not None
+    assert await recordings.release_of("dead") == 0
+    await make_due(stores)
+    lost = await dead.claim()
+    assert lost is not None
+    assert await recordings.claim() is None
+    assert await recordings.release_of("dead") == 1
+    again = await claim_of(stores)
+    assert (again.file_id, again.tries) == (lost.file_id, lost.tries + 1)
+    await dead.give_up(lost)
+    await make_due(stores)
+    retried = await dead.claim()
+    assert retried is not None
+    await dead.retry_later(retried)
+    assert await recordings.release_of("dead") == 0, "The next try is planned, and no claim holds the recording."
 
 
 async def test_repeated_transaction_keeps_what_it_has_stored(stores: Stores) -> None:

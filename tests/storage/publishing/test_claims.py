@@ -1,16 +1,26 @@
 """A publication is claimed by one process at a time, until its lease ends. A sweep reads only those due to wake."""
 
 import asyncio
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
+from storage.leases import lease_filter
 from storage.mongo import due_filter
-from storage.publishing.claims import MAIL_RETRY_S, UPLOAD_LEASE_S
+from storage.publishing.claims import MAIL_RETRY_S, UPLOAD_LEASE_S, PublicationClaims
 from storage.publishing.networks import Network
 from storage.publishing.records import Publication, PublishingPhase, ScheduledPost
-from storage.publishing.transitions import LEASE_S, BeginAttempt, MarkFailed
+from storage.publishing.transitions import (
+    LEASE_S,
+    MANUAL_LEASE_S,
+    BeginAttempt,
+    MarkFailed,
+    MarkUnknown,
+    ReconciliationPolicy,
+    ScheduleRetry,
+)
 from tests.storage.in_memory_stream import differences
 from tests.storage.publishing.scenario import IMAGE, PublishingScenario, account_target
 from tests.storage.topic_scenario import OpenStores
@@ -97,7 +107,7 @@ async def test_claim_changes_fence_token_and_lease_only(scenario: PublishingScen
     before = await scenario.stored_document(await scenario.publication(post))
     claimed = await scenario.claim(post)
     after = await scenario.stored_document(claimed)
-    assert differences(before, after).keys() == {"claim", "fence", "wake_at"}
+    assert differences(before, after).keys() == {"claim", "fence", "wake_at", "leased_until"}
     assert claimed.fence == after["fence"] == before["fence"] + 1
     assert await ends_after(scenario, claimed, since, LEASE_S)
 
@@ -153,6 +163,70 @@ async def test_begun_publication_is_not_released(scenario: PublishingScenario) -
     assert await scenario.stored_document(begun) == stored
 
 
+def dead_worker(scenario: PublishingScenario) -> PublishingScenario:
+    """Returns the scenario with the stores of a worker that is named `dead`."""
+    return scenario.with_stores(replace(scenario.stores, claims=PublicationClaims(scenario.stores.mongo, "dead")))
+
+
+async def test_claims_of_dead_worker_are_taken_at_once(scenario: PublishingScenario) -> None:
+    dead, claims = dead_worker(scenario), scenario.stores.claims
+    early, due = [await scenario.schedule(in_s=seconds) for seconds in (4.5, -1)]
+    first = {each.scheduled_post_id: each for each in await dead.stores.claims.claim(1000)}
+    assert await claims.claim(1000) == []
+    assert await claims.release_of("dead") >= 2
+    second = {each.scheduled_post_id: each for each in await claims.claim(1000)}
+    for post in (early, due):
+        assert second[post.id].fence == first[post.id].fence + 1
+        assert not await claims.renew(first[post.id])
+    assert await claims.release_of("dead") == 0
+
+
+async def test_claims_of_other_workers_are_not_released(scenario: PublishingScenario) -> None:
+    claimed = await scenario.claim(await scenario.schedule(in_s=-1))
+    stored = await scenario.stored_document(claimed)
+    for name in ("dead", ""):
+        await scenario.stores.claims.release_of(name)
+    assert await scenario.stored_document(claimed) == stored
+
+
+async def begun_call(scenario: PublishingScenario) -> Publication:
+    """Returns a publication whose network is being called."""
+    post = await scenario.schedule(account_target(await scenario.connect_account()), in_s=-1)
+    change = BeginAttempt(await scenario.claim(post), PublishingPhase.CALLING, "key")
+    return await scenario.stores.scheduled_posts.apply(change)
+
+
+@pytest.mark.parametrize("is_renewed", [False, True])
+async def test_interrupted_call_is_released_in_its_phase(scenario: PublishingScenario, is_renewed: bool) -> None:
+    dead = dead_worker(scenario)
+    begun, since = await begun_call(dead), await scenario.now()
+    if is_renewed:
+        await dead.stores.claims.renew(begun, MANUAL_LEASE_S)
+    stored = await scenario.stored_document(begun)
+    await scenario.stores.claims.release_of("dead")
+    assert differences(stored, await scenario.stored_document(begun)).keys() == {"wake_at"}
+    assert await ends_after(scenario, begun, since, 0)
+
+
+@pytest.mark.parametrize("is_claimed_again", [False, True])
+@pytest.mark.parametrize("is_unknown", [False, True])
+async def test_planned_time_is_kept_unless_it_was_claimed(
+    scenario: PublishingScenario, is_unknown: bool, is_claimed_again: bool
+) -> None:
+    """The next try, or the next reconciliation, does not begin early because the worker that planned it has died."""
+    dead = dead_worker(scenario)
+    begun = await begun_call(dead)
+    planned = MarkUnknown(begun, "lost", ReconciliationPolicy(9.0)) if is_unknown else ScheduleRetry(begun, 9.0, "busy")
+    await scenario.stores.scheduled_posts.apply(planned)
+    if is_claimed_again:
+        await scenario.pass_time(10)
+        await dead.stores.claims.claim(1000)
+    stored = await scenario.stored_document(begun)
+    await scenario.stores.claims.release_of("dead")
+    changed = differences(stored, await scenario.stored_document(begun)).keys()
+    assert changed == ({"wake_at"} if is_claimed_again else set())
+
+
 def stages(plan: Any) -> list[Any]:
     """Returns every stage of a query plan."""
     if isinstance(plan, list):
@@ -163,7 +237,7 @@ def stages(plan: Any) -> list[Any]:
 
 
 async def test_sweep_examines_only_due_index_entries(scenario: PublishingScenario) -> None:
-    """A sweep's cost must not depend on the number of publications that are not due."""
+    """The cost of a sweep, and of a release, must not depend on the number of publications that are not due."""
     later = await scenario.now() + timedelta(hours=1)
     waiting = [{"_id": f"{scenario.organization_id}-{i}", "wake_at": later, "state": "X"} for i in range(2000)]
     publications = scenario.stores.mongo["publications"]
@@ -174,6 +248,9 @@ async def test_sweep_examines_only_due_index_entries(scenario: PublishingScenari
     index_names = [stage.get("indexName") for stage in stages(explained["queryPlanner"]["winningPlan"])]
     assert "wake_at_1" in index_names
     assert "SORT" not in [stage["stage"] for stage in stages(explained["queryPlanner"]["winningPlan"])]
+    assert explained["executionStats"]["totalKeysExamined"] < 100
+    released = {"find": "publications", "filter": lease_filter("dead", "wake_at", MANUAL_LEASE_S)}
+    explained = await scenario.stores.mongo.database.command({"explain": released, "verbosity": "executionStats"})
     assert explained["executionStats"]["totalKeysExamined"] < 100
     assert await claim(scenario, post)
     await publications.delete_many({"_id": {"$in": [each["_id"] for each in waiting]}})
@@ -197,6 +274,21 @@ async def test_upload_is_claimed_once_ten_minutes_ahead(scenario: PublishingScen
     await scenario.pass_time(UPLOAD_LEASE_S + 1)
     assert len(await claim_upload_tokens()) == 1
     assert not await scenario.stores.claims.renew_upload(publication, token)
+
+
+async def test_uploads_of_dead_worker_are_taken_at_once(scenario: PublishingScenario) -> None:
+    await take_alone(scenario)
+    dead, claims = dead_worker(scenario).stores.claims, scenario.stores.claims
+    account = account_target(await scenario.connect_account(Network.MASTODON, "token", "https://example.org"))
+    for seconds in (9, 8):
+        await scenario.schedule(account, media=[IMAGE], in_s=seconds)
+    (_, lost), (kept, kept_token) = [*await dead.claim_uploads(1), *await claims.claim_uploads(1)]
+    assert await claims.claim_uploads(2) == []
+    assert await claims.release_of("dead") == 1
+    ((again, token),) = await claims.claim_uploads(2)
+    assert not await claims.renew_upload(again, lost)
+    assert await claims.renew_upload(again, token)
+    assert await claims.renew_upload(kept, kept_token)
 
 
 async def test_uploads_claimed_together_are_renewed_separately(scenario: PublishingScenario) -> None:
