@@ -61,6 +61,7 @@ TESTED_ELSEWHERE = {
     "schema/administration/webhooks.py": "tests/resolvers/administration/test_webhooks.py",
     "resolvers/administration/webhook_inputs.py": "tests/resolvers/administration/test_webhooks.py",
     "server/webhook_payloads.py": "tests/jobs/webhooks/test_passes.py",
+    "jobs/publishing/calls.py": "tests/jobs/publishing/test_external.py",
     "jobs/webhooks/failures.py": "tests/jobs/webhooks/test_delivery.py",
     "jobs/webhooks/messages.py": "tests/jobs/webhooks/test_passes.py",
     "jobs/webhooks/progress.py": "tests/jobs/webhooks/test_delivery.py",

@@ -7,7 +7,7 @@ its claim changes nothing.
 
 import asyncio
 import random
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from weakref import WeakValueDictionary
 
 import structlog
@@ -22,19 +22,18 @@ from jobs.providers.social.network import (
     PublishingAccount,
     PublishingRefused,
     RetryableFailure,
-    SocialNetwork,
     UploadExpired,
 )
 from jobs.providers.social.registry import NetworkClients
 from jobs.publishing.attached_media import AttachedMedia, SignMedia
 from jobs.publishing.author_rights import author_and_missing_role
+from jobs.publishing.calls import AuthorDeactivated, CredentialsUnusable, NetworkCall, PublishingForbidden
 from jobs.publishing.internal import FORBIDDEN
 from jobs.publishing.leases import ClaimLease, keep_renewing, loop_time_s
 from storage.identity.roles import Role
 from storage.publishing.attention import HoldForAttention
-from storage.publishing.networks import BEHAVIOURS, NetworkBehaviour, ReconciliationMethod
+from storage.publishing.networks import BEHAVIOURS, ReconciliationMethod
 from storage.publishing.records import (
-    AccountAttention,
     AccountTarget,
     ConnectedAccount,
     Publication,
@@ -43,10 +42,8 @@ from storage.publishing.records import (
     ScheduledPost,
 )
 from storage.publishing.transitions import (
-    CALL_LEASE_S,
     LEASE_S,
     MANUAL,
-    MANUAL_LEASE_S,
     BeginAttempt,
     BeginReconciliation,
     ClaimLost,
@@ -55,7 +52,6 @@ from storage.publishing.transitions import (
     MarkUnknown,
     NotYetDue,
     PublicationChange,
-    ReconciliationPolicy,
     ScheduleRetry,
     StoreUploadResultAndBegin,
 )
@@ -64,9 +60,6 @@ from storage.stores import Stores
 
 RETRY_S = (1.0, 2.0, 4.0, 8.0)
 """Pauses before the second to fifth attempt, each varied by 20 %, unless the network asks for another pause."""
-
-RECONCILE_S = (2.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
-"""Pauses before each reconciliation of an unknown outcome; the last one repeats."""
 
 UPLOAD_MARGIN_S = 5.0
 """An upload that expires less than this after the due moment is repeated."""
@@ -78,68 +71,6 @@ MAX_CALLS_PER_ACCOUNT = 400
 """Concurrent calls to one account. The limit leaves room for other accounts when one does not respond."""
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkCall:
-    """A publication, and what its call to the network needs."""
-
-    publication: Publication
-    post: OutgoingPost
-    account: PublishingAccount
-    network: SocialNetwork
-    behaviour: NetworkBehaviour
-    key: str
-    credentials_nonce: bytes
-    """Identifies the credentials that the call uses."""
-
-    attention: AccountAttention | None = None
-    """Set if these credentials were refused before."""
-
-    lease_requested_at_s: float = 0.0
-    """When the change that began the lease was requested, by the loop's clock. The lease began then or later."""
-
-    @property
-    def reconciliation_method(self) -> ReconciliationMethod:
-        """How the outcome of this call is found if its response is lost."""
-        return self.network.reconciliation_method(self.account)
-
-    @property
-    def lease_s(self) -> float:
-        """How long the claim lasts without a renewal during the call."""
-        return MANUAL_LEASE_S if self.reconciliation_method is ReconciliationMethod.MANUAL else CALL_LEASE_S
-
-    @property
-    def reconciliation(self) -> ReconciliationPolicy:
-        """When to reconcile the publication if the outcome of this call is unknown."""
-        if self.reconciliation_method is ReconciliationMethod.MANUAL:
-            return MANUAL
-        unknown_attempts = sum(each.outcome == "UNKNOWN" for each in self.publication.attempts)
-        pause_s = RECONCILE_S[min(unknown_attempts, len(RECONCILE_S) - 1)]
-        return ReconciliationPolicy(max(pause_s, self.behaviour.query_delay_s), self.behaviour.retention_s)
-
-
-class PublishingForbidden(Exception):
-    """The author may not publish to the account now, or the account's credentials cannot be used."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-class CredentialsUnusable(PublishingForbidden):
-    """The account's credentials can't be decrypted (`nonce` identifies them), or were refused before (None)."""
-
-    def __init__(self, code: str, message: str, nonce: bytes | None) -> None:
-        super().__init__(code, message)
-        self.nonce = nonce
-
-
-class AuthorDeactivated(PublishingForbidden):
-    """The author is deactivated."""
-
-    def __init__(self) -> None:
-        super().__init__(FORBIDDEN, "The author is deactivated.")
 
 
 class NetworkCaller:

@@ -5,7 +5,8 @@ import asyncio
 import structlog
 
 from jobs.providers.social.network import OutcomeUncertain, PublishingRefused, RetryableFailure
-from jobs.publishing.external import NetworkCaller, PublishingForbidden
+from jobs.publishing.calls import PublishingForbidden
+from jobs.publishing.external import NetworkCaller
 from jobs.publishing.leases import keep_renewing
 from storage.publishing.claims import UPLOAD_LEASE_S
 from storage.publishing.records import Publication

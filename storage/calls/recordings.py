@@ -21,8 +21,8 @@ from storage.files.records import FileState, StoredObject
 from storage.files.uploads import DEFAULT_FILE_LIMITS, FILES, NOT_DELETING, FileLimits
 from storage.files.usage import FileUsage
 from storage.ids import UserKey
-from storage.leases import claim_token, lease_filter
 from storage.mongo import Document, Mongo, Session, due_filter, literals, seconds_from_now
+from storage.mongo.leases import claim_token, lease_filter
 
 RECORDING_PLACE = "recording"
 CLAIMED_S = 300

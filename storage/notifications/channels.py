@@ -14,8 +14,8 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import NotFound
 from storage.ids import UserKey
-from storage.leases import claim_token, lease_filter
 from storage.mongo import Document, Mongo, due_filter, literals, seconds_from_now
+from storage.mongo.leases import claim_token, lease_filter
 from storage.notifications.documents import NotificationChannelDocument
 from storage.notifications.settings import NotificationWay
 

@@ -12,8 +12,8 @@ from typing import Any
 from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.results import UpdateResult
 
-from storage.leases import claim_token, lease_filter
 from storage.mongo import Document, Mongo, due_filter
+from storage.mongo.leases import claim_token, lease_filter
 from storage.publishing.documents import PUBLICATIONS, PublicationDocument
 from storage.publishing.records import MediaState, Publication, PublicationState, PublishingPhase, publication_record
 from storage.publishing.scheduling import CLAIM_AHEAD_S

@@ -171,7 +171,7 @@ class PublicationDocument(TypedDict):
     only a person can find its outcome.
     """
     claim: NotRequired[str]
-    """Token of the last claim (`storage.leases.claim_token`)."""
+    """Token of the last claim (`storage.mongo.leases.claim_token`)."""
     leased_until: NotRequired[datetime]
     """When the lease of the last claim, or of its last renewal, ends. `wake_at` differs if the claim has set it since.
 
@@ -186,7 +186,7 @@ class PublicationDocument(TypedDict):
     upload_at: NotRequired[datetime]
     """When to start the upload, or when the lease of the running upload expires. Absent when no upload is needed."""
     upload_claim: NotRequired[str]
-    """Token of the claim of the running upload (`storage.leases.claim_token`)."""
+    """Token of the claim of the running upload (`storage.mongo.leases.claim_token`)."""
     progress: NotRequired[ProgressDocument]
     """Progress of publishing to an account. Present in PUBLISHING and UNKNOWN."""
     error: NotRequired[ErrorDocument]

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pymongo import ReturnDocument
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.leases import claim_token, lease_filter
 from storage.mongo import Document, Mongo, due_filter, seconds_from_now
+from storage.mongo.leases import claim_token, lease_filter
 from storage.secrets.credentials import CredentialCipher, CredentialsLost, SealedSecret
 from storage.webhooks.documents import WebhookDocument
 from storage.webhooks.records import ClaimedWebhook, DisabledReason, Webhook, webhook_record

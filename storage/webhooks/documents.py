@@ -70,7 +70,7 @@ class WebhookDocument(TypedDict):
     """When a worker sends next; absent if nothing waits, and while the webhook is disabled."""
 
     claim: NotRequired[str]
-    """Token of the claim of the worker that is sending (`storage.leases.claim_token`); absent if none is."""
+    """Token of the claim of the worker that is sending (`storage.mongo.leases.claim_token`); absent if none is."""
 
     scan: NotRequired[WebhookScan]
     """Absent if no search was requested."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from storage.leases import lease_filter
 from storage.mongo import due_filter
+from storage.mongo.leases import lease_filter
 from storage.publishing.claims import MAIL_RETRY_S, UPLOAD_LEASE_S, PublicationClaims
 from storage.publishing.networks import Network
 from storage.publishing.records import Publication, PublishingPhase, ScheduledPost

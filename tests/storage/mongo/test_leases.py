@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from storage.leases import claim_token, lease_filter
+from storage.mongo.leases import claim_token, lease_filter
 from storage.stores import Stores
 
 pytestmark = pytest.mark.anyio
