@@ -10,10 +10,8 @@ from contextlib import suppress
 import structlog
 from pymongo.errors import PyMongoError
 
-from jobs.context import JobContext
-from jobs.providers.event_webhooks import WebhookSender
+from jobs.context import JobContext, WebhookTools
 from jobs.webhooks.failures import ClaimEnded, DeliveryFailed
-from jobs.webhooks.pages import EventPages
 from jobs.webhooks.passes import WebhookPass
 from storage.webhooks.records import ClaimedWebhook, DisabledReason
 
@@ -37,12 +35,12 @@ async def send_webhook_events(jobs: JobContext) -> None:
     if tools is None:
         await asyncio.Event().wait()
         return
-    pages, active = EventPages(jobs.stores, tools.payloads), set[asyncio.Task[None]]()
+    active: set[asyncio.Task[None]] = set()
     try:
         while True:
             room = MAX_ACTIVE - len(active)
             for webhook in await jobs.stores.webhook_claims.claim(room) if room else ():
-                task = asyncio.create_task(deliver(jobs, tools.sender, pages, webhook), name=f"webhook {webhook.id}")
+                task = asyncio.create_task(deliver(jobs, tools, webhook), name=f"webhook {webhook.id}")
                 active.add(task)
                 task.add_done_callback(active.discard)
             await asyncio.sleep(POLL_S)
@@ -52,9 +50,9 @@ async def send_webhook_events(jobs: JobContext) -> None:
         await asyncio.gather(*active, return_exceptions=True)
 
 
-async def deliver(jobs: JobContext, sender: WebhookSender, pages: EventPages, webhook: ClaimedWebhook) -> None:
+async def deliver(jobs: JobContext, tools: WebhookTools, webhook: ClaimedWebhook) -> None:
     """Sends what waits for a claimed webhook, and ends the claim."""
-    claims, work = jobs.stores.webhook_claims, WebhookPass(jobs, sender, pages, webhook)
+    claims, work = jobs.stores.webhook_claims, WebhookPass(jobs, tools, webhook)
     try:
         is_drained = await work.run()
         await claims.finish(webhook, is_drained=is_drained, has_delivered=work.has_delivered)

@@ -7,8 +7,8 @@ hardly more than its requests.
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from jobs.context import EventPayloads
 from storage.identity.records import User
 from storage.stores import Stores
 from storage.streams.hub import HydratedEvent
@@ -19,6 +19,22 @@ from storage.webhooks.records import WebhookFilter
 
 PAGE_SIZE = 20
 """Number of events of a page. A message shows its object as it was when the page was read."""
+
+
+class EventPayloads(Protocol):
+    """Writes events as the account of a webhook sees them, implemented by `server.webhook_payloads.WebhookPayloads`.
+
+    A protocol, because the server executes the GraphQL schema, and jobs import neither.
+    """
+
+    async def render(
+        self, account: User, stream: Stream, epoch: str, events: Sequence[HydratedEvent], job_ids: Sequence[str]
+    ) -> list[bytes | None]:
+        """Returns the body of each event's message. None: the account may not see the event, or it is of another job.
+
+        `job_ids` are the jobs whose events are written; empty means all jobs.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,10 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 
-from jobs.context import JobContext
-from jobs.providers.event_webhooks import WebhookSender
+from jobs.context import JobContext, WebhookTools
 from jobs.webhooks.failures import ClaimEnded, DeliveryFailed
 from jobs.webhooks.messages import MessageWriter
-from jobs.webhooks.pages import PAGE_SIZE, EventPages, Page
+from jobs.webhooks.pages import PAGE_SIZE, Page
 from jobs.webhooks.progress import Progress
 from jobs.webhooks.requested import RequestedDeliveries
 from storage.errors import NotFound
@@ -35,9 +34,9 @@ STATUS_GONE = 410
 class WebhookPass:
     """Sends what waits for one webhook."""
 
-    def __init__(self, jobs: JobContext, sender: WebhookSender, pages: EventPages, webhook: ClaimedWebhook) -> None:
-        self._jobs, self._sender, self._pages, self._webhook = jobs, sender, pages, webhook
-        self._requested = RequestedDeliveries(jobs, sender, pages, webhook)
+    def __init__(self, jobs: JobContext, tools: WebhookTools, webhook: ClaimedWebhook) -> None:
+        self._jobs, self._tools, self._webhook = jobs, tools, webhook
+        self._requested = RequestedDeliveries(jobs, tools, webhook)
         self._writer = MessageWriter(jobs, webhook.webhook)
         self._progress = Progress(jobs.stores, webhook)
         self._ends_at_s = asyncio.get_running_loop().time() + PASS_S
@@ -120,7 +119,7 @@ class WebhookPass:
         stream, position, loop = waiting.stream, waiting.position, asyncio.get_running_loop()
         while not self._stop and loop.time() < self._ends_at_s:
             try:
-                page = await self._pages.read(account, stream, position, self._webhook.webhook.filter)
+                page = await self._tools.pages.read(account, stream, position, self._webhook.webhook.filter)
             except PositionExpired:
                 position = await self._send_gap(stream, position)
                 continue
@@ -155,7 +154,7 @@ class WebhookPass:
 
     async def _send(self, message: SentMessage) -> None:
         """Sends one message. Raises: DeliveryFailed."""
-        result = await self._sender.send(self._webhook.webhook.url, self._webhook.secrets, message)
+        result = await self._tools.sender.send(self._webhook.webhook.url, self._webhook.secrets, message)
         self._progress.add(message, result)
         if result.outcome is DeliveryOutcome.DELIVERED:
             self.has_delivered = True

@@ -1,9 +1,7 @@
 """Sends what was requested for a webhook: tests, and events that are sent once more."""
 
-from jobs.context import JobContext
-from jobs.providers.event_webhooks import WebhookSender
+from jobs.context import JobContext, WebhookTools
 from jobs.webhooks.messages import MessageWriter
-from jobs.webhooks.pages import EventPages
 from storage.errors import NotFound
 from storage.identity.records import User
 from storage.streams.hub import PositionExpired
@@ -16,8 +14,8 @@ from storage.webhooks.records import ClaimedWebhook, DeliveryOutcome, WebhookDel
 class RequestedDeliveries:
     """Sends requested deliveries, each once. A failure is only recorded."""
 
-    def __init__(self, jobs: JobContext, sender: WebhookSender, pages: EventPages, webhook: ClaimedWebhook) -> None:
-        self._stores, self._sender, self._pages, self._webhook = jobs.stores, sender, pages, webhook
+    def __init__(self, jobs: JobContext, tools: WebhookTools, webhook: ClaimedWebhook) -> None:
+        self._stores, self._tools, self._webhook = jobs.stores, tools, webhook
         self._writer = MessageWriter(jobs, webhook.webhook)
 
     async def send(self, account: User) -> None:
@@ -27,7 +25,7 @@ class RequestedDeliveries:
             if message is None:
                 await self._refuse(delivery, "The log no longer has the event.")
             else:
-                result = await self._sender.send(self._webhook.webhook.url, self._webhook.secrets, message)
+                result = await self._tools.sender.send(self._webhook.webhook.url, self._webhook.secrets, message)
                 await self._stores.webhook_deliveries.finish(delivery, message, result)
 
     async def refuse(self, error: str) -> None:
@@ -50,7 +48,7 @@ class RequestedDeliveries:
         try:
             head = await self._stores.events.head(stream)
             before = StreamPosition(head.epoch, number - 1)
-            page = await self._pages.read(account, stream, before, self._webhook.webhook.filter, size=1)
+            page = await self._tools.pages.read(account, stream, before, self._webhook.webhook.filter, size=1)
         except (PositionExpired, NotFound):
             return None
         message = page.messages.get(number)

@@ -21,7 +21,6 @@ from schema.root import schema
 from server.webhook_payloads import WebhookPayloads
 from storage.identity.roles import Role
 from storage.stores import Stores
-from storage.webhooks.records import ClaimedWebhook
 from tests.jobs.contexts import job_context
 from tests.resolvers.people import Answer, ChatScenario, Person, SignIn, fake_signed_url, until_outbox_is_empty
 from tests.twins.event_receiver import EventReceiver
@@ -55,8 +54,6 @@ class WebhookScenario:
     chat: ChatScenario
     key: str
     jobs: JobContext
-    tools: WebhookTools
-    pages: EventPages
     stack: AsyncExitStack
 
     @property
@@ -87,17 +84,10 @@ class WebhookScenario:
     async def send(self) -> int:
         """Sends what is due now. Returns for how many webhooks."""
         claimed = await self.stores.webhook_claims.claim(100)
+        assert self.jobs.webhooks is not None
         for webhook in claimed:
-            await self.deliver_claimed(webhook)
+            await deliver(self.jobs, self.jobs.webhooks, webhook)
         return len(claimed)
-
-    async def deliver_claimed(self, webhook: ClaimedWebhook) -> None:
-        """Sends what waits for a claimed webhook."""
-        await deliver(self.jobs, self.tools.sender, self.pages, webhook)
-
-    def work(self, webhook: ClaimedWebhook) -> passes.WebhookPass:
-        """Returns a pass over a claimed webhook. Its claim is not ended afterwards."""
-        return passes.WebhookPass(self.jobs, self.tools.sender, self.pages, webhook)
 
     async def deliver(self) -> None:
         """Finds events, and sends what is due until nothing is."""
@@ -142,11 +132,11 @@ async def webhooks(stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     egress = Egress((ip_network("127.0.0.0/8"),))
     tools = WebhookTools(
         WebhookSender(egress.transport),
-        WebhookPayloads(schema, lambda **fields: Context(stores, fake_signed_url, **fields)),
+        EventPages(stores, WebhookPayloads(schema, lambda **fields: Context(stores, fake_signed_url, **fields))),
     )
     mailer = Mailer(None, "noroshi@example.org", tmp_path / "mail")
     jobs = replace(job_context(stores, egress, mailer=mailer), webhooks=tools)
     key = await create_key(ada, "chat:read", "feed:read", "jobs:read")
     async with AsyncExitStack() as stack:
-        yield WebhookScenario(ada, chat, key, jobs, tools, EventPages(stores, tools.payloads), stack)
+        yield WebhookScenario(ada, chat, key, jobs, stack)
     await egress.aclose()

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from jobs.webhooks import delivery
-from jobs.webhooks.delivery import retry_pause_s, send_webhook_events
+from jobs.webhooks import delivery, passes
+from jobs.webhooks.delivery import deliver, retry_pause_s, send_webhook_events
 from jobs.webhooks.discovery import find_webhook_events
 from jobs.webhooks.progress import Progress
 from server.webhook_payloads import WebhookPayloads
@@ -101,7 +101,8 @@ async def test_webhook_of_ended_key_is_disabled(webhooks: WebhookScenario) -> No
 async def send_without_recording(webhooks: WebhookScenario, receiver: EventReceiver, texts: list[str]) -> None:
     """Sends what is due, as a worker that is killed when the receiver has accepted the texts."""
     (claimed,) = await webhooks.stores.webhook_claims.claim(1)
-    work = webhooks.work(claimed)
+    assert webhooks.jobs.webhooks is not None
+    work = passes.WebhookPass(webhooks.jobs, webhooks.jobs.webhooks, claimed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Progress, "record", lambda _: asyncio.Event().wait())
         task = asyncio.create_task(work.run())
@@ -154,7 +155,8 @@ async def test_change_of_filter_loses_no_later_event(webhooks: WebhookScenario) 
     wanted = {"eventTypes": ["MessagePosted", "ReactionsChanged"], "topicIds": [chat.topic, other]}
     await webhooks.ada.run(UPDATE, input={"webhookId": id_, **wanted})
     await chat.bob.run(REACT, id=first["id"], emoji="👍")
-    await webhooks.deliver_claimed(claimed)
+    assert webhooks.jobs.webhooks is not None
+    await deliver(webhooks.jobs, webhooks.jobs.webhooks, claimed)
     await webhooks.deliver()
     assert [body["type"] for body in receiver.events()] == ["MessagePosted", "ReactionsChanged"]
 
@@ -218,7 +220,8 @@ async def test_claim_ends_when_webhook_is_disabled(webhooks: WebhookScenario) ->
     (claimed,) = await webhooks.stores.webhook_claims.claim(1)
     await webhooks.ada.run(DISABLE, id=id_)
     assert not await webhooks.stores.webhook_claims.renew(claimed)
-    await webhooks.deliver_claimed(claimed)
+    assert webhooks.jobs.webhooks is not None
+    await deliver(webhooks.jobs, webhooks.jobs.webhooks, claimed)
     assert (await webhooks.webhook(id_))["disabledReason"] == "REQUESTED"
 
 

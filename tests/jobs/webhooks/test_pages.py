@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from jobs.webhooks import passes
+from jobs.webhooks.delivery import deliver
 from jobs.webhooks.pages import EventPages, Page, PageRequest
 from server.webhook_payloads import WebhookPayloads
 from storage.identity.records import User
@@ -46,7 +48,9 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 async def send_together(webhooks: WebhookScenario) -> list[ClaimedWebhook]:
     """Sends what is due, for all webhooks at the same time."""
     claimed = await webhooks.stores.webhook_claims.claim(100)
-    await asyncio.gather(*map(webhooks.deliver_claimed, claimed))
+    tools = webhooks.jobs.webhooks
+    assert tools is not None
+    await asyncio.gather(*(deliver(webhooks.jobs, tools, each) for each in claimed))
     return claimed
 
 
@@ -84,7 +88,8 @@ async def test_end_of_one_pass_does_not_end_a_shared_page(
         await webhooks.create(receiver)
     await webhooks.chat.ann.post(webhooks.chat.topic, "Hello")
     await webhooks.find()
-    claimed = await webhooks.stores.webhook_claims.claim(2)
+    claimed, tools = await webhooks.stores.webhook_claims.claim(2), webhooks.jobs.webhooks
+    assert tools is not None
     read, write, release, waiting = EventPages.read, EventPages._read, asyncio.Event(), list[Stream]()
 
     async def counted(self: EventPages, account: User, stream: Stream, *given: Any) -> Page:
@@ -97,7 +102,7 @@ async def test_end_of_one_pass_does_not_end_a_shared_page(
 
     monkeypatch.setattr(EventPages, "read", counted)
     monkeypatch.setattr(EventPages, "_read", held)
-    ended, other = [asyncio.create_task(webhooks.work(each).run()) for each in claimed]
+    ended, other = [asyncio.create_task(passes.WebhookPass(webhooks.jobs, tools, each).run()) for each in claimed]
     await until(lambda: len(waiting) == len(claimed))
     ended.cancel()
     with suppress(asyncio.CancelledError):
