@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 import pytest
 
@@ -17,7 +16,6 @@ from storage.streams.log import Stream
 from storage.webhooks.records import ClaimedWebhook
 from tests.jobs.webhooks.conftest import WebhookScenario, create_key
 from tests.resolvers.chat.test_joining import ADD
-from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -90,20 +88,16 @@ async def test_end_of_one_pass_does_not_end_a_shared_page(
     await webhooks.find()
     claimed, tools = await webhooks.stores.webhook_claims.claim(2), webhooks.jobs.webhooks
     assert tools is not None
-    read, write, release, waiting = EventPages.read, EventPages._read, asyncio.Event(), list[Stream]()
-
-    async def counted(self: EventPages, account: User, stream: Stream, *given: Any) -> Page:
-        waiting.append(stream)
-        return await read(self, account, stream, *given)
+    read, reached, release = EventPages._read, asyncio.Event(), asyncio.Event()
 
     async def held(self: EventPages, account: User, request: PageRequest) -> Page:
+        reached.set()
         await release.wait()
-        return await write(self, account, request)
+        return await read(self, account, request)
 
-    monkeypatch.setattr(EventPages, "read", counted)
     monkeypatch.setattr(EventPages, "_read", held)
     ended, other = [asyncio.create_task(passes.WebhookPass(webhooks.jobs, tools, each).run()) for each in claimed]
-    await until(lambda: len(waiting) == len(claimed))
+    await reached.wait()
     ended.cancel()
     with suppress(asyncio.CancelledError):
         await ended
