@@ -1,6 +1,7 @@
 """The dependencies that jobs and sweepers receive."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -10,8 +11,10 @@ from jobs.providers.event_webhooks import WebhookSender
 from jobs.providers.mailer import Mailer
 from jobs.providers.telephony import Telephony
 from jobs.providers.web_push import WebPush
-from jobs.webhooks.pages import EventPages
+from storage.identity.records import User
 from storage.stores import Stores
+from storage.streams.hub import HydratedEvent
+from storage.streams.log import Stream
 
 MAX_FILE_CHECKS = 2
 """Number of files that a worker checks at a time."""
@@ -39,11 +42,27 @@ class DuePostPublisher(Protocol):
         ...
 
 
+class EventPayloads(Protocol):
+    """Writes events as the account of a webhook sees them, implemented by `server.webhook_payloads.WebhookPayloads`.
+
+    A protocol, because the server executes the GraphQL schema, and jobs import neither.
+    """
+
+    async def render(
+        self, account: User, stream: Stream, epoch: str, events: Sequence[HydratedEvent], job_ids: Sequence[str]
+    ) -> list[bytes | None]:
+        """Returns the body of each event's message. None: the account may not see the event, or it is of another job.
+
+        `job_ids` are the jobs whose events are written; empty means all jobs.
+        """
+        ...
+
+
 class WebhookTools(NamedTuple):
-    """Reads events for webhooks and sends them."""
+    """Sends events to webhooks and writes their bodies."""
 
     sender: WebhookSender
-    pages: EventPages
+    payloads: EventPayloads
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,6 @@ from jobs.providers.mailer import Mailer
 from jobs.providers.social.registry import all_networks
 from jobs.providers.web_push import WebPush
 from jobs.publishing.publisher import PostPublisher
-from jobs.webhooks.pages import EventPages
 from resolvers.context import Context
 from schema.root import schema
 from server.settings import Settings
@@ -148,7 +147,7 @@ async def _job_context(settings: Settings, stores: Stores, egress: Egress) -> Jo
         web_push=web_push,
         push_delay_s=settings.push_delay_s,
         digest_delay_s=settings.digest_delay_s,
-        webhooks=WebhookTools(WebhookSender(egress.transport), EventPages(stores, payloads)),
+        webhooks=WebhookTools(WebhookSender(egress.transport), payloads),
         webhook_retry_s=settings.webhook_retry_s,
         base_url=settings.base_url,
     )

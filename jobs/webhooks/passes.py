@@ -7,15 +7,15 @@ from contextlib import suppress
 from jobs.context import JobContext, WebhookTools
 from jobs.webhooks.failures import ClaimEnded, DeliveryFailed
 from jobs.webhooks.messages import MessageWriter
-from jobs.webhooks.pages import PAGE_SIZE, Page
 from jobs.webhooks.progress import Progress
 from jobs.webhooks.requested import RequestedDeliveries
 from storage.errors import NotFound
 from storage.identity.keys.records import ServiceKey
 from storage.identity.records import User
-from storage.streams.hub import PositionExpired
+from storage.streams.hub import HydratedEvent, PositionExpired
 from storage.streams.log import Stream, StreamPosition
 from storage.webhooks.deliveries import SentMessage
+from storage.webhooks.event_types import types_of_stream
 from storage.webhooks.positions import MAX_WAITING
 from storage.webhooks.records import ClaimedWebhook, DeliveryOutcome, DisabledReason, WaitingStream
 
@@ -28,6 +28,7 @@ PASS_S = 10.0
 ROUND_S = 1.0
 """Events that come within a second of the last ones are sent together, which takes fewer reads and writes."""
 
+RENDERED_AT_A_TIME = 20
 STATUS_GONE = 410
 
 
@@ -37,7 +38,6 @@ class WebhookPass:
     def __init__(self, jobs: JobContext, tools: WebhookTools, webhook: ClaimedWebhook) -> None:
         self._jobs, self._tools, self._webhook = jobs, tools, webhook
         self._requested = RequestedDeliveries(jobs, tools, webhook)
-        self._writer = MessageWriter(jobs, webhook.webhook)
         self._progress = Progress(jobs.stores, webhook)
         self._ends_at_s = asyncio.get_running_loop().time() + PASS_S
         self._stop = False
@@ -50,20 +50,20 @@ class WebhookPass:
     async def run(self) -> bool:
         """Returns whether nothing waits any more. Raises: DeliveryFailed, ClaimEnded."""
         try:
-            account = await self._account()
+            writer = MessageWriter(self._jobs, self._tools, self._webhook.webhook, await self._account())
         except DeliveryFailed as failure:
             await self._requested.refuse(failure.error)
             if self._is_disabled:
                 return True
             raise
         if self._is_disabled:
-            await self._requested.send(account)
+            await self._requested.send(writer)
             return True
         if (scan := self._webhook.scan) is not None:
             search = self._jobs.stores.webhook_discovery.search_for
             await search(self._webhook.webhook, scan["since"], scan["rewinds"], self._renew)
             await self._jobs.stores.webhook_claims.end_scan(self._webhook)
-        return await self._send_rounds(account)
+        return await self._send_rounds(writer)
 
     @property
     def _is_disabled(self) -> bool:
@@ -81,29 +81,28 @@ class WebhookPass:
             raise DeliveryFailed("The service key has ended.", reason=DisabledReason.KEY_ENDED)
         return await stores.users.get(webhook.organization_id, webhook.key_id)
 
-    async def _send_rounds(self, account: User) -> bool:
+    async def _send_rounds(self, writer: MessageWriter) -> bool:
         """Sends what waits, once a second, until nothing does. Returns False if the pass ends before."""
         loop = asyncio.get_running_loop()
         while loop.time() < self._ends_at_s:
-            # All webhooks have their rounds at the same time, so that they share pages.
-            next_at_s = (loop.time() // ROUND_S + 1) * ROUND_S
-            await self._requested.send(account)
+            next_at_s = loop.time() + ROUND_S
+            await self._requested.send(writer)
             streams = await self._jobs.stores.webhook_positions.waiting(self._webhook.id)
             if not streams:
                 return True
-            await self._send_streams(account, streams)
+            await self._send_streams(writer, streams)
             if len(streams) < MAX_WAITING:
                 await asyncio.sleep(next_at_s - loop.time())
         return False
 
-    async def _send_streams(self, account: User, streams: Sequence[WaitingStream]) -> None:
+    async def _send_streams(self, writer: MessageWriter, streams: Sequence[WaitingStream]) -> None:
         """Sends the events of streams, some at a time. Raises: the first failure, after the others have stopped."""
         room = asyncio.Semaphore(STREAMS_AT_A_TIME)
 
         async def send(waiting: WaitingStream) -> None:
             async with room:
                 try:
-                    await self._send_stream(account, waiting)
+                    await self._send_stream(writer, waiting)
                 except Exception:
                     self._stop = True
                     raise
@@ -114,41 +113,48 @@ class WebhookPass:
             if isinstance(result, BaseException):
                 raise result
 
-    async def _send_stream(self, account: User, waiting: WaitingStream) -> None:
+    async def _send_stream(self, writer: MessageWriter, waiting: WaitingStream) -> None:
         """Sends the waiting events of a stream in order, until none waits or the pass ends."""
         stream, position, loop = waiting.stream, waiting.position, asyncio.get_running_loop()
+        kinds = types_of_stream(stream.kind, self._webhook.webhook.filter.types)
         while not self._stop and loop.time() < self._ends_at_s:
             try:
-                page = await self._tools.pages.read(account, stream, position, self._webhook.webhook.filter)
+                events = await self._jobs.stores.hub.replay(stream, position, kinds)
             except PositionExpired:
-                position = await self._send_gap(stream, position)
+                position = await self._send_gap(writer, stream, position)
                 continue
             except NotFound:
                 await self._jobs.stores.webhook_positions.forget(self._webhook.id, stream)
                 return
-            position = await self._send_page(stream, position, page)
-            if len(page.events) < PAGE_SIZE:
+            if not events:
                 return
+            position = await self._send_events(writer, stream, position, events)
 
-    async def _send_page(self, stream: Stream, position: StreamPosition, page: Page) -> StreamPosition:
+    async def _send_events(
+        self, writer: MessageWriter, stream: Stream, position: StreamPosition, events: Sequence[HydratedEvent]
+    ) -> StreamPosition:
         """Returns the position of the last event that was sent or left out."""
-        for event in page.events:
-            if self._stop:
-                return position
-            if (message := page.messages.get(event.n)) is not None:
-                await self._send(self._writer.formatted(message))
-            reached = StreamPosition(position.epoch, event.n)
-            self._progress.move(stream, position, reached, event.at)
-            position = reached
-            # After each request: the claim must be renewed before it ends, however slow the receiver is.
-            await self._progress.record_sometimes()
+        for start in range(0, len(events), RENDERED_AT_A_TIME):
+            chunk = events[start : start + RENDERED_AT_A_TIME]
+            messages = await writer.events(stream, position.epoch, chunk)
+            by_number = {message.event_number: message for message in messages}
+            for event in chunk:
+                if self._stop:
+                    return position
+                if (message := by_number.get(event.event.n)) is not None:
+                    await self._send(message)
+                reached = StreamPosition(position.epoch, event.event.n)
+                self._progress.move(stream, position, reached, event.event.at)
+                position = reached
+                # After each request: the claim must be renewed before it ends, however slow the receiver is.
+                await self._progress.record_sometimes()
         return position
 
-    async def _send_gap(self, stream: Stream, position: StreamPosition) -> StreamPosition:
+    async def _send_gap(self, writer: MessageWriter, stream: Stream, position: StreamPosition) -> StreamPosition:
         """Tells the receiver that events of the stream are lost. Returns the position before the oldest one left."""
         head = await self._jobs.stores.events.head(stream)
         reached = StreamPosition(head.epoch, head.floor)
-        await self._send(await self._writer.gap(stream, reached))
+        await self._send(await writer.gap(stream, reached))
         self._progress.move(stream, position, reached, await self._jobs.stores.clock.now())
         return reached
 

@@ -3,7 +3,6 @@
 from jobs.context import JobContext, WebhookTools
 from jobs.webhooks.messages import MessageWriter
 from storage.errors import NotFound
-from storage.identity.records import User
 from storage.streams.hub import PositionExpired
 from storage.streams.log import StreamPosition
 from storage.webhooks.deliveries import DeliveryResult, SentMessage
@@ -16,12 +15,11 @@ class RequestedDeliveries:
 
     def __init__(self, jobs: JobContext, tools: WebhookTools, webhook: ClaimedWebhook) -> None:
         self._stores, self._tools, self._webhook = jobs.stores, tools, webhook
-        self._writer = MessageWriter(jobs, webhook.webhook)
 
-    async def send(self, account: User) -> None:
+    async def send(self, writer: MessageWriter) -> None:
         """Sends what was requested, the earliest first."""
         for delivery in await self._stores.webhook_deliveries.requested(self._webhook.id):
-            message = await self._message(account, delivery)
+            message = await self._message(writer, delivery)
             if message is None:
                 await self._refuse(delivery, "The log no longer has the event.")
             else:
@@ -38,18 +36,17 @@ class RequestedDeliveries:
         result = DeliveryResult(DeliveryOutcome.FAILED, None, error, 0)
         await self._stores.webhook_deliveries.finish(delivery, message, result)
 
-    async def _message(self, account: User, delivery: WebhookDelivery) -> SentMessage | None:
+    async def _message(self, writer: MessageWriter, delivery: WebhookDelivery) -> SentMessage | None:
         """Returns the message of a requested delivery; None if its event is gone, or may not be read any more."""
         if delivery.event_type == TEST_TYPE:
-            return await self._writer.test(delivery.message_id)
+            return await writer.test(delivery.message_id)
         stream, number = delivery.stream, delivery.event_number
         if stream is None or number is None:
             return None
         try:
             head = await self._stores.events.head(stream)
-            before = StreamPosition(head.epoch, number - 1)
-            page = await self._tools.pages.read(account, stream, before, self._webhook.webhook.filter, size=1)
+            events = await self._stores.hub.replay(stream, StreamPosition(head.epoch, number - 1), limit=1)
         except (PositionExpired, NotFound):
             return None
-        message = page.messages.get(number)
-        return None if message is None else self._writer.formatted(message)
+        messages = await writer.events(stream, head.epoch, events)
+        return messages[0] if messages else None

@@ -15,7 +15,6 @@ from jobs.providers.event_webhooks import WebhookSender
 from jobs.providers.mailer import Mailer
 from jobs.webhooks import passes
 from jobs.webhooks.delivery import deliver
-from jobs.webhooks.pages import EventPages
 from resolvers.context import Context
 from schema.root import schema
 from server.webhook_payloads import WebhookPayloads
@@ -122,7 +121,7 @@ async def create_key(ada: Person, *scopes: str) -> str:
 
 @pytest.fixture
 async def webhooks(stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WebhookScenario]:
-    monkeypatch.setattr(passes, "ROUND_S", 0.001)
+    monkeypatch.setattr(passes, "ROUND_S", 0.0)
     sign_in = SignIn(stores)
     ada = await sign_in("ada", roles=[Role.ADMIN])
     ann, bob, eve = [await sign_in(name) for name in ("ann", "bob", "eve")]
@@ -132,7 +131,7 @@ async def webhooks(stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     egress = Egress((ip_network("127.0.0.0/8"),))
     tools = WebhookTools(
         WebhookSender(egress.transport),
-        EventPages(stores, WebhookPayloads(schema, lambda **fields: Context(stores, fake_signed_url, **fields))),
+        WebhookPayloads(schema, lambda **fields: Context(stores, fake_signed_url, **fields)),
     )
     mailer = Mailer(None, "noroshi@example.org", tmp_path / "mail")
     jobs = replace(job_context(stores, egress, mailer=mailer), webhooks=tools)
