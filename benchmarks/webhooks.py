@@ -5,6 +5,7 @@ also measured beside five healthy receivers. With `--pin`, workers, receivers an
 """
 
 import asyncio
+import itertools
 import os
 import tempfile
 import time
@@ -158,15 +159,15 @@ class WebhookBenchmark:
             pin_to_core(int(pid in apart), pid)
 
     async def write(self, count: int) -> None:
-        """Posts about `count` messages at the rate of the plan. Writers who were held up catch up."""
-        pace_s, began_s = len(self.writers) / self.plan.rate, time.monotonic()
+        """Posts `count` messages, one after another at the rate of the plan. Writers who were held up catch up."""
+        began_s, writers = time.monotonic(), len(self.writers)
 
-        async def write_to(writer: TopicWriter) -> None:
-            for number in range(max(count // len(self.writers), 1)):
-                await asyncio.sleep(max(began_s + number * pace_s - time.monotonic(), 0))
+        async def write_to(first: int, writer: TopicWriter) -> None:
+            for number in range(first, max(count, writers), writers):
+                await asyncio.sleep(max(began_s + number / self.plan.rate - time.monotonic(), 0))
                 await writer.post()
 
-        await asyncio.gather(*map(write_to, self.writers))
+        await asyncio.gather(*itertools.starmap(write_to, enumerate(self.writers)))
 
     async def latencies_ms(self) -> list[float]:
         """Returns the latencies at the sockets since the last call. Raises: AssertionError for a lost event."""
