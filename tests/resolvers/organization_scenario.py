@@ -47,7 +47,14 @@ from storage.notifications.settings import NotificationLevel, NotificationPlace,
 from storage.publishing.accounts import AccountToConnect
 from storage.publishing.attention import HoldForAttention
 from storage.publishing.networks import MediaKind, Network
-from storage.publishing.records import AccountTarget, HomeFeedTarget, Publication, PublishingPhase, ScheduledMedia
+from storage.publishing.records import (
+    AccountTarget,
+    HomeFeedTarget,
+    Publication,
+    PublishingPhase,
+    ScheduledMedia,
+    VerifiedAccount,
+)
 from storage.publishing.scheduling import NewScheduledPost
 from storage.publishing.transitions import MANUAL, BeginAttempt, MarkPublished, MarkUnknown
 from storage.secrets.random_tokens import token_digest
@@ -321,7 +328,8 @@ class OrganizationScenario:
     async def schedule_posts(self) -> None:
         """Connects an account, schedules a post, and leaves a publication in the state UNKNOWN."""
         mark, organization_id, stores = self.mark, self.organization_id, self.stores
-        new = AccountToConnect(organization_id, Network.SANDBOX, f"{mark} account", None)
+        verified = VerifiedAccount(f"{mark} id", f"{mark}@example.org")
+        new = AccountToConnect(organization_id, Network.SANDBOX, f"{mark} account", None, verified=verified)
         account = await stores.accounts.connect(new, "lose", None)
         media = [ScheduledMedia(f"https://{mark}.example/a.png", f"{mark} hill", MediaKind.IMAGE)]
         target = AccountTarget(account.id, account.network)

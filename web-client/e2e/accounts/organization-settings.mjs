@@ -86,12 +86,12 @@ async function connectAccount(page) {
     return connectedAccounts.filter(({ disconnectedAt }) => disconnectedAt === null).map(({ name }) => name);
   };
   await type(page, section.getByLabel("Name"), "Beacon");
-  await section.getByLabel("Network").selectOption("BLUESKY");
+  await section.getByRole("combobox", { name: "Network" }).selectOption("BLUESKY");
   await type(page, section.getByLabel("Access token / App password"), "harbour");
   await page.keyboard.press("Enter");
   const refusal = await section.getByRole("alert").innerText();
   await checkVariants(page, "refused-credentials");
-  await section.getByLabel("Network").selectOption("SANDBOX");
+  await section.getByRole("combobox", { name: "Network" }).selectOption("SANDBOX");
   await section.getByLabel("Name").focus();
   await page.keyboard.press("Enter");
   const account = section.locator('[data-account="Beacon"]');
