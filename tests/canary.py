@@ -396,7 +396,8 @@ async def _publish(stores: Stores, canary: CanaryPerson) -> None:
         await stores.scheduled_posts.apply(MarkUnknown(unknown, f"{WORD} is silent", MANUAL))
     await stores.scheduled_posts.apply(MarkFailed(failed, "REFUSED", f"{WORD} is refused"))
     await canary.run(RETRY, id=failed.id)
-    await stores.scheduled_posts.cancel(failed.organization_id, failed.scheduled_post_id)
+    (retried,) = await stores.claims.claim(10)
+    await stores.scheduled_posts.apply(MarkFailed(retried, "REFUSED", f"{WORD} is refused again"))
     await canary.run(RESOLVE, id=third.id, externalId=f"{WORD}-3")
     media = [{"url": f"https://example.org/{WORD}.png", "altText": f"{WORD} hill"}]
     planned = {**common, "media": media, "dueAt": "2030-01-01T00:00:00Z", "toHomeFeed": True}

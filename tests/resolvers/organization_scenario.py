@@ -328,7 +328,7 @@ class OrganizationScenario:
     async def schedule_posts(self) -> None:
         """Connects an account, schedules a post, and leaves a publication in the state UNKNOWN."""
         mark, organization_id, stores = self.mark, self.organization_id, self.stores
-        verified = VerifiedAccount(f"{mark} id", f"{mark}@example.org")
+        verified = VerifiedAccount(handle=f"{mark}@example.org")
         new = AccountToConnect(organization_id, Network.SANDBOX, f"{mark} account", None, verified=verified)
         account = await stores.accounts.connect(new, "lose", None)
         media = [ScheduledMedia(f"https://{mark}.example/a.png", f"{mark} hill", MediaKind.IMAGE)]
