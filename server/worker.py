@@ -5,6 +5,7 @@ An arq worker ends when Redis goes away, so each loop is restarted after a growi
 
 import asyncio
 import gc
+import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
@@ -44,6 +45,7 @@ MIN_PAUSE_S, MAX_PAUSE_S = 0.2, 5.0
 STABLE_AFTER_S = 30.0
 DRAIN_S = 10.0
 MAX_JOBS = 50
+NICENESS = 5
 RELEASE_DEADLINE_S = 5.0
 
 # With Motor, answers of MongoDB arrive in threads. While the event loop is busy, a thread waits up to this long for the
@@ -62,6 +64,8 @@ def run_worker(settings: Settings, queues: tuple[str, ...] = (), name: str = "")
     """
     import uvloop
 
+    # People wait for web processes. A worker on the same machine must not delay them.
+    os.nice(NICENESS)
     uvloop.run(_run(settings, queues or tuple(FUNCTIONS), name))
 
 

@@ -8,7 +8,7 @@ from storage.heartbeats import process_name
 from storage.webhooks.discovery import WebhookReader
 
 LOCK = "webhook_discovery"
-SEARCH_EVERY_S = 0.5
+SEARCH_EVERY_S = 1.0
 SETTLE_EVERY_S = 5.0
 WITHOUT_LOCK_S = 2.0
 """The pause before a worker tries again to become the one that searches."""

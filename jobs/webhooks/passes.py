@@ -1,6 +1,7 @@
 """One pass of a worker over a webhook: tests, requested repetitions, and the waiting events of its streams."""
 
 import asyncio
+import random
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -13,7 +14,7 @@ from storage.errors import NotFound
 from storage.identity.keys.records import ServiceKey
 from storage.identity.records import User
 from storage.streams.hub import HydratedEvent, PositionExpired
-from storage.streams.log import Stream, StreamPosition
+from storage.streams.log import REPLAY_LIMIT, Stream, StreamPosition
 from storage.webhooks.deliveries import SentMessage
 from storage.webhooks.event_types import types_of_stream
 from storage.webhooks.positions import MAX_WAITING
@@ -26,7 +27,7 @@ PASS_S = 10.0
 """After this time the webhook is read again, and another one may get its turn."""
 
 ROUND_S = 1.0
-"""Events that come within a second of the last ones are sent together, which takes fewer reads and writes."""
+"""Mean time between rounds. Events that come meanwhile are sent together, which takes fewer reads and writes."""
 
 RENDERED_AT_A_TIME = 20
 STATUS_GONE = 410
@@ -85,7 +86,8 @@ class WebhookPass:
         """Sends what waits, once a second, until nothing does. Returns False if the pass ends before."""
         loop = asyncio.get_running_loop()
         while loop.time() < self._ends_at_s:
-            next_at_s = loop.time() + ROUND_S
+            # Webhooks whose first event was the same must not have all of their rounds at the same moments.
+            next_at_s = loop.time() + random.uniform(0.5, 1.5) * ROUND_S  # noqa: S311
             await self._requested.send(writer)
             streams = await self._jobs.stores.webhook_positions.waiting(self._webhook.id)
             if not streams:
@@ -114,7 +116,7 @@ class WebhookPass:
                 raise result
 
     async def _send_stream(self, writer: MessageWriter, waiting: WaitingStream) -> None:
-        """Sends the waiting events of a stream in order, until none waits or the pass ends."""
+        """Sends the waiting events of a stream in order, until all that are there now were sent, or the pass ends."""
         stream, position, loop = waiting.stream, waiting.position, asyncio.get_running_loop()
         kinds = types_of_stream(stream.kind, self._webhook.webhook.filter.types)
         while not self._stop and loop.time() < self._ends_at_s:
@@ -126,9 +128,9 @@ class WebhookPass:
             except NotFound:
                 await self._jobs.stores.webhook_positions.forget(self._webhook.id, stream)
                 return
-            if not events:
-                return
             position = await self._send_events(writer, stream, position, events)
+            if len(events) < REPLAY_LIMIT:
+                return
 
     async def _send_events(
         self, writer: MessageWriter, stream: Stream, position: StreamPosition, events: Sequence[HydratedEvent]

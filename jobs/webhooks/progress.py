@@ -49,8 +49,6 @@ class Progress:
         async with self._lock:
             sent, moves = self._sent, list(self._moves.values())
             self._sent, self._moves = [], {}
-            await self._stores.webhook_deliveries.record(self._webhook.webhook, sent)
-            is_claimed = await self._stores.webhook_claims.renew(self._webhook)
-            if not is_claimed or not await self._stores.webhook_positions.advance(self._webhook.id, moves):
+            if not await self._stores.webhook_rounds.record(self._webhook, sent, moves):
                 raise ClaimEnded
             self._recorded_at_s = asyncio.get_running_loop().time()

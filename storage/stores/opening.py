@@ -110,6 +110,7 @@ from storage.webhooks.claims import WebhookClaims
 from storage.webhooks.deliveries import WebhookDeliveries
 from storage.webhooks.discovery import WebhookDiscovery
 from storage.webhooks.positions import WebhookPositions
+from storage.webhooks.rounds import WebhookRounds
 from storage.webhooks.store import WebhookStore
 
 FAN_OUT_MAX_FOLLOWERS = 10_000
@@ -223,7 +224,11 @@ async def _started(
     notification_settings = NotificationSettingsStore(mongo)
     stamp_ownerships = StampPackOwnerships(mongo, sequencer, audit)
     stamp_rule_evaluation = StampRuleEvaluation(mongo, stamp_ownerships, ActivityCounts(mongo))
-    webhook_positions, webhook_claims = WebhookPositions(mongo, event_log), WebhookClaims(mongo, credentials, worker)
+    webhook_positions, webhook_claims, webhook_deliveries = (
+        WebhookPositions(mongo, event_log),
+        WebhookClaims(mongo, credentials, worker),
+        WebhookDeliveries(mongo),
+    )
     stores = Stores(
         mongo=mongo,
         redis=redis,
@@ -311,9 +316,10 @@ async def _started(
         claims=PublicationClaims(mongo, worker),
         webhooks=WebhookStore(mongo, credentials, audit, clock),
         webhook_claims=webhook_claims,
-        webhook_deliveries=WebhookDeliveries(mongo),
+        webhook_deliveries=webhook_deliveries,
         webhook_discovery=WebhookDiscovery(mongo, event_log, topics, communities, webhook_positions, webhook_claims),
         webhook_positions=webhook_positions,
+        webhook_rounds=WebhookRounds(mongo, webhook_deliveries, webhook_claims, webhook_positions),
         events=event_log,
         sequencer=sequencer,
         outbox=outbox,

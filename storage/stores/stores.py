@@ -98,6 +98,7 @@ from storage.webhooks.claims import WebhookClaims
 from storage.webhooks.deliveries import WebhookDeliveries
 from storage.webhooks.discovery import WebhookDiscovery
 from storage.webhooks.positions import WebhookPositions
+from storage.webhooks.rounds import WebhookRounds
 from storage.webhooks.store import WebhookStore
 
 
@@ -182,6 +183,7 @@ class Stores:
     webhook_deliveries: WebhookDeliveries
     webhook_discovery: WebhookDiscovery
     webhook_positions: WebhookPositions
+    webhook_rounds: WebhookRounds
     events: EventLog
     sequencer: Sequencer
     outbox: Outbox

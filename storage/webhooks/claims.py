@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pymongo import ReturnDocument
 from pymongo.asynchronous.collection import AsyncCollection
 
-from storage.mongo import Document, Mongo, due_filter, seconds_from_now
+from storage.mongo import Document, Mongo, Session, due_filter, seconds_from_now
 from storage.mongo.leases import claim_token, lease_filter
 from storage.secrets.credentials import CredentialCipher, CredentialsLost, SealedSecret
 from storage.webhooks.documents import WebhookDocument
@@ -84,10 +84,12 @@ class WebhookClaims:
         except CredentialsLost:
             return []
 
-    async def renew(self, webhook: ClaimedWebhook) -> bool:
+    async def renew(self, webhook: ClaimedWebhook, session: Session | None = None) -> bool:
         """Extends the claim. Returns False if it has ended, or if the webhook was changed, disabled or deleted."""
         updated = await self._webhooks.update_one(
-            {"_id": webhook.id, "claim": webhook.claim}, [{"$set": {"due": seconds_from_now(CLAIM_S)}}]
+            {"_id": webhook.id, "claim": webhook.claim},
+            [{"$set": {"due": seconds_from_now(CLAIM_S)}}],
+            session=session,
         )
         return updated.matched_count == 1
 

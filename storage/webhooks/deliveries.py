@@ -8,7 +8,7 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from storage.errors import Conflict, NotFound
 from storage.ids import new_id
-from storage.mongo import Document, Mongo
+from storage.mongo import Document, Mongo, Session
 from storage.streams.log import Stream, parse_stream_name
 from storage.webhooks.documents import WebhookDeliveryDocument
 from storage.webhooks.event_types import TEST_TYPE
@@ -54,7 +54,9 @@ class WebhookDeliveries:
         self._mongo = mongo
         self._deliveries: AsyncCollection[WebhookDeliveryDocument] = mongo[DELIVERIES]
 
-    async def record(self, webhook: Webhook, sent: Sequence[tuple[SentMessage, DeliveryResult]]) -> None:
+    async def record(
+        self, webhook: Webhook, sent: Sequence[tuple[SentMessage, DeliveryResult]], session: Session | None = None
+    ) -> None:
         """Stores tries, in the order in which they ended."""
         if sent:
             now = await self._mongo.now()
@@ -62,7 +64,7 @@ class WebhookDeliveries:
                 _document(webhook, message, {"_id": result.id, "at": now, **_result_fields(message, result)})
                 for message, result in sent
             ]
-            await self._deliveries.insert_many(documents)
+            await self._deliveries.insert_many(documents, session=session)
 
     async def finish(self, delivery: WebhookDelivery, message: SentMessage, result: DeliveryResult) -> None:
         """Stores how a requested delivery ended."""

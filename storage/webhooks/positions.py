@@ -7,17 +7,18 @@ smaller. Both only set facts of the log, so that several workers may do so at on
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from pymongo import UpdateOne
 from pymongo.asynchronous.collection import AsyncCollection
-from pymongo.errors import BulkWriteError
 
-from storage.mongo import DUPLICATE_KEY, Document, Mongo
+from storage.mongo import Document, Mongo, Session
 from storage.streams.log import EventLog, Stream, StreamHead, StreamPosition, parse_stream_name, stream_digest
 from storage.webhooks.documents import WebhookPositionDocument, WebhookPositionId
 from storage.webhooks.records import WaitingStream
 
 POSITIONS = "webhook_positions"
+WRITTEN_AT_A_TIME = 200
 MAX_WAITING = 100
 """Number of waiting streams that are read at once."""
 
@@ -110,14 +111,16 @@ class WebhookPositions:
         return head.floor if before is None else max(before, head.floor)
 
     async def _write(self, writes: Sequence[UpdateOne]) -> None:
-        try:
-            await self._positions.bulk_write(writes, ordered=False)
-        except BulkWriteError as error:
-            # Another worker has created a position at the same time. It has found the same events, or finds them now.
-            others = [each for each in error.details["writeErrors"] if each["code"] != DUPLICATE_KEY]
-            if others:
-                raise
-            await self._positions.bulk_write(writes, ordered=False)
+        """Writes in transactions: the members of a replica set get one entry of the log for each, not for each write.
+
+        A transaction is repeated if another worker creates a position at the same time.
+        """
+        for start in range(0, len(writes), WRITTEN_AT_A_TIME):
+            chunk = writes[start : start + WRITTEN_AT_A_TIME]
+            await self._mongo.transact(partial(self._write_chunk, chunk))
+
+    async def _write_chunk(self, writes: Sequence[UpdateOne], session: Session) -> None:
+        await self._positions.bulk_write(writes, ordered=False, session=session)
 
     async def waiting(self, webhook_id: str) -> list[WaitingStream]:
         """Returns streams with events that wait, at most 100, those that have waited longest first."""
@@ -129,12 +132,12 @@ class WebhookPositions:
             WaitingStream(parse_stream_name(row["_id"]["s"]), StreamPosition(row["epoch"], row["n"])) for row in rows
         ]
 
-    async def advance(self, webhook_id: str, moves: Sequence[Move]) -> bool:
+    async def advance(self, webhook_id: str, moves: Sequence[Move], session: Session | None = None) -> bool:
         """Moves positions forward. Returns False if another worker or a replay has moved one of them meanwhile."""
         if not moves:
             return True
         updates = [_advance(webhook_id, move) for move in moves]
-        return (await self._positions.bulk_write(updates, ordered=False)).matched_count == len(moves)
+        return (await self._positions.bulk_write(updates, ordered=False, session=session)).matched_count == len(moves)
 
     async def forget(self, webhook_id: str, stream: Stream) -> None:
         """Removes the position in a stream that does not exist any more."""

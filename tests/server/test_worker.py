@@ -1,6 +1,7 @@
 """The worker process runs jobs, drains on SIGTERM, and survives restarts of its servers."""
 
 import asyncio
+import os
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import ExitStack, asynccontextmanager
@@ -12,6 +13,7 @@ import pytest
 
 from jobs import FUNCTIONS, SWEEPERS
 from server.embedded import Mongod, Valkey, find_mongod, find_valkey
+from server.worker import NICENESS
 from storage.chat.records import Message
 from storage.publishing.records import PublicationState
 from storage.redis.queue import PREVIEWS, QUEUES
@@ -249,6 +251,11 @@ async def is_dequeued(stores: Stores, job_id: str) -> bool:
 
 async def has_ended(worker: ServerProcess) -> bool:
     return worker.process.poll() is not None
+
+
+async def test_worker_has_a_lower_priority(shared_worker: SharedWorker) -> None:
+    pid = shared_worker.worker.process.pid
+    assert os.getpriority(os.PRIO_PROCESS, pid) == os.getpriority(os.PRIO_PROCESS, 0) + NICENESS
 
 
 async def test_queues_have_functions_and_sweepers_unique_names() -> None:

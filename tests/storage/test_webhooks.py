@@ -1,5 +1,6 @@
 """Positions, claims and the log of deliveries of webhooks, without workers."""
 
+import asyncio
 from datetime import datetime
 
 import pytest
@@ -11,9 +12,10 @@ from storage.stores import Stores
 from storage.streams.log import Stream, StreamPosition, reset_stream
 from storage.webhooks import deliveries
 from storage.webhooks.claims import WebhookClaims
+from storage.webhooks.deliveries import DeliveryResult, SentMessage
 from storage.webhooks.event_types import EVENT_TYPES
 from storage.webhooks.positions import FoundEvents, Move, StreamStart
-from storage.webhooks.records import IssuedWebhook, NewWebhook, WebhookFilter
+from storage.webhooks.records import DeliveryOutcome, IssuedWebhook, NewWebhook, WebhookFilter
 from storage.webhooks.store import WebhookManager
 from tests.databases import CREDENTIAL_KEYS
 
@@ -41,6 +43,11 @@ async def mark(stores: Stores, last: int, at: datetime) -> bool:
 
 async def advance(stores: Stores, old: StreamPosition, new: StreamPosition, at: datetime) -> bool:
     return await stores.webhook_positions.advance("w", [Move(STREAM, old, new, at)])
+
+
+def sent(message_id: str) -> tuple[SentMessage, DeliveryResult]:
+    message = SentMessage(message_id, "MessagePosted", b"{}", STREAM, 1)
+    return message, DeliveryResult(DeliveryOutcome.DELIVERED, 200, "thanks", 1)
 
 
 async def test_found_events_are_marked_once(stores: Stores) -> None:
@@ -146,3 +153,31 @@ async def test_requested_deliveries_have_a_limit(stores: Stores, monkeypatch: py
     assert await log.list_deliveries(webhook, None, newest.id, 10) == [oldest]
     with pytest.raises(NotFound):
         await log.get("other", newest.id)
+
+
+async def test_searches_of_many_workers_create_one_position(stores: Stores) -> None:
+    at = await stores.mongo.now()
+    epoch = await set_head(stores, 20)
+    assert all(await asyncio.gather(*(mark(stores, last, at) for last in range(1, 21))))
+    (waiting,) = await stores.webhook_positions.waiting("w")
+    assert await advance(stores, waiting.position, StreamPosition(epoch, 20), at)
+    assert await stores.webhook_positions.waiting("w") == []
+
+
+async def test_round_of_an_ended_claim_keeps_its_tries_and_moves_nothing(stores: Stores) -> None:
+    at, id_ = await stores.mongo.now(), (await create(stores)).webhook.id
+    epoch = await set_head(stores, 2)
+    await stores.webhook_positions.mark({StreamStart(id_, at): {STREAM: FoundEvents(2, at)}})
+    await stores.webhook_claims.make_due([id_])
+    (lost,) = await stores.webhook_claims.claim(10)
+    await stores.mongo["webhooks"].update_one({"_id": id_}, {"$currentDate": {"due": True}})
+    (kept,) = await stores.webhook_claims.claim(10)
+    start, first = StreamPosition(epoch, 0), StreamPosition(epoch, 1)
+    rounds, move = stores.webhook_rounds, Move(STREAM, start, first, at)
+    assert not await rounds.record(lost, [sent("a")], [move])
+    assert [each.position for each in await stores.webhook_positions.waiting(id_)] == [start]
+    assert await rounds.record(kept, [sent("b")], [move])
+    assert [each.position for each in await stores.webhook_positions.waiting(id_)] == [first]
+    assert not await rounds.record(kept, [sent("c")], [move])
+    logged = await stores.webhook_deliveries.list_deliveries(kept.webhook, None, None, 10)
+    assert [each.message_id for each in logged] == ["c", "b", "a"]
