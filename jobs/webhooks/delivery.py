@@ -55,22 +55,22 @@ async def deliver(jobs: JobContext, tools: WebhookTools, webhook: ClaimedWebhook
     claims, work = jobs.stores.webhook_claims, WebhookPass(jobs, tools, webhook)
     try:
         is_drained = await work.run()
-        await claims.finish(webhook, is_drained=is_drained, has_delivered=work.has_delivered)
+        await claims.finish(webhook, is_drained=is_drained)
     except DeliveryFailed as failure:
         await _fail(jobs, webhook, failure, work)
     except ClaimEnded:
         log.info("webhook_claim_ended", webhook=webhook.id)
         # A replay may have moved positions without ending the claim.
         with suppress(PyMongoError):
-            await claims.finish(webhook, is_drained=False, has_delivered=work.has_delivered)
+            await claims.finish(webhook, is_drained=False)
     except Exception as error:
         # The receiver is not to blame.
         log.warning("webhook_pass_failed", webhook=webhook.id, error=repr(error))
         with suppress(PyMongoError):
-            await claims.finish(webhook, is_drained=False, has_delivered=work.has_delivered, pause_s=AFTER_ERROR_S)
+            await claims.finish(webhook, is_drained=False, pause_s=AFTER_ERROR_S)
     except asyncio.CancelledError:
         with suppress(PyMongoError):
-            await asyncio.shield(claims.finish(webhook, is_drained=False, has_delivered=work.has_delivered))
+            await asyncio.shield(claims.finish(webhook, is_drained=False))
         raise
 
 
@@ -84,7 +84,7 @@ async def _fail(jobs: JobContext, webhook: ClaimedWebhook, failure: DeliveryFail
             log.warning("webhook_disabled", webhook=webhook.id, reason=reason.value, error=failure.error)
         return
     pause_s = retry_pause_s(failing_s, jobs.webhook_retry_s, failure.retry_after_s)
-    await claims.fail(webhook, failure.message_id, failure.error, pause_s, has_delivered=work.has_delivered)
+    await claims.fail(webhook, failure.message_id, failure.error, pause_s)
 
 
 def retry_pause_s(failing_s: float, limit_s: float, requested_s: float | None = None) -> float:

@@ -42,9 +42,6 @@ class WebhookPass:
         self._progress = Progress(jobs.stores, webhook)
         self._ends_at_s = asyncio.get_running_loop().time() + PASS_S
         self._stop = False
-        self.has_delivered = False
-        """Whether a request succeeded."""
-
         self.has_recovered = False
         """Whether the message that failed before was delivered."""
 
@@ -165,7 +162,6 @@ class WebhookPass:
         result = await self._tools.sender.send(self._webhook.webhook.url, self._webhook.secrets, message)
         self._progress.add(message, result)
         if result.outcome is DeliveryOutcome.DELIVERED:
-            self.has_delivered = True
             await self._recover(message)
             return
         self._stop = True

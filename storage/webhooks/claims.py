@@ -84,11 +84,17 @@ class WebhookClaims:
         except CredentialsLost:
             return []
 
-    async def renew(self, webhook: ClaimedWebhook, session: Session | None = None) -> bool:
-        """Extends the claim. Returns False if it has ended, or if the webhook was changed, disabled or deleted."""
+    async def renew(
+        self, webhook: ClaimedWebhook, session: Session | None = None, *, has_delivered: bool = False
+    ) -> bool:
+        """Extends the claim. Returns False if it has ended, or if the webhook was changed, disabled or deleted.
+
+        `has_delivered` is whether a request has succeeded since the last time.
+        """
+        delivered: Document = {"delivered_at": "$$NOW"} if has_delivered else {}
         updated = await self._webhooks.update_one(
             {"_id": webhook.id, "claim": webhook.claim},
-            [{"$set": {"due": seconds_from_now(CLAIM_S)}}],
+            [{"$set": {"due": seconds_from_now(CLAIM_S), **delivered}}],
             session=session,
         )
         return updated.matched_count == 1
@@ -97,39 +103,31 @@ class WebhookClaims:
         """Records that the requested search was carried out, unless another one was requested meanwhile."""
         await self._webhooks.update_one({"_id": webhook.id, "scan": webhook.scan}, {"$unset": {"scan": ""}})
 
-    async def finish(
-        self, webhook: ClaimedWebhook, *, is_drained: bool, has_delivered: bool, pause_s: float = 0.0
-    ) -> None:
+    async def finish(self, webhook: ClaimedWebhook, *, is_drained: bool, pause_s: float = 0.0) -> None:
         """Ends the claim without a failed request. If nothing waits, the webhook is due with the next event.
 
         Otherwise it is due after a pause.
         """
         is_idle = {"$and": [is_drained, {"$eq": ["$marks", webhook.marks]}]}
         due = {"$cond": [is_idle, "$$REMOVE", seconds_from_now(pause_s)]}
-        delivered: Document = {"delivered_at": "$$NOW"} if has_delivered else {}
         has_recovered = is_drained and webhook.webhook.disabled_at is None
         recovered = dict.fromkeys(_FAILURES, "$$REMOVE") if has_recovered else {}
-        await self._end(webhook, {"due": due, **delivered, **recovered})
+        await self._end(webhook, {"due": due, **recovered})
 
     async def recover(self, webhook: ClaimedWebhook) -> None:
         """Records that the message was delivered that had failed before. The claim goes on."""
         update = {"$unset": dict.fromkeys(_FAILURES, "")}
         await self._webhooks.update_one({"_id": webhook.id, "claim": webhook.claim}, update)
 
-    async def fail(
-        self, webhook: ClaimedWebhook, message_id: str, error: str, retry_s: float, *, has_delivered: bool = False
-    ) -> None:
-        """Ends the claim after a failed request. The next try follows after a pause.
-
-        `has_delivered` is whether other requests of the claim succeeded.
-        """
+    async def fail(self, webhook: ClaimedWebhook, message_id: str, error: str, retry_s: float) -> None:
+        """Ends the claim after a failed request. The next try follows after a pause."""
         values = {
             "due": seconds_from_now(retry_s),
             "error": {"$literal": error[:MAX_ERROR_CHARS]},
             "failing_since": {"$ifNull": ["$failing_since", "$$NOW"]},
             "failing_message": {"$ifNull": ["$failing_message", {"$literal": message_id}]},
         }
-        await self._end(webhook, values | ({"delivered_at": "$$NOW"} if has_delivered else {}))
+        await self._end(webhook, values)
 
     async def _end(self, webhook: ClaimedWebhook, values: Document) -> None:
         update = [{"$set": {**values, "claim": "$$REMOVE"}}]

@@ -9,7 +9,7 @@ from storage.mongo import Mongo, Session
 from storage.webhooks.claims import WebhookClaims
 from storage.webhooks.deliveries import DeliveryResult, SentMessage, WebhookDeliveries
 from storage.webhooks.positions import Move, WebhookPositions
-from storage.webhooks.records import ClaimedWebhook
+from storage.webhooks.records import ClaimedWebhook, DeliveryOutcome
 
 
 class WebhookRounds:
@@ -28,10 +28,11 @@ class WebhookRounds:
 
         Returns False if it has, or if another worker or a replay has moved one of the positions meanwhile.
         """
+        has_delivered = any(result.outcome is DeliveryOutcome.DELIVERED for _, result in sent)
 
         async def work(session: Session) -> bool:
             await self._deliveries.record(webhook.webhook, sent, session)
-            is_claimed = await self._claims.renew(webhook, session)
+            is_claimed = await self._claims.renew(webhook, session, has_delivered=has_delivered)
             return is_claimed and await self._positions.advance(webhook.id, moves, session)
 
         return await self._mongo.transact(work)

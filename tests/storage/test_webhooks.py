@@ -96,9 +96,9 @@ async def test_mark_during_a_claim_makes_webhook_due_again(stores: Stores) -> No
     await claims.make_due([id_])
     (claimed,) = await claims.claim(10)
     await claims.make_due([id_])
-    await claims.finish(claimed, is_drained=True, has_delivered=False)
+    await claims.finish(claimed, is_drained=True)
     (again,) = await claims.claim(10)
-    await claims.finish(again, is_drained=True, has_delivered=False)
+    await claims.finish(again, is_drained=True)
     assert await claims.claim(10) == []
 
 
@@ -111,10 +111,10 @@ async def test_ended_claim_changes_nothing(stores: Stores) -> None:
     (second,) = await claims.claim(10)
     assert not await claims.renew(first)
     await claims.fail(first, "m", "late", 3600.0)
-    await claims.finish(first, is_drained=True, has_delivered=True)
+    await claims.finish(first, is_drained=True)
     assert await claims.renew(second)
     webhook = await stores.webhooks.get(MANAGER, id_)
-    assert (webhook.last_error, webhook.last_delivered_at) == (None, None)
+    assert webhook.last_error is None
 
 
 async def test_webhooks_of_dead_worker_are_claimed_at_once(stores: Stores) -> None:
@@ -176,8 +176,10 @@ async def test_round_of_an_ended_claim_keeps_its_tries_and_moves_nothing(stores:
     rounds, move = stores.webhook_rounds, Move(STREAM, start, first, at)
     assert not await rounds.record(lost, [sent("a")], [move])
     assert [each.position for each in await stores.webhook_positions.waiting(id_)] == [start]
+    assert (await stores.webhooks.get(MANAGER, id_)).last_delivered_at is None
     assert await rounds.record(kept, [sent("b")], [move])
     assert [each.position for each in await stores.webhook_positions.waiting(id_)] == [first]
+    assert (await stores.webhooks.get(MANAGER, id_)).last_delivered_at is not None
     assert not await rounds.record(kept, [sent("c")], [move])
     logged = await stores.webhook_deliveries.list_deliveries(kept.webhook, None, None, 10)
     assert [each.message_id for each in logged] == ["c", "b", "a"]
