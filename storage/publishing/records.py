@@ -234,6 +234,9 @@ class Publication:
     held_at: datetime | None = None
     """When the publication began to wait for an administrator; None if it does not wait."""
 
+    wake_at: datetime | None = None
+    """When a worker continues; None if the publication needs no work, or if only a person can find its outcome."""
+
     file_ids: Sequence[str] = ()
     """Ids of the files that the publication keeps until it is finished."""
 
@@ -347,6 +350,7 @@ def publication_record(document: PublicationDocument) -> Publication:
         error=None if error is None else PublicationError(error["code"], error["message"]),
         attempts=[PublicationAttempt(a["at"], a["outcome"], a.get("detail")) for a in document.get("attempts", ())],
         held_at=document.get("held_at"),
+        wake_at=document.get("wake_at"),
         file_ids=tuple(each["id"] for each in document.get("attachments", ())),
     )
 

@@ -1,8 +1,9 @@
 """The state machine of a due publication: changes that are committed together with their events.
 
 SCHEDULED -> PUBLISHING -> PUBLISHED | FAILED | UNKNOWN; UNKNOWN -> PUBLISHED | FAILED. NEEDS_ATTENTION is in
-storage/publishing/attention.py. A worker's change fails unless the stored fence is the fence of its claim. Times are
-compared with the batch's time, which is the database's clock.
+storage/publishing/attention.py, answers of people are in storage/publishing/resolution.py. A worker's change fails
+unless the stored fence is the fence of its claim. Times are compared with the batch's time, which is the database's
+clock.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from storage.publishing.documents import (
 )
 from storage.publishing.events import emit_changed, notify_failed, notify_unknown
 from storage.publishing.records import MediaState, Publication, PublicationState, PublishingPhase, publication_record
-from storage.publishing.scheduling import drop_upload, put_finished, release_upload
+from storage.publishing.scheduling import drop_upload, put_finished, put_without_work, release_upload
 from storage.streams.changes import Batch, DocumentKey, SystemChange
 
 MAX_TRIES = 5
@@ -271,6 +272,8 @@ class MarkUnknown(PublicationChange):
         if is_too_late(document, batch.at):
             notify_unknown_once(batch, document)
         document["wake_at"] = self._next_at(document, self.policy.delay_s, batch.at)
+        # A claim then means that a worker is asking the network, which a person's answer must not contradict.
+        document.pop("claim", None)
         return self.put(batch, document)
 
     def _next_at(self, document: PublicationDocument, delay_s: float, now: datetime) -> datetime:
@@ -288,9 +291,9 @@ def notify_unknown_once(batch: Batch, document: PublicationDocument) -> None:
 
 
 def leave_to_person(batch: Batch, document: PublicationDocument) -> Publication:
-    """Ends automatic reconciliation and notifies the author."""
+    """Ends automatic reconciliation and notifies the author. The files are kept, since the person may publish again."""
     notify_unknown_once(batch, document)
-    put_finished(batch, document)
+    put_without_work(batch, document)
     return publication_record(document)
 
 
