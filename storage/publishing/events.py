@@ -35,4 +35,6 @@ def notify_attention_once(batch: Batch, publication: PublicationDocument) -> Non
 
 
 def _notify_author(batch: Batch, publication: PublicationDocument, kind: NotificationKind) -> None:
-    notify(batch, publication["org"], publication["author"], kind, publication_id=publication["_id"])
+    """Notifies the author. A publication that was tried again may fail again, which is another notification."""
+    id_, attempt = publication["_id"], len(publication["attempts"])
+    notify(batch, publication["org"], publication["author"], kind, publication_id=id_, attempt=attempt)
