@@ -234,11 +234,11 @@ class Publication:
     held_at: datetime | None = None
     """When the publication began to wait for an administrator; None if it does not wait."""
 
-    wake_at: datetime | None = None
-    """When a worker continues; None if the publication needs no work, or if only a person can find its outcome."""
-
     file_ids: Sequence[str] = ()
     """Ids of the files that the publication keeps until it is finished."""
+
+    wake_at: datetime | None = None
+    """When a worker continues; None if the publication needs no work, or if only a person can find its outcome."""
 
     @property
     def lateness_ms(self) -> int | None:
