@@ -169,6 +169,11 @@ class PublicationDocument(TypedDict):
 
     After a person's answer that the post be published again, `max_lateness_s` counts from the answer.
     """
+    late_from: NotRequired[datetime]
+    """When the publication was last scheduled, if its due moment had passed by then: by a person, or after a wait.
+
+    The author is notified of a late publication only if it is late from this moment on, too.
+    """
     attempts: Sequence[AttemptDocument]
     wake_at: NotRequired[datetime]
     """When the publication needs work next: 5 s before `due`, when a lease expires, at the next try or reconciliation.

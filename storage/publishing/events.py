@@ -1,11 +1,16 @@
 """Events and notifications about a publication. They are stored in the commit that changes the publication."""
 
+from datetime import datetime, timedelta
+
 from storage.notifications import NotificationKind, notify
 from storage.publishing.documents import PublicationDocument
 from storage.streams.changes import Batch
 from storage.streams.log import jobs_stream
 
 CHANGED = "PublicationChanged"
+
+LATE_AFTER = timedelta(seconds=60)
+"""Publications that are later than this are reported to their authors."""
 
 
 def emit_changed(batch: Batch, publication: PublicationDocument) -> None:
@@ -25,6 +30,13 @@ def notify_failed(batch: Batch, publication: PublicationDocument) -> None:
 def notify_unknown(batch: Batch, publication: PublicationDocument) -> None:
     """Notifies the author that the outcome is unknown."""
     _notify_author(batch, publication, NotificationKind.PUBLICATION_UNKNOWN)
+
+
+def notify_late(batch: Batch, publication: PublicationDocument, published_at: datetime) -> None:
+    """Notifies the author if the post was published late, unless the author was told that its outcome is unknown."""
+    expected_at = publication.get("late_from", publication["due"])
+    if published_at - expected_at > LATE_AFTER and not publication.get("author_notified"):
+        _notify_author(batch, publication, NotificationKind.PUBLICATION_LATE)
 
 
 def notify_attention_once(batch: Batch, publication: PublicationDocument) -> None:

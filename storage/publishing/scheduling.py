@@ -179,6 +179,9 @@ def put_scheduled(batch: Batch, publication: PublicationDocument, post: Schedule
     }
     publication.pop("claim", None)
     publication.pop("error", None)
+    publication.pop("late_from", None)
+    if batch.at > due:
+        publication["late_from"] = batch.at
     _plan_upload(publication, post)
     batch.put(PUBLICATIONS, publication)
     emit_changed(batch, publication)
@@ -189,7 +192,8 @@ def put_due_again(batch: Batch, publication: PublicationDocument, progress: Prog
 
     Media are uploaded again when a worker has claimed it. `progress` has the key for its calls; None: a new key.
     """
-    publication |= {"state": PublicationState.SCHEDULED.value, "fence": publication["fence"] + 1, "wake_at": batch.at}
+    publication |= {"state": PublicationState.SCHEDULED.value, "fence": publication["fence"] + 1}
+    publication |= {"wake_at": batch.at, "late_from": batch.at}
     publication.pop("claim", None)
     publication.pop("error", None)
     publication.pop("mail_at", None)

@@ -19,7 +19,7 @@ from storage.publishing.documents import (
     PublicationDocument,
     UploadDocument,
 )
-from storage.publishing.events import emit_changed, notify_failed, notify_unknown
+from storage.publishing.events import emit_changed, notify_failed, notify_late, notify_unknown
 from storage.publishing.records import MediaState, Publication, PublicationState, PublishingPhase, publication_record
 from storage.publishing.scheduling import drop_upload, put_finished, put_without_work, release_upload
 from storage.streams.changes import Batch, DocumentKey, SystemChange
@@ -170,7 +170,8 @@ class BeginAttempt(PublicationChange):
 class MarkPublished(PublicationChange):
     """Stores that the network has published the post. The stored time is when the last call to the network began.
 
-    If an earlier call published, the stored time is too late, but it is never too early.
+    If an earlier call published, the stored time is too late, but it is never too early. Notifies the author if the
+    post is late.
     """
 
     external_id: str | None
@@ -185,6 +186,7 @@ class MarkPublished(PublicationChange):
         document.pop("error", None)
         document.pop("progress")
         add_attempt(document, batch.at, "PUBLISHED", self.detail)
+        notify_late(batch, document, document["published_at"])
         put_finished(batch, document)
         return publication_record(document)
 

@@ -51,6 +51,7 @@ def test_publication_again_is_due_at_once_under_same_key() -> None:
         "fence": 8,
         "late_at": in_s(60),
         "wake_at": BEGIN,
+        "late_from": BEGIN,
         "progress": progress,
         "media_state": "STALE",
         "upload": REMOVED,

@@ -36,6 +36,7 @@ from tests.storage.publishing.in_memory_posts import ATTEMPT, InMemoryPosts, sto
 CALLING, PREPARING = PublishingPhase.CALLING, PublishingPhase.PREPARING
 CHANGED = [("PublicationChanged", "pub")]
 FAILURE_NOTICE = [("user:acme/ann", "PUBLICATION_FAILED", "pub")]
+LATE_NOTICE = [("user:acme/ann", "PUBLICATION_LATE", "pub")]
 UNKNOWN_NOTICE = [("user:acme/ann", "PUBLICATION_UNKNOWN", "pub")]
 NO_WORK = dict.fromkeys(("wake_at", "claim", "upload_at", "upload_claim"), REMOVED)
 UNKNOWN_ERROR = {"code": "UNKNOWN", "message": "no answer"}
@@ -163,6 +164,22 @@ def test_person_is_needed_before_network_forgets(delay_s: float, max_age_s: floa
     policy = ReconciliationPolicy(delay_s, max_age_s)
     stored: Any = progress()
     assert policy.needs_person(stored, BEGIN) is needs_person
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_notified"),
+    [
+        ({"due": in_s(-68)}, False),
+        ({"due": in_s(-68.001)}, True),
+        ({"due": in_s(-99), "late_from": in_s(-68)}, False),
+        ({"due": in_s(-99), "late_from": in_s(-68.001)}, True),
+        ({"due": in_s(-99), "author_notified": True}, False),
+    ],
+)
+def test_author_is_told_of_more_than_a_minute(fields: Document, is_notified: bool) -> None:
+    """The call began 8 s ago. An author who was told that the outcome is unknown is not told that it was late."""
+    notices = LATE_NOTICE if is_notified else []
+    assert change(publishing(**fields), lambda each: MarkPublished(each, "id", None), notices)["state"] == "PUBLISHED"
 
 
 UNKNOWN = {"state": "UNKNOWN", "error": UNKNOWN_ERROR} | attempts("UNKNOWN", "no answer")
