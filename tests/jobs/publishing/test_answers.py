@@ -44,8 +44,8 @@ async def test_post_to_x_is_published_again_after_lateness(
 ) -> None:
     async with connected_twin(scenario, Network.X) as (twin, account):
         twin.faults.append(NetworkFault.CUT_BEFORE)
-        new = {"max_lateness_s": 60, "attachments": await attach(scenario, HILL)}
-        post = await scenario.schedule(account_target(account), in_s=-1, **new)
+        files = await attach(scenario, HILL)
+        post = await scenario.schedule(account_target(account), in_s=-1, max_lateness_s=60, attachments=files)
         lost = await run_once(publisher, scenario, post)
         assert (lost.state, twin.ledger, twin.request_counts[UPLOAD]) == (S.UNKNOWN, [], 1)
         await scenario.pass_time(3600)
