@@ -7,6 +7,7 @@ import strawberry
 from strawberry import ID
 
 import resolvers.publishing.held_posts
+import resolvers.publishing.outcome_checks
 import resolvers.publishing.posts
 import resolvers.publishing.publications
 from resolvers.limits.writes import WriteLimit
@@ -154,6 +155,29 @@ class PublicationAttempt:
     )
 
 
+@strawberry.type(
+    description="What a person looks for at the account of an UNKNOWN publication, before `resolvePublication`."
+)
+class OutcomeCheck:
+    account: ConnectedAccount = strawberry.field(description="The account at which the post may be.")
+    profile_url: str | None = strawberry.field(
+        description="Public page of the account at its network. Null if it has none, or `handle` is null."
+    )
+    text_start: str = strawberry.field(
+        description="Beginning of the post's text, up to 100 characters; empty for a post without text."
+    )
+    first_call_at: datetime = strawberry.field(
+        description="When the network was called first. The post is not older, if it is there."
+    )
+    last_call_at: datetime = strawberry.field(
+        description="When the network was last called in a way that may have published the post."
+    )
+    next_lookup_at: datetime | None = strawberry.field(
+        description="When the outcome is determined automatically next; a past time while this is under way. Null if "
+        "only a person can find it."
+    )
+
+
 @strawberry.type(description="The publication of a scheduled post to one of its targets. It happens exactly once.")
 class Publication:
     id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string.")
@@ -176,6 +200,11 @@ class Publication:
         description="Why the publication failed, is UNKNOWN or is NEEDS_ATTENTION. Null in other states."
     )
     attempts: list[PublicationAttempt] = strawberry.field(description="All attempts, oldest first.")
+    outcome_check: OutcomeCheck | None = field(
+        resolvers.publishing.outcome_checks.outcome_check,
+        "What a person looks for at the account, to find out whether the post was published. Null unless UNKNOWN.",
+        batch_resolver=resolvers.publishing.outcome_checks.outcome_checks,
+    )
 
 
 @strawberry.type(description="A post that is published at its due time, once to each of its targets.")

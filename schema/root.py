@@ -22,6 +22,7 @@ import resolvers.job_events
 import resolvers.mail.book
 import resolvers.mail.deliveries
 import resolvers.publishing.accounts
+import resolvers.publishing.outcome_checks
 import resolvers.publishing.posts
 import resolvers.publishing.publications
 from resolvers.limits.writes import WriteLimit
@@ -230,8 +231,12 @@ class Mutation(
         limit=WriteLimit.SCHEDULES,
     )
     resolve_publication: Publication = mutation(
-        resolvers.publishing.publications.resolve_publication,
-        "Stores the outcome of an UNKNOWN publication, after a person has looked for the post at the network.",
+        resolvers.publishing.outcome_checks.resolve_publication,
+        "Stores the answer of a person who has looked for the post of an UNKNOWN publication at its account, as "
+        "`outcomeCheck` says: it is there (PUBLISHED), it is not (FAILED), or it is not and is published again. "
+        "Authors answer for their own publications, an OPERATOR for any. CONFLICT in other states, so one of several "
+        "answers counts. That the post is not there is a CONFLICT also while the network is being asked. Publishing "
+        "again is one for a disconnected account, an erased post, and files that are no longer kept.",
         limit=WriteLimit.OPERATIONS,
     )
     retry_publication: Publication = mutation(

@@ -53,8 +53,8 @@ UPDATE = """
 mutation ($id: ID!, $input: UpdateScheduledPostInput!) { updateScheduledPost(id: $id, input: $input) { id } }
 """
 RESOLVE = """
-mutation ($id: ID!, $externalId: String!) {
-  resolvePublication(id: $id, published: true, externalId: $externalId) { id }
+mutation ($id: ID!, $externalId: String!, $url: String!) {
+  resolvePublication(id: $id, published: true, externalId: $externalId, url: $url) { id }
 }
 """
 RETRY = "mutation ($id: ID!) { retryPublication(publicationId: $id) { id } }"
@@ -398,7 +398,7 @@ async def _publish(stores: Stores, canary: CanaryPerson) -> None:
     await canary.run(RETRY, id=failed.id)
     (retried,) = await stores.claims.claim(10)
     await stores.scheduled_posts.apply(MarkFailed(retried, "REFUSED", f"{WORD} is refused again"))
-    await canary.run(RESOLVE, id=third.id, externalId=f"{WORD}-3")
+    await canary.run(RESOLVE, id=third.id, externalId=f"{WORD}-3", url=f"https://example.org/{WORD}-3")
     media = [{"url": f"https://example.org/{WORD}.png", "altText": f"{WORD} hill"}]
     planned = {**common, "media": media, "dueAt": "2030-01-01T00:00:00Z", "toHomeFeed": True}
     later = await canary.do(SCHEDULE, input=planned)

@@ -165,7 +165,6 @@ TESTED_ELSEWHERE = {
     "storage/publishing/events.py": "tests/storage/publishing/test_stored_changes.py",
     "storage/publishing/held_posts.py": "tests/jobs/publishing/test_held_posts.py",
     "storage/publishing/holding.py": "tests/storage/publishing/test_stored_posts.py",
-    "storage/publishing/resolution.py": "tests/storage/publishing/test_stored_changes.py",
     "storage/publishing/sandbox.py": "tests/jobs/providers/social/test_sandbox.py",
     "storage/secrets/webhook_keys.py": "tests/jobs/providers/test_signed_webhooks.py",
     "jobs/providers/social/network.py": "tests/jobs/providers/social/test_http.py",

@@ -1,11 +1,12 @@
 """A call to a social network: what it needs, its lease, and why it cannot begin."""
 
 from dataclasses import dataclass
+from itertools import takewhile
 
 from jobs.providers.social.network import OutgoingPost, PublishingAccount, SocialNetwork
 from jobs.publishing.internal import FORBIDDEN
 from storage.publishing.networks import NetworkBehaviour, ReconciliationMethod
-from storage.publishing.records import AccountAttention, Publication
+from storage.publishing.records import AccountAttention, Publication, PublicationAttempt
 from storage.publishing.transitions import CALL_LEASE_S, MANUAL, MANUAL_LEASE_S, ReconciliationPolicy
 
 RECONCILE_S = (2.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
@@ -46,9 +47,13 @@ class NetworkCall:
         """When to reconcile the publication if the outcome of this call is unknown."""
         if self.reconciliation_method is ReconciliationMethod.MANUAL:
             return MANUAL
-        unknown_attempts = sum(each.outcome == "UNKNOWN" for each in self.publication.attempts)
+        unknown_attempts = len(list(takewhile(_is_unknown, reversed(self.publication.attempts))))
         pause_s = RECONCILE_S[min(unknown_attempts, len(RECONCILE_S) - 1)]
         return ReconciliationPolicy(max(pause_s, self.behaviour.query_delay_s), self.behaviour.retention_s)
+
+
+def _is_unknown(attempt: PublicationAttempt) -> bool:
+    return attempt.outcome == "UNKNOWN"
 
 
 class PublishingForbidden(Exception):

@@ -1,4 +1,4 @@
-"""Publications: their targets, the resolution of unknown outcomes, and their events in jobEvents."""
+"""Publications: their targets, their retry by a person, and their events in jobEvents."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import strawberry
 from strawberry import ID, UNSET, Parent
 
 from resolvers.access import granted_roles, require_member
-from resolvers.arguments import checked_text, text_or_none
+from resolvers.arguments import text_or_none
 from resolvers.context import Context, Info
 from resolvers.events import Event, JobEventView
 from resolvers.idempotency import KEY_DESCRIPTION
@@ -20,8 +20,6 @@ from storage.idempotency import idempotency_key as idempotency_key_of
 from storage.identity.records import User
 from storage.publishing.records import AccountTarget, ConnectedAccount, HomeFeedTarget, Publication, TopicTarget
 from storage.redis.queue import PUBLISHING
-
-MAX_EXTERNAL_ID_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +45,6 @@ async def is_visible_job(context: Context, viewer: User, job_id: str) -> bool:
     if post is not None and not may_see(viewer, granted_roles(context), post.author_id):
         raise Forbidden("A scheduled post is visible only to its author and to an OPERATOR.")
     return post is not None
-
-
-async def resolve_publication(
-    info: Info,
-    id: Annotated[ID, strawberry.argument(description="Id of the publication.")],
-    published: Annotated[bool, strawberry.argument(description="Whether the post was published to the account.")],
-    external_id: Annotated[
-        str | None,
-        strawberry.argument(description="The network's id of the post, if it was published; 1 to 500 characters."),
-    ] = UNSET,
-) -> Publication:
-    """Stores the outcome of an UNKNOWN publication."""
-    viewer, store = require_member(info), info.context.stores.scheduled_posts
-    publication = await store.publication(viewer.organization_id, id)
-    if not may_see(viewer, granted_roles(info.context), publication.author_id):
-        raise Forbidden("A publication is visible only to its author and to an OPERATOR.")
-    network_id = text_or_none(external_id)
-    if network_id is not None:
-        network_id = checked_text("externalId", network_id, 1, MAX_EXTERNAL_ID_CHARS)
-    return await store.resolve(publication, published, network_id, info.context.actor)
 
 
 async def retry_publication(

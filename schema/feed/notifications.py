@@ -30,13 +30,14 @@ from storage.timeline import Timestamp
 strawberry.enum(
     NotificationKind,
     description="The reason for a notification. REACTION: to a message or a post. REPLY: somebody replied to the "
-    "viewer's post. REPOST: somebody reposted it. QUOTE: somebody quoted it. REPORT_DECIDED: moderators decided about "
-    "the viewer's report. WARNING: a moderator warns the viewer. ADDED_TO_COMMUNITY: a moderator made the viewer a "
-    "member of a community, or the viewer accepted an invitation to it. THREAD_REPLY: somebody replied in a thread "
-    "that the viewer follows. STAMP_PACK_RECEIVED: the viewer earned a pack of stamps, or a moderator gave it. "
-    "CONVERSATION_REQUEST: somebody who shares no community with the viewer asks for a conversation; gone when the "
-    "viewer has accepted or declined. DIRECT_MESSAGE: a conversation of the viewer has unread messages; the viewer has "
-    "at most one for each conversation, and `markRead` of the conversation removes it.",
+    "viewer's post. REPOST: somebody reposted it. QUOTE: somebody quoted it. PUBLICATION_LATE: a scheduled post of the "
+    "viewer was published more than a minute late. REPORT_DECIDED: moderators decided about the viewer's report. "
+    "WARNING: a moderator warns the viewer. ADDED_TO_COMMUNITY: a moderator made the viewer a member of a community, "
+    "or the viewer accepted an invitation to it. THREAD_REPLY: somebody replied in a thread that the viewer follows. "
+    "STAMP_PACK_RECEIVED: the viewer earned a pack of stamps, or a moderator gave it. CONVERSATION_REQUEST: somebody "
+    "who shares no community with the viewer asks for a conversation; gone when the viewer has accepted or declined. "
+    "DIRECT_MESSAGE: a conversation of the viewer has unread messages; the viewer has at most one for each "
+    "conversation, and `markRead` of the conversation removes it.",
 )
 
 

@@ -45,6 +45,7 @@ CATEGORIES: Mapping[NotificationKind, NotificationCategory] = {
     NotificationKind.PUBLICATION_FAILED: NotificationCategory.PUBLICATION,
     NotificationKind.PUBLICATION_UNKNOWN: NotificationCategory.PUBLICATION,
     NotificationKind.PUBLICATION_NEEDS_ATTENTION: NotificationCategory.PUBLICATION,
+    NotificationKind.PUBLICATION_LATE: NotificationCategory.PUBLICATION,
     NotificationKind.REPORT_DECIDED: NotificationCategory.MODERATION,
     NotificationKind.WARNING: NotificationCategory.MODERATION,
     NotificationKind.ADDED_TO_COMMUNITY: NotificationCategory.MEMBERSHIP,

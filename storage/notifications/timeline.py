@@ -40,6 +40,7 @@ class NotificationKind(Enum):
     PUBLICATION_FAILED = "PUBLICATION_FAILED"
     PUBLICATION_UNKNOWN = "PUBLICATION_UNKNOWN"
     PUBLICATION_NEEDS_ATTENTION = "PUBLICATION_NEEDS_ATTENTION"
+    PUBLICATION_LATE = "PUBLICATION_LATE"
     REPORT_DECIDED = "REPORT_DECIDED"
     WARNING = "WARNING"
     ADDED_TO_COMMUNITY = "ADDED_TO_COMMUNITY"
@@ -148,6 +149,7 @@ def notify(
     message: MessageKey | None = None,
     post: int | None = None,
     publication_id: str | None = None,
+    attempt: int | None = None,
     report_id: str | None = None,
     emoji: str | None = None,
     subject: int | None = None,
@@ -155,7 +157,7 @@ def notify(
 ) -> None:
     """Notifies the user when the batch is committed, unless the user is the actor.
 
-    `post`, `subject` and `root` are timestamps of posts, as in `NotificationContent`.
+    `post`, `subject` and `root` are timestamps of posts, and `attempt` a number, as in `NotificationContent`.
     """
     if actor_id != user_id:
         ref = notification_ref(kind, actor_id, message=message, post=post, publication_id=publication_id)
@@ -163,6 +165,8 @@ def notify(
             ref["subject"] = subject
         if root is not None:
             ref["root"] = root
+        if attempt is not None:
+            ref["attempt"] = attempt
         if report_id is not None:
             ref["report"] = report_id
         if emoji is not None:
@@ -233,7 +237,7 @@ def remove_notification(batch: Batch, id_: NotificationDocumentId) -> None:
 def content_key(ref: NotificationContent) -> str:
     """Returns the content of a notification as one string, by which repetitions are recognized."""
     parts = [ref["kind"], ref["actor"], ref["topic"], ref["ts"], ref["post"], ref["publication"]]
-    more = [part for part in (ref.get("report"), ref.get("membership")) if part is not None]
+    more = [part for part in (ref.get("report"), ref.get("membership"), ref.get("attempt")) if part is not None]
     return "/".join(str(part) for part in (*parts, *more))
 
 

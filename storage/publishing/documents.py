@@ -155,14 +155,25 @@ class PublicationDocument(TypedDict):
     state: str
     """`PublicationState` value."""
     attachments: NotRequired[list[AttachmentDocument]]
-    """The post's files, which this publication keeps until it is finished; absent afterwards, and without files."""
+    """The post's files, which this publication keeps until it is finished; absent afterwards, and without files.
+
+    UNKNOWN is not finished. Earlier releases removed them when the outcome was left to a person.
+    """
     fence: int
     """Grows with every claim, and with every change by a person. A worker's change under an older fence is rejected."""
     ts: int
     """The post's `ts`, so that one index yields publications in the order of due times."""
     due: datetime
     late_at: datetime
-    """`due` plus the post's `max_lateness_s`: publishing may not begin later."""
+    """`due` plus the post's `max_lateness_s`: publishing may not begin later.
+
+    After a person's answer that the post be published again, `max_lateness_s` counts from the answer.
+    """
+    late_from: NotRequired[datetime]
+    """When the publication was last scheduled, if its due moment had passed by then: by a person, or after a wait.
+
+    The author is notified of a late publication only if it is late from this moment on, too.
+    """
     attempts: Sequence[AttemptDocument]
     wake_at: NotRequired[datetime]
     """When the publication needs work next: 5 s before `due`, when a lease expires, at the next try or reconciliation.
@@ -171,7 +182,7 @@ class PublicationDocument(TypedDict):
     only a person can find its outcome.
     """
     claim: NotRequired[str]
-    """Token of the last claim (`storage.mongo.leases.claim_token`)."""
+    """Token of the last claim (`storage.mongo.leases.claim_token`). In UNKNOWN: a worker is asking the network."""
     leased_until: NotRequired[datetime]
     """When the lease of the last claim, or of its last renewal, ends. `wake_at` differs if the claim has set it since.
 
@@ -188,11 +199,14 @@ class PublicationDocument(TypedDict):
     upload_claim: NotRequired[str]
     """Token of the claim of the running upload (`storage.mongo.leases.claim_token`)."""
     progress: NotRequired[ProgressDocument]
-    """Progress of publishing to an account. Present in PUBLISHING and UNKNOWN."""
+    """Progress of publishing to an account. Present in PUBLISHING and UNKNOWN.
+
+    Also in SCHEDULED after a person's answer that the post be published again: the key stays the same.
+    """
     error: NotRequired[ErrorDocument]
     """Present in FAILED, UNKNOWN and NEEDS_ATTENTION."""
     author_notified: NotRequired[bool]
-    """True once the author was notified of the unknown outcome."""
+    """True once the author was notified of the unknown outcome. Removed when a person has it published again."""
     attention_notified: NotRequired[bool]
     """True once the author was notified that the account's credentials were refused."""
     mail_at: NotRequired[datetime]

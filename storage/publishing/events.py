@@ -1,11 +1,16 @@
 """Events and notifications about a publication. They are stored in the commit that changes the publication."""
 
+from datetime import datetime, timedelta
+
 from storage.notifications import NotificationKind, notify
 from storage.publishing.documents import PublicationDocument
 from storage.streams.changes import Batch
 from storage.streams.log import jobs_stream
 
 CHANGED = "PublicationChanged"
+
+LATE_AFTER = timedelta(seconds=60)
+"""Publications that are later than this are reported to their authors."""
 
 
 def emit_changed(batch: Batch, publication: PublicationDocument) -> None:
@@ -27,6 +32,13 @@ def notify_unknown(batch: Batch, publication: PublicationDocument) -> None:
     _notify_author(batch, publication, NotificationKind.PUBLICATION_UNKNOWN)
 
 
+def notify_late(batch: Batch, publication: PublicationDocument, published_at: datetime) -> None:
+    """Notifies the author if the post was published late, unless the author was told that its outcome is unknown."""
+    expected_at = publication.get("late_from", publication["due"])
+    if published_at - expected_at > LATE_AFTER and not publication.get("author_notified"):
+        _notify_author(batch, publication, NotificationKind.PUBLICATION_LATE)
+
+
 def notify_attention_once(batch: Batch, publication: PublicationDocument) -> None:
     """Notifies the author that the account needs other credentials, unless the author was notified before."""
     if not publication.get("attention_notified"):
@@ -35,4 +47,6 @@ def notify_attention_once(batch: Batch, publication: PublicationDocument) -> Non
 
 
 def _notify_author(batch: Batch, publication: PublicationDocument, kind: NotificationKind) -> None:
-    notify(batch, publication["org"], publication["author"], kind, publication_id=publication["_id"])
+    """Notifies the author. A publication that was tried again may fail again, which is another notification."""
+    id_, attempt = publication["_id"], len(publication["attempts"])
+    notify(batch, publication["org"], publication["author"], kind, publication_id=id_, attempt=attempt)

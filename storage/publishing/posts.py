@@ -33,7 +33,7 @@ from storage.publishing.records import (
     publication_record,
     publication_states_to_search,
 )
-from storage.publishing.resolution import ResolveUnknown
+from storage.publishing.resolution import PersonalAnswer, ResolveUnknown
 from storage.publishing.retrying import RetryPublication
 from storage.publishing.scheduling import CancelScheduledPost, NewScheduledPost, SchedulePost
 from storage.publishing.transitions import ClaimLost, MarkFailed, PublicationChange
@@ -98,11 +98,17 @@ class ScheduledPostStore:
         return await self.get(organization_id, id_)
 
     async def resolve(
-        self, publication: Publication, is_published: bool, external_id: str | None, actor: Actor | None = None
+        self,
+        publication: Publication,
+        answer: PersonalAnswer,
+        actor: Actor | None = None,
+        key: IdempotencyKey | None = None,
     ) -> Publication:
-        """Stores the outcome that a person has found. Raises: NotFound, Conflict if the publication is not UNKNOWN."""
-        change = ResolveUnknown(publication.organization_id, publication.id, is_published, external_id, actor)
-        return await self._sequencer.commit(jobs_stream(publication.organization_id), change)
+        """Stores the answer of a person who has looked at the account. A repeated key changes nothing.
+
+        Raises: NotFound; Conflict if the publication is not UNKNOWN, or the network was called since.
+        """
+        return await self._commit_answer(ResolveUnknown(publication, answer, actor, key))
 
     async def apply(self, change: PublicationChange) -> Publication:
         """Commits a change of one publication to the organization's jobs stream.
@@ -173,11 +179,14 @@ class ScheduledPostStore:
 
         Raises: NotFound; Conflict if the publication is in another state, or can't be published any more.
         """
+        return await self._commit_answer(RetryPublication(publication, actor, key))
+
+    async def _commit_answer(self, change: ResolveUnknown | RetryPublication) -> Publication:
+        organization_id = change.publication.organization_id
         try:
-            change = RetryPublication(publication, actor, key)
-            return await self._sequencer.commit(jobs_stream(publication.organization_id), change)
+            return await self._sequencer.commit(jobs_stream(organization_id), change)
         except DuplicateRequest as duplicate:
-            return await self.publication(publication.organization_id, duplicate.result_id)
+            return await self.publication(organization_id, duplicate.result_id)
 
     async def _apply_all(self, changes: Sequence[PublicationChange]) -> list[Publication]:
         """Applies changes at once. Returns the results, without those of publications that have changed meanwhile."""

@@ -237,6 +237,9 @@ class Publication:
     file_ids: Sequence[str] = ()
     """Ids of the files that the publication keeps until it is finished."""
 
+    wake_at: datetime | None = None
+    """When a worker continues; None if the publication needs no work, or if only a person can find its outcome."""
+
     @property
     def lateness_ms(self) -> int | None:
         """How late the post was published, in milliseconds; None unless PUBLISHED."""
@@ -347,6 +350,7 @@ def publication_record(document: PublicationDocument) -> Publication:
         error=None if error is None else PublicationError(error["code"], error["message"]),
         attempts=[PublicationAttempt(a["at"], a["outcome"], a.get("detail")) for a in document.get("attempts", ())],
         held_at=document.get("held_at"),
+        wake_at=document.get("wake_at"),
         file_ids=tuple(each["id"] for each in document.get("attachments", ())),
     )
 

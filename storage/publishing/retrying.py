@@ -54,7 +54,11 @@ class RetryPublication(Change[Publication]):
         post: ScheduledPostDocument | None = batch.get(SCHEDULED_POSTS, self.publication.scheduled_post_id)
         if stored is None or post is None:
             raise NotFound("publication", self.publication.id)
-        self._check(batch, stored, post)
+        if stored["state"] not in (_FAILED, _NEEDS_ATTENTION):
+            raise Conflict(
+                f"Only a publication that is FAILED or NEEDS_ATTENTION can be tried again; it is {stored['state']}."
+            )
+        check_publishable(batch, self.publication, stored, post)
         document = stored.copy()
         if document["state"] == _FAILED or is_too_late(document, batch.at):
             late_at = batch.at + timedelta(seconds=post["max_lateness_s"])
@@ -68,20 +72,20 @@ class RetryPublication(Change[Publication]):
         """Returns the publication's id."""
         return result.id
 
-    def _check(self, batch: Batch, stored: PublicationDocument, post: ScheduledPostDocument) -> None:
-        if stored["state"] not in (_FAILED, _NEEDS_ATTENTION):
-            raise Conflict(
-                f"Only a publication that is FAILED or NEEDS_ATTENTION can be tried again; it is {stored['state']}."
-            )
-        if is_erased(post):
-            raise Conflict("The post was erased.")
-        if any("disconnected_at" in (batch.get(*key) or {}) for key in account_keys(self.publication)):
-            raise Conflict(DISCONNECTED[1])
-        if "attachments" in post and "attachments" not in stored:
-            raise Conflict("The failed publication no longer has the post's files. Schedule a new post.")
-
     def _audit(self, batch: Batch, stored: PublicationDocument) -> None:
         if self.actor is not None and self.actor.user_id != stored["author"]:
             details = {"author": stored["author"], "state": stored["state"]}
             action, kind = AuditAction.PUBLICATION_RETRIED, TargetKind.PUBLICATION
             put_entry(batch, self.actor, action, kind, self.publication.id, **details)
+
+
+def check_publishable(
+    batch: Batch, publication: Publication, stored: PublicationDocument, post: ScheduledPostDocument
+) -> None:
+    """Checks that a publication of which nothing was published can still be. Raises: Conflict."""
+    if is_erased(post):
+        raise Conflict("The post was erased.")
+    if any("disconnected_at" in (batch.get(*key) or {}) for key in account_keys(publication)):
+        raise Conflict(DISCONNECTED[1])
+    if "attachments" in post and "attachments" not in stored:
+        raise Conflict("The publication no longer has the post's files. Schedule a new post.")

@@ -26,6 +26,7 @@ from storage.mongo import Mongo, Session
 from storage.publishing.documents import (
     PUBLICATIONS,
     SCHEDULED_POSTS,
+    ProgressDocument,
     PublicationDocument,
     ScheduledPostDocument,
 )
@@ -178,21 +179,27 @@ def put_scheduled(batch: Batch, publication: PublicationDocument, post: Schedule
     }
     publication.pop("claim", None)
     publication.pop("error", None)
+    publication.pop("late_from", None)
+    if batch.at > due:
+        publication["late_from"] = batch.at
     _plan_upload(publication, post)
     batch.put(PUBLICATIONS, publication)
     emit_changed(batch, publication)
 
 
-def put_due_again(batch: Batch, publication: PublicationDocument) -> None:
+def put_due_again(batch: Batch, publication: PublicationDocument, progress: ProgressDocument | None = None) -> None:
     """Puts a publication of which nothing was published back to SCHEDULED, due at once, under a new fence.
 
-    Media that are not uploaded are uploaded when a worker has claimed it.
+    Media are uploaded again when a worker has claimed it. `progress` has the key for its calls; None: a new key.
     """
-    publication |= {"state": PublicationState.SCHEDULED.value, "fence": publication["fence"] + 1, "wake_at": batch.at}
+    publication |= {"state": PublicationState.SCHEDULED.value, "fence": publication["fence"] + 1}
+    publication |= {"wake_at": batch.at, "late_from": batch.at}
     publication.pop("claim", None)
     publication.pop("error", None)
     publication.pop("mail_at", None)
     drop_progress(publication)
+    if progress is not None:
+        publication["progress"] = progress
     batch.put(PUBLICATIONS, publication)
     emit_changed(batch, publication)
 
@@ -311,12 +318,17 @@ class CancelScheduledPost(ScheduledPostChange):
 
 
 def put_finished(batch: Batch, publication: PublicationDocument) -> None:
-    """Puts a publication that needs no more work, and emits its change. It no longer keeps the post's files.
+    """Puts a publication that is finished, and emits its change. It no longer keeps the post's files.
 
-    Files that a network may have got are kept for a day more.
+    Files that a network got are kept for a day more.
     """
     place, files = publication_place(publication["_id"]), publication.pop("attachments", ())
-    remove_files(batch, place, files, FILES_KEPT if _may_be_published(publication) else timedelta(0))
+    remove_files(batch, place, files, FILES_KEPT if _has_reached_network(publication) else timedelta(0))
+    put_without_work(batch, publication)
+
+
+def put_without_work(batch: Batch, publication: PublicationDocument) -> None:
+    """Puts a publication for which workers have nothing to do, and emits its change."""
     publication.pop("wake_at", None)
     publication.pop("held_at", None)
     publication.pop("claim", None)
@@ -325,7 +337,6 @@ def put_finished(batch: Batch, publication: PublicationDocument) -> None:
     emit_changed(batch, publication)
 
 
-def _may_be_published(publication: PublicationDocument) -> bool:
-    """Returns whether a network may have got the publication."""
-    states = PublicationState.PUBLISHED.value, PublicationState.UNKNOWN.value
-    return publication["target"]["kind"] == "ACCOUNT" and publication["state"] in states
+def _has_reached_network(publication: PublicationDocument) -> bool:
+    """Returns whether a network got the publication."""
+    return publication["target"]["kind"] == "ACCOUNT" and publication["state"] == PublicationState.PUBLISHED.value

@@ -1,8 +1,9 @@
 """The state machine of a due publication: changes that are committed together with their events.
 
 SCHEDULED -> PUBLISHING -> PUBLISHED | FAILED | UNKNOWN; UNKNOWN -> PUBLISHED | FAILED. NEEDS_ATTENTION is in
-storage/publishing/attention.py. A worker's change fails unless the stored fence is the fence of its claim. Times are
-compared with the batch's time, which is the database's clock.
+storage/publishing/attention.py, answers of people are in storage/publishing/resolution.py. A worker's change fails
+unless the stored fence is the fence of its claim. Times are compared with the batch's time, which is the database's
+clock.
 """
 
 from collections.abc import Sequence
@@ -18,9 +19,9 @@ from storage.publishing.documents import (
     PublicationDocument,
     UploadDocument,
 )
-from storage.publishing.events import emit_changed, notify_failed, notify_unknown
+from storage.publishing.events import emit_changed, notify_failed, notify_late, notify_unknown
 from storage.publishing.records import MediaState, Publication, PublicationState, PublishingPhase, publication_record
-from storage.publishing.scheduling import drop_upload, put_finished, release_upload
+from storage.publishing.scheduling import drop_upload, put_finished, put_without_work, release_upload
 from storage.streams.changes import Batch, DocumentKey, SystemChange
 
 MAX_TRIES = 5
@@ -169,7 +170,8 @@ class BeginAttempt(PublicationChange):
 class MarkPublished(PublicationChange):
     """Stores that the network has published the post. The stored time is when the last call to the network began.
 
-    If an earlier call published, the stored time is too late, but it is never too early.
+    If an earlier call published, the stored time is too late, but it is never too early. Notifies the author if the
+    post is late.
     """
 
     external_id: str | None
@@ -184,6 +186,7 @@ class MarkPublished(PublicationChange):
         document.pop("error", None)
         document.pop("progress")
         add_attempt(document, batch.at, "PUBLISHED", self.detail)
+        notify_late(batch, document, document["published_at"])
         put_finished(batch, document)
         return publication_record(document)
 
@@ -271,6 +274,8 @@ class MarkUnknown(PublicationChange):
         if is_too_late(document, batch.at):
             notify_unknown_once(batch, document)
         document["wake_at"] = self._next_at(document, self.policy.delay_s, batch.at)
+        # A claim then means that a worker is asking the network, which a person's answer must not contradict.
+        document.pop("claim", None)
         return self.put(batch, document)
 
     def _next_at(self, document: PublicationDocument, delay_s: float, now: datetime) -> datetime:
@@ -288,9 +293,9 @@ def notify_unknown_once(batch: Batch, document: PublicationDocument) -> None:
 
 
 def leave_to_person(batch: Batch, document: PublicationDocument) -> Publication:
-    """Ends automatic reconciliation and notifies the author."""
+    """Ends automatic reconciliation and notifies the author. The files are kept, since the person may publish again."""
     notify_unknown_once(batch, document)
-    put_finished(batch, document)
+    put_without_work(batch, document)
     return publication_record(document)
 
 

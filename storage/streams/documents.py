@@ -128,6 +128,12 @@ class NotificationContent(TypedDict):
     report: NotRequired[str]
     """Id of the content report; absent for other kinds."""
 
+    attempt: NotRequired[int]
+    """Number of attempts of the publication, which tells its second unknown outcome or failure from its first.
+
+    Absent for other kinds, and in documents of earlier releases.
+    """
+
     community: NotRequired[str | None]
     """Id of the message's community, or of the community that the notified user was added to.
 

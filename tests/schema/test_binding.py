@@ -38,7 +38,15 @@ from storage.privacy.erasures import ErasureState, UserErasure
 from storage.privacy.retention_rules import RetainedData, RetentionRule
 from storage.publishing.accounts import AccountToConnect
 from storage.publishing.networks import Network
-from storage.publishing.records import AccountTarget, HomeFeedTarget, Target, TopicTarget
+from storage.publishing.records import (
+    AccountTarget,
+    HomeFeedTarget,
+    PublicationState,
+    PublishingPhase,
+    PublishingProgress,
+    Target,
+    TopicTarget,
+)
 from storage.publishing.scheduling import NewScheduledPost
 from storage.stores import Stores
 from storage.timeline import Timestamp
@@ -229,8 +237,11 @@ async def publishing_objects(viewers: DifferingViewers, topics: Sequence[Topic])
     ]
     scheduled = [await stores.scheduled_posts.schedule(each, None) for each in new]
     await stores.scheduled_posts.cancel(organization, scheduled[1].id)
+    publications = await stores.scheduled_posts.publications_of(scheduled[0].id)
+    progress = PublishingProgress(PublishingPhase.CALLING, "key", 1, due_at, None)
     return {
         "ScheduledPost": scheduled,
+        "Publication": [*publications, replace(publications[-1], state=PublicationState.UNKNOWN, progress=progress)],
         "HomeFeedTarget": [home, HomeFeedTarget("ann")],
         "TopicTarget": [*in_topics, TopicTarget("nothing", "nothing")],
         "AccountTarget": [of_account, of_account],

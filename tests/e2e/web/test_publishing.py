@@ -29,6 +29,9 @@ def test_post_is_scheduled_moved_cancelled_and_published(product: DeployedProduc
     assert moved["due"] == f"{moved['day']}T07:30:00.000Z"
     assert report["cancelled"] == "CANCELLED"
     assert (published["publishedBefore"], published["stateAfter"], published["messages"]) == (3, "PUBLISHED", 1)
+    assert all(part in published["check"] for part in ("Forgetful (Sandbox)", "The beacon is lit")), published["check"]
+    assert published["address"] == "https://forgetful.invalid/1"
+    assert report["copied"] == {"files": ["map.txt"], "targets": 1}
     assert report["files"] == {"scheduled": ["torches.txt"], "edited": ["map.txt"], "published": ["map.txt"]}
     for post in (report["picture"], report["kept"]):
         assert post["attachments"] == [{"altText": "A fire on a hill", "contentType": "image/png"}]

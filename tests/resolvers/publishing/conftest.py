@@ -5,7 +5,11 @@ from collections.abc import Iterable
 
 import pytest
 
+from jobs.providers.egress import Egress
+from jobs.providers.social.registry import all_networks
+from jobs.publishing.publisher import PostPublisher
 from storage.identity.roles import Role
+from storage.publishing.sandbox import SandboxStore
 from storage.stores import Stores
 from tests.resolvers.conftest import create_chat
 from tests.resolvers.people import ChatScenario, Person, SignIn
@@ -38,3 +42,15 @@ def sign_in(shared_stores: Stores) -> SignIn:
 async def chat(sign_in: SignIn) -> ChatScenario:
     """A chat in this test's organization."""
     return await create_chat(sign_in)
+
+
+@pytest.fixture
+async def operator(sign_in: SignIn) -> Person:
+    return await sign_in("boss", roles=[Role.OPERATOR])
+
+
+@pytest.fixture
+def publisher(chat: ChatScenario) -> PostPublisher:
+    """A publisher of this test's stores, to the built-in networks."""
+    stores = chat.ann.stores
+    return PostPublisher(stores, all_networks(Egress(()), SandboxStore(stores.mongo)))

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from storage.identity.roles import Role
-from tests.resolvers.people import Answer, ChatScenario, Person, SignIn
+from tests.resolvers.people import Answer, ChatScenario, Person
 
 pytestmark = pytest.mark.anyio
 
@@ -55,11 +54,6 @@ async def connect_account(person: Person, network: str = "SANDBOX", credentials:
     base_url = "https://mastodon.example" if network == "MASTODON" else None
     input_ = {"network": network, "name": network, "credentials": credentials, "baseUrl": base_url}
     return str((await person.do(connect, input=input_))["id"])
-
-
-@pytest.fixture
-async def operator(sign_in: SignIn) -> Person:
-    return await sign_in("boss", roles=[Role.OPERATOR])
 
 
 async def test_post_goes_to_several_targets(chat: ChatScenario, operator: Person) -> None:

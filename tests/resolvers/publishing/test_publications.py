@@ -5,13 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jobs.providers.egress import Egress
-from jobs.providers.social.registry import all_networks
 from jobs.publishing.publisher import PostPublisher
-from storage.identity.roles import Role
-from storage.publishing.sandbox import SandboxStore
 from storage.secrets.credentials import CredentialCipher
-from tests.resolvers.people import ChatScenario, Person, SignIn, until_outbox_is_empty
+from tests.resolvers.people import ChatScenario, Person, until_outbox_is_empty
 from tests.resolvers.publishing.test_posts import CANCEL, GET, connect_account, schedule
 
 pytestmark = pytest.mark.anyio
@@ -32,17 +28,6 @@ mutation ($id: ID!, $published: Boolean!, $external: String) {
 }
 """
 NOTIFICATIONS = '{ notifications(latest: "now") { items { kind actor { id } publication { id state } } } }'
-
-
-@pytest.fixture
-async def operator(sign_in: SignIn) -> Person:
-    return await sign_in("boss", roles=[Role.OPERATOR])
-
-
-@pytest.fixture
-def publisher(chat: ChatScenario) -> PostPublisher:
-    stores = chat.ann.stores
-    return PostPublisher(stores, all_networks(Egress(()), SandboxStore(stores.mongo)))
 
 
 async def publish(publisher: PostPublisher) -> None:

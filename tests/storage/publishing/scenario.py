@@ -161,7 +161,8 @@ class PublishingScenario:
 async def pass_time(stores: Stores, organization_id: str, seconds: float) -> None:
     """Simulates the passing of time: moves the dates of an organization's posts and publications back."""
     of_organization, back_ms = {"org": organization_id}, int(seconds * 1000)
-    fields = {name: _moved_back(name, back_ms) for name in ("due", "late_at", "wake_at", "upload_at", "mail_at")}
+    names = "due", "late_at", "late_from", "wake_at", "upload_at", "mail_at"
+    fields = {name: _moved_back(name, back_ms) for name in names}
     parts = {"progress": _with_dates_back("progress", back_ms, "at", "first_at")}
     parts |= {"upload": _with_dates_back("upload", back_ms, "expires_at")}
     await stores.mongo["publications"].update_many(of_organization, [{"$set": fields | parts}])

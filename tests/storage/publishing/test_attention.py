@@ -26,7 +26,7 @@ MARK = {**ERROR, "since": BEGIN, "nonce": NONCE}
 NO_UPLOAD = dict.fromkeys(("upload", "upload_at", "upload_claim"), REMOVED) | {"media_state": "STALE"}
 PROGRESS = {"key": "k", "tries": 2, "phase": "CALLING", "at": in_s(-8), "first_at": in_s(-9)}
 NOTICE = [("user:acme/ann", "PUBLICATION_NEEDS_ATTENTION", "pub")]
-DUE_AGAIN = NO_UPLOAD | {"state": "SCHEDULED", "fence": 8, "wake_at": BEGIN, "claim": REMOVED}
+DUE_AGAIN = NO_UPLOAD | {"state": "SCHEDULED", "fence": 8, "wake_at": BEGIN, "claim": REMOVED, "late_from": BEGIN}
 
 
 def stored_account(**fields: Any) -> Document:

@@ -104,6 +104,20 @@ async def test_publishing_past_deadline_is_refused(scenario: PublishingScenario)
     assert await scenario.messages() == []
 
 
+@pytest.mark.parametrize(("late_s", "kinds"), [(58, []), (60, ["PUBLICATION_LATE"])])
+async def test_late_message_is_reported_to_its_author(
+    scenario: PublishingScenario, late_s: float, kinds: list[str]
+) -> None:
+    """The topic's stream reports it in the transaction that publishes the message."""
+    post = await scenario.schedule(in_s=-1)
+    await scenario.pass_time(late_s)
+    await publish(scenario, await scenario.claim(post))
+    rows = scenario.stores.mongo["outbox"].find({"kind": "Notify", "ref.publication": {"$ne": None}})
+    sent = scenario.stores.mongo["notifications"].find({"_id.o": scenario.organization_id})
+    found = [each["ref"]["kind"] async for each in rows] + [each["kind"] async for each in sent]
+    assert found == kinds
+
+
 async def test_lost_claim_fails_alone_in_its_batch(scenario: PublishingScenario) -> None:
     posts = [await scenario.schedule(in_s=-1) for _ in range(10)]
     claims = {each.scheduled_post_id: each for each in await scenario.stores.claims.claim(1000)}

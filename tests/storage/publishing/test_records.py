@@ -75,6 +75,7 @@ def test_publication_record_holds_every_field() -> None:
         error=PublicationError("X", "x"),
         attempts=[PublicationAttempt(ATTEMPT["at"], "NO_EFFECT", "earlier")],  # type: ignore[arg-type]
         held_at=in_s(-6),
+        wake_at=in_s(3),
     )
 
 

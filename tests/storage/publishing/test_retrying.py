@@ -21,6 +21,7 @@ from tests.storage.publishing.test_attention import MARK, NO_UPLOAD, held_public
 ADA = Actor(ORG, "ada")
 FAILED = {"state": "FAILED", "error": {"code": "REFUSED", "message": "no"}, "mail_at": BEGIN}
 SCHEDULED = NO_UPLOAD | {"state": "SCHEDULED", "fence": 8, "wake_at": BEGIN, "claim": REMOVED, "error": REMOVED}
+SCHEDULED |= {"late_from": BEGIN}
 NEW_TIMES = {"due": BEGIN, "late_at": in_s(60)}
 
 

@@ -10,7 +10,7 @@ from storage.identity.audit import Actor
 from storage.mongo import Document
 from storage.publishing.events import emit_changed
 from storage.publishing.records import Publication, PublishingPhase
-from storage.publishing.resolution import ResolveUnknown
+from storage.publishing.resolution import PersonalAnswer, ResolveUnknown
 from storage.publishing.transitions import (
     CALL_LEASE_S,
     LEASE_S,
@@ -36,6 +36,7 @@ from tests.storage.publishing.in_memory_posts import ATTEMPT, InMemoryPosts, sto
 CALLING, PREPARING = PublishingPhase.CALLING, PublishingPhase.PREPARING
 CHANGED = [("PublicationChanged", "pub")]
 FAILURE_NOTICE = [("user:acme/ann", "PUBLICATION_FAILED", "pub")]
+LATE_NOTICE = [("user:acme/ann", "PUBLICATION_LATE", "pub")]
 UNKNOWN_NOTICE = [("user:acme/ann", "PUBLICATION_UNKNOWN", "pub")]
 NO_WORK = dict.fromkeys(("wake_at", "claim", "upload_at", "upload_claim"), REMOVED)
 UNKNOWN_ERROR = {"code": "UNKNOWN", "message": "no answer"}
@@ -52,6 +53,10 @@ def publishing(phase: str = "CALLING", **fields: Any) -> Document:
 
 def unknown(**fields: Any) -> Document:
     return stored_publication(state="UNKNOWN", progress=progress(), error={"code": "UNKNOWN", "message": "x"}, **fields)
+
+
+def unknown_left_to_person(**fields: Any) -> Document:
+    return without(unknown(**fields), *NO_WORK)
 
 
 def attempts(outcome: str, detail: str | None) -> Document:
@@ -161,6 +166,22 @@ def test_person_is_needed_before_network_forgets(delay_s: float, max_age_s: floa
     assert policy.needs_person(stored, BEGIN) is needs_person
 
 
+@pytest.mark.parametrize(
+    ("fields", "is_notified"),
+    [
+        ({"due": in_s(-68)}, False),
+        ({"due": in_s(-68.001)}, True),
+        ({"due": in_s(-99), "late_from": in_s(-68)}, False),
+        ({"due": in_s(-99), "late_from": in_s(-68.001)}, True),
+        ({"due": in_s(-99), "author_notified": True}, False),
+    ],
+)
+def test_author_is_told_of_more_than_a_minute(fields: Document, is_notified: bool) -> None:
+    """The call began 8 s ago. An author who was told that the outcome is unknown is not told that it was late."""
+    notices = LATE_NOTICE if is_notified else []
+    assert change(publishing(**fields), lambda each: MarkPublished(each, "id", None), notices)["state"] == "PUBLISHED"
+
+
 UNKNOWN = {"state": "UNKNOWN", "error": UNKNOWN_ERROR} | attempts("UNKNOWN", "no answer")
 
 
@@ -185,9 +206,10 @@ def test_unknown_is_reconciled_at_most_minute_after_deadline(
 ) -> None:
     before = publishing() | {"late_at": in_s(late)}
     changed = change(before, mark_unknown(ReconciliationPolicy(delay_s)), UNKNOWN_NOTICE if is_notified else [])
-    assert changed == UNKNOWN | {"wake_at": in_s(reconcile_s)} | ({"author_notified": True} if is_notified else {})
+    planned = UNKNOWN | {"claim": REMOVED}
+    assert changed == planned | {"wake_at": in_s(reconcile_s)} | ({"author_notified": True} if is_notified else {})
     changed = change(before | {"author_notified": True}, mark_unknown(ReconciliationPolicy(delay_s)))
-    assert changed == UNKNOWN | {"wake_at": in_s(delay_s)}
+    assert changed == planned | {"wake_at": in_s(delay_s)}
 
 
 def test_reconciliation_holds_lease_and_emits_nothing() -> None:
@@ -233,21 +255,24 @@ def test_failed_upload_is_stored_with_its_retry(retry_in_s: float | None, upload
 
 
 ADA = Actor(ORG, "ada")
+IS_THERE = PersonalAnswer(is_published=True)
 
 
 @pytest.mark.parametrize("actor", [None, Actor(ORG, "ann"), ADA])
 @pytest.mark.parametrize("is_published", [True, False])
 def test_resolution_is_audited_if_actor_is_not_the_author(actor: Actor | None, is_published: bool) -> None:
     stream = InMemoryPosts()
-    changed = stream.change(lambda each: ResolveUnknown(ORG, each.id, is_published, "id", actor), unknown())
+    answer = PersonalAnswer(is_published, "id", "https://x.test/id")
+    changed = stream.change(lambda each: ResolveUnknown(each, answer, actor), unknown_left_to_person())
     message = "A person looked at the account and found that the post was not published."
     stored = (
-        {"state": "PUBLISHED", "published_at": in_s(-8), "external_id": "id", "error": REMOVED}
+        {"state": "PUBLISHED", "published_at": in_s(-8), "external_id": "id", "url": "https://x.test/id"}
+        | {"error": REMOVED}
         if is_published
         else {"state": "FAILED", "error": {"code": "NOT_PUBLISHED", "message": message}}
     )
     history = attempts(str(stored["state"]), "resolved by a person")
-    assert changed == NO_WORK | stored | history | {"progress": REMOVED, "fence": 8}
+    assert changed == stored | history | {"progress": REMOVED, "fence": 8}
     assert (stream.result, stream.emitted, stream.notified) == (stream.publication(), CHANGED, [])
     entries = stream.audited
     expected = {"action": "PUBLICATION_RESOLVED", "kind": "PUBLICATION", "target": "pub"}
@@ -264,8 +289,8 @@ def test_resolution_is_audited_if_actor_is_not_the_author(actor: Actor | None, i
         (publishing(), lambda each: StoreUploadResultAndBegin(each, ["m"], None, "k"), ClaimLost),
         (stored_publication(), lambda each: StoreUploadResult(each, "other", ["m"]), ClaimLost),
         (without(stored_publication(), "upload_claim"), lambda each: StoreUploadResult(each, "u", ["m"]), ClaimLost),
-        (publishing(), lambda _: ResolveUnknown(ORG, "pub", True, None), Conflict),
-        (unknown(org="other"), lambda _: ResolveUnknown(ORG, "pub", True, None), NotFound),
+        (publishing(), lambda each: ResolveUnknown(each, IS_THERE), Conflict),
+        (unknown(org="other"), lambda each: ResolveUnknown(each, IS_THERE), NotFound),
     ],
 )
 def test_refused_change_stores_nothing(before: Document, build: BuildChange, error: type[DomainError]) -> None:
@@ -287,7 +312,7 @@ def test_change_of_removed_publication_is_refused() -> None:
         with pytest.raises(ClaimLost, match=r"\w"):
             stream.commit(each)
     with pytest.raises(NotFound):
-        stream.commit(ResolveUnknown(ORG, "pub", True, None))
+        stream.commit(ResolveUnknown(publication, IS_THERE))
 
 
 def test_change_in_topic_reaches_jobs_stream_through_outbox() -> None:

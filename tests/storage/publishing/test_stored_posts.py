@@ -282,6 +282,14 @@ def test_posts_of_active_or_missing_author_are_not_held(author: str) -> None:
     assert stream.emitted == []
 
 
+@pytest.mark.parametrize(("due", "late_from"), [(in_s(-0.001), BEGIN), (BEGIN, None)])
+def test_late_scheduling_is_remembered_until_the_next(due: Any, late_from: Any) -> None:
+    publication: Any = stored_publication(late_from=in_s(-50))
+    post: Any = stored_post(due=due)
+    put_scheduled(Batch(jobs_stream(ORG), {"committed_at": BEGIN}, 0, 1), publication, post, 0)
+    assert publication.get("late_from") == late_from
+
+
 @pytest.mark.parametrize("due", [-10, 99])
 def test_release_gives_held_publications_to_other_person(due: int) -> None:
     timestamp = 5 if due == -10 else microseconds(in_s(due)) + 1
@@ -298,7 +306,7 @@ def test_release_gives_held_publications_to_other_person(due: int) -> None:
     moved: Document = {} if due == -10 else {"due": in_s(due), "ts": timestamp}
     stored = stream.stored("post", SCHEDULED_POSTS)
     assert differences(post, stored) == {"author": "bob", "revision": 4} | moved
-    times = moved | ({} if due == -10 else {"late_at": in_s(159)}) | {"wake_at": in_s(due - 5)}
+    times = moved | ({"late_from": BEGIN} if due == -10 else {"late_at": in_s(159)}) | {"wake_at": in_s(due - 5)}
     released = times | {"author": "bob", "fence": 8, "held_at": REMOVED, "claim": REMOVED}
     dropped = dict.fromkeys(("upload", "upload_at", "upload_claim"), REMOVED)
     stale = {} if due == -10 else dropped | {"media_state": "STALE", "upload_at": in_s(due - 600)}

@@ -10,6 +10,7 @@ from jobs.providers.social.http import CALL_TIMEOUT_S
 from storage.errors import Conflict, NotFound
 from storage.publishing.attention import HoldForAttention, ResumePublication
 from storage.publishing.records import Publication, PublicationState, PublishingPhase
+from storage.publishing.resolution import PersonalAnswer
 from storage.publishing.transitions import (
     CALL_LEASE_S,
     MANUAL,
@@ -180,25 +181,28 @@ async def test_reconciliation_past_retention_waits_for_person(
     assert await poll_until_true(lambda: notification_kinds(scenario)) == ["PUBLICATION_UNKNOWN"]
 
 
+IS_THERE = PersonalAnswer(is_published=True)
+
+
 async def test_person_resolves_unknown_once(scenario: PublishingScenario) -> None:
     resolve = scenario.stores.scheduled_posts.resolve
     for published in (True, False):
         unknown = await apply(scenario, MarkUnknown(await begin_call(scenario), "no answer", MANUAL))
-        finished = await resolve(unknown, published, "id" if published else None)
+        finished = await resolve(unknown, PersonalAnswer(published, "id" if published else None))
         assert finished.state is (S.PUBLISHED if published else S.FAILED)
         assert (finished.published_at is not None) == published
         with pytest.raises(Conflict):
-            await resolve(unknown, True, None)
+            await resolve(unknown, IS_THERE)
         with pytest.raises(ClaimLost):
             await apply(scenario, MarkPublished(unknown, "late", None))
     with pytest.raises(Conflict):
-        await resolve(await begin_call(scenario), True, None)
+        await resolve(await begin_call(scenario), IS_THERE)
 
 
 async def test_resolution_by_other_organization_is_not_found(scenario: PublishingScenario) -> None:
     unknown = await apply(scenario, MarkUnknown(await begin_call(scenario), "no answer", MANUAL))
     with pytest.raises(NotFound):
-        await scenario.stores.scheduled_posts.resolve(replace(unknown, organization_id="elsewhere"), True, None)
+        await scenario.stores.scheduled_posts.resolve(replace(unknown, organization_id="elsewhere"), IS_THERE)
 
 
 CHANGES: dict[str, Callable[[Publication], PublicationChange]] = {

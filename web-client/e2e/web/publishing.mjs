@@ -37,6 +37,7 @@ try {
   report.published = await publishPost(page, topicId);
   await checkViews(page, report.published.day);
   report.files = await publishFile(page, topicId);
+  report.copied = await copyPost(page);
   report.picture = await publishPicture(page, "From a disk", uploadAndKeep);
   report.kept = await publishPicture(page, "From the library", addFromLibrary);
   report.media = await editPostWithMedia(page);
@@ -176,9 +177,9 @@ async function cancelPost(page, day) {
 }
 
 /**
- * Publishes a post that is due now to four targets. One account does not confirm the publication, and the user confirms
- * it by hand. Returns the number of confirmed publications before that, the post's state after that, and the number of
- * the topic's messages.
+ * Publishes a post that is due now to four targets. One account does not confirm the publication. The user has it
+ * published again, and confirms it by hand when it is not confirmed again. Returns the number of confirmed publications
+ * before that, what to check, the post's state and address after that, and the number of the topic's messages.
  */
 async function publishPost(page, topicId) {
   await navigate(page, "/publishing/list/today/new");
@@ -196,14 +197,20 @@ async function publishPost(page, topicId) {
   await page.locator('main [data-state="UNKNOWN"]').first().waitFor();
   await chip(page, "The beacon is lit").click();
   const details = page.getByRole("dialog", { name: "Scheduled post" });
-  await checkThemes(page, "unknown", details.getByRole("button", { name: "It was published" }));
+  await checkThemes(page, "unknown", details.getByRole("button", { name: "It is there", exact: true }));
   const publishedBefore = await details.locator('[data-publication="PUBLISHED"]').count();
-  await details.getByRole("button", { name: "It was published" }).click();
+  const check = await details.locator("dl").innerText();
+  await details.getByRole("button", { name: "It is not there: publish again" }).click();
+  await details.getByText("3 attempts").waitFor();
+  await details.getByLabel("Address or ID of the post there").fill("https://forgetful.invalid/1");
+  await details.getByRole("button", { name: "It is there", exact: true }).click();
   await details.locator('[data-post-state="PUBLISHED"]').waitFor();
+  const address = await details.getByRole("link", { name: "View post" }).getAttribute("href");
   await details.getByRole("button", { name: "Close" }).click();
   const { messages } = await run(`{ messages(topicId: "${topicId}", latest: "now") { items { text } } }`);
   const stateAfter = (await scheduledPost("The beacon is lit")).state;
-  return { day: local.slice(0, 10), publishedBefore, stateAfter, messages: messages.items.length };
+  const day = local.slice(0, 10);
+  return { day, publishedBefore, stateAfter, messages: messages.items.length, check, address };
 }
 
 /** The instant one minute ago, as a local time in the zone of the page. */
@@ -261,6 +268,26 @@ async function publishFile(page, topicId) {
     if (message) return { scheduled, edited, published: message.attachments.map(({ name }) => name) };
     await page.waitForTimeout(100);
   }
+}
+
+/** Schedules a copy of the published post with a file. Returns the files and the number of targets of the copy. */
+async function copyPost(page) {
+  await navigate(page, `/publishing/list/${minuteAgo().slice(0, 10)}`);
+  await chip(page, "Bring these").click();
+  await page.getByRole("dialog", { name: "Scheduled post" }).getByRole("button", { name: "Use again" }).click();
+  const dialog = page.getByRole("dialog", { name: "Schedule a post" });
+  await checkThemes(page, "copy", dialog.locator("[data-composed=ready]").filter({ hasText: "map.txt" }));
+  await dialog.getByLabel("What do you want to say?").fill("Bring them again");
+  await dialog.getByLabel("Date").fill(dayOfNextMonth(22));
+  await dialog.getByRole("button", { name: "Schedule", exact: true }).click();
+  await dialog.waitFor({ state: "detached" });
+  const posts = '{ scheduledPosts(latest: "now") { items { text attachments { name } publications { id } } } }';
+  const { scheduledPosts } = await run(posts);
+  const { attachments, publications } = scheduledPosts.items.find(({ text }) => text === "Bring them again");
+  // The library is empty again, as the next steps need it.
+  const { mediaLibrary } = await run("{ mediaLibrary(limit: 10) { id } }");
+  for (const { id } of mediaLibrary) await run(`mutation { removeFromLibrary(uploadId: "${id}") }`);
+  return { files: attachments.map(({ name }) => name), targets: publications.length };
 }
 
 /** Adds a picture, and keeps it in the library. */

@@ -40,6 +40,18 @@ export const ScheduledPosts = graphql(
   [ScheduledParts],
 );
 
+export const OutcomeCheckParts = graphql(`
+  fragment OutcomeCheckParts on OutcomeCheck {
+    account { id name network }
+    profileUrl
+    textStart
+    firstCallAt
+    lastCallAt
+    nextLookupAt
+  }
+`);
+export type OutcomeCheck = ResultOf<typeof OutcomeCheckParts>;
+
 export const PublicationParts = graphql(
   `fragment PublicationParts on Publication {
     id
@@ -52,8 +64,9 @@ export const PublicationParts = graphql(
     error { code message }
     attempts { at outcome detail }
     target { ...TargetParts }
+    outcomeCheck { ...OutcomeCheckParts }
   }`,
-  [TargetParts],
+  [TargetParts, OutcomeCheckParts],
 );
 export type Publication = ResultOf<typeof PublicationParts>;
 
@@ -103,8 +116,24 @@ export const CancelPost = graphql(
   [ScheduledParts],
 );
 export const ResolvePublication = graphql(`
-  mutation ResolvePublication($id: ID!, $published: Boolean!, $externalId: String) {
-    resolvePublication(id: $id, published: $published, externalId: $externalId) { id state }
+  mutation ResolvePublication(
+    $id: ID!
+    $published: Boolean!
+    $externalId: String
+    $url: String
+    $publishAgain: Boolean!
+    $lastCallAt: DateTime
+    $key: String
+  ) {
+    resolvePublication(
+      id: $id
+      published: $published
+      externalId: $externalId
+      url: $url
+      publishAgain: $publishAgain
+      lastCallAt: $lastCallAt
+      idempotencyKey: $key
+    ) { id state }
   }
 `);
 

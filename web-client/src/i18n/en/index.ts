@@ -144,6 +144,7 @@ export const en = {
   "notification.PUBLICATION_UNKNOWN": "Could not confirm whether a scheduled post was published",
   "notification.PUBLICATION_NEEDS_ATTENTION":
     "A scheduled post is waiting: the network refused the account’s credentials",
+  "notification.PUBLICATION_LATE": "A scheduled post was published late",
   "notification.emojiReaction": "{name} reacted {emoji} to your message",
   "notification.names.more": {
     one: "{first}, {second} and {count} other",

@@ -144,6 +144,7 @@ export const ja: Record<keyof typeof en, Text> = {
   "notification.PUBLICATION_UNKNOWN": "予約投稿が公開されたかどうか確認できません",
   "notification.PUBLICATION_NEEDS_ATTENTION":
     "アカウントの認証情報が拒否されたため、予約投稿が待機しています",
+  "notification.PUBLICATION_LATE": "予約投稿が予定より遅れて公開されました",
   "notification.emojiReaction": "{name}があなたのメッセージに {emoji} でリアクションしました",
   "notification.names.more": "{first} さん、{second} さん、ほか {count} 人",
   "notification.names.one": "{first} さん",

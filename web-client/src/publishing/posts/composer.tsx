@@ -7,6 +7,7 @@ import { EmojiButton } from "../../emoji/emoji-button";
 import { attachedFile } from "../../files/composed-file";
 import { ComposedFileList } from "../../files/composed-list";
 import { FilePicker } from "../../files/file-picker";
+import type { Attachment } from "../../files/operations";
 import { useComposedFiles } from "../../files/use-composed-files";
 import { useDraft } from "../../session/drafts";
 import { Button, IconButton } from "../../ui/button";
@@ -79,6 +80,10 @@ interface Props {
   draftName: string;
   /** The post being edited; null for a new post. */
   post: DetailedPost | null;
+  /** The files of a post that is copied, which are in the viewer's library. */
+  copiedFiles?: readonly Attachment[] | undefined;
+  /** Names of the files of a copied post that can't be used again. */
+  missingFiles?: readonly string[] | undefined;
   onDone: (post: ScheduledPost) => void;
   onClose: () => void;
   openAccounts: () => void;
@@ -86,6 +91,7 @@ interface Props {
 
 export function ScheduledPostComposer(props: Props) {
   const { draft: initialDraft, draftName, post, onDone, onClose, openAccounts } = props;
+  const { copiedFiles = [], missingFiles = [] } = props;
   const { t, language } = useTranslation();
   const { direct } = useApi();
   const submission = useSubmission();
@@ -93,7 +99,8 @@ export function ScheduledPostComposer(props: Props) {
   useEffect(() => field.current?.focus(), []);
   const [unused] = useState(() => ({ content: initialDraft, idempotencyKey: crypto.randomUUID() }));
   const kept = useDraft<StoredDraft>(`scheduled post ${draftName}`, unused, isStoredDraft);
-  const composed = useComposedFiles(`scheduled post ${draftName}`, post?.attachments.map(attachedFile));
+  const initialFiles = (post?.attachments ?? copiedFiles).map(attachedFile);
+  const composed = useComposedFiles(`scheduled post ${draftName}`, initialFiles);
   const [isRestored] = useState(kept.isRestored || composed.isKept);
   const [isLibraryOpen, setIsLibraryOpen] = useState(false);
   const { content: draft } = kept.draft;
@@ -171,6 +178,11 @@ export function ScheduledPostComposer(props: Props) {
       >
         {isRestored && (
           <p className="rounded-card bg-well px-3 py-2 text-sm text-quiet">{t("publishing.draftRestored")}</p>
+        )}
+        {missingFiles.length > 0 && (
+          <p role="status" className="rounded-card bg-wait-ground px-3 py-2 text-sm text-wait">
+            {t("publishing.filesMissing", { names: missingFiles.join(", ") })}
+          </p>
         )}
         <MentionField
           ref={field}

@@ -102,7 +102,7 @@ function PostDetails({ post, zone, refresh, edit, openMoveDialog, copy }: PostDe
         </ul>
       </section>
       <div className="flex flex-wrap justify-end gap-2">
-        {isOwn && <Button onClick={() => copy(post)}>{t("publishing.copy")}</Button>}
+        <Button onClick={() => copy(post)}>{t("publishing.copy")}</Button>
         {post.editable && <CancelPostButton post={post} refresh={refresh} />}
         {isOwn && isScheduled && <Button onClick={() => edit(post)}>{t("publishing.edit")}</Button>}
         {isOwn && isScheduled && (

@@ -1,21 +1,32 @@
 /** The dialogs over the calendar: one post, a day's list, the composer, a move. At most one is open. */
+import { request, useApi } from "../../api/api";
 import type { PublishingRoute } from "../../app/router";
+import type { Attachment } from "../../files/operations";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialogs/dialog";
 import { useTranslation } from "../../ui/preferences";
-import { notify } from "../../ui/toasts";
+import { notifyFailure } from "../../ui/toasts";
 import { PostList } from "../calendar/agenda";
 import type { PostChipContext } from "../calendar/chip";
 import { MovePostDialog } from "../calendar/move";
 import { dayText } from "../local-times";
-import type { DetailedPost, ScheduledPost } from "../operations";
+import { AddToLibrary, type DetailedPost, type ScheduledPost } from "../operations";
 import { draftOf, emptyDraft, ScheduledPostComposer, type ScheduledPostDraft } from "./composer";
+import { copyFiles } from "./copied-files";
 import { PostDialog } from "./details";
 import { type DueTime, dueTimeOf } from "./due-time";
 import type { TimeReadings } from "./rejections";
 
 export type OpenDialog =
-  | { kind: "write"; draft: ScheduledPostDraft; draftName: string; post: DetailedPost | null }
+  | {
+      kind: "write";
+      draft: ScheduledPostDraft;
+      draftName: string;
+      post: DetailedPost | null;
+      copiedFiles?: readonly Attachment[];
+      /** Names of the files of a copied post that can't be used again. */
+      missingFiles?: readonly string[];
+    }
   | { kind: "move"; post: ScheduledPost; initialTime: DueTime; readings: TimeReadings | null }
   | { kind: "day"; day: string };
 
@@ -53,11 +64,19 @@ export function PublishingDialogs(props: Props) {
     openAccounts,
     onChanged,
   } = props;
-  const { t } = useTranslation();
+  const { direct } = useApi();
   const { zone } = chipContext;
   const close = () => showDialog(null);
   const write = (draft: ScheduledPostDraft, draftName: string, post: DetailedPost | null = null) =>
     showDialog({ kind: "write", draft, draftName, post });
+
+  async function copy(post: DetailedPost) {
+    const keep = (file: Attachment) =>
+      request(direct, AddToLibrary, { uploadId: file.id, altText: file.altText });
+    const files = await copyFiles(post.attachments, keep);
+    const draft = draftOf(post, suggestTime(today));
+    showDialog({ kind: "write", draft, draftName: copyOf(post), post: null, ...files });
+  }
 
   if (openDialog?.kind === "day") return <DayDialog day={openDialog.day} write={write} {...props} />;
   if (openDialog?.kind === "move")
@@ -76,6 +95,8 @@ export function PublishingDialogs(props: Props) {
         draft={openDialog?.draft ?? emptyDraft(suggestTime(today))}
         draftName={openDialog?.draftName ?? NEW_POST}
         post={openDialog?.post ?? null}
+        copiedFiles={openDialog?.copiedFiles}
+        missingFiles={openDialog?.missingFiles}
         openAccounts={openAccounts}
         onDone={() => {
           close();
@@ -93,10 +114,7 @@ export function PublishingDialogs(props: Props) {
       edit={(post) =>
         write(draftOf(post, dueTimeOf(new Date(post.dueAt), post.timeZone)), editOf(post), post)
       }
-      copy={(post) => {
-        if (post.attachments.length > 0) notify(t("publishing.filesNotCopied"));
-        write(draftOf(post, suggestTime(today)), copyOf(post));
-      }}
+      copy={(post) => void copy(post).catch(notifyFailure)}
       openMoveDialog={chipContext.openMoveDialog}
       onClose={close}
     />

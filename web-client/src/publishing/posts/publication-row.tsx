@@ -1,22 +1,16 @@
-/** One target of a post: state, error and attempts, and the buttons that resolve or retry a publication. */
+/** One target of a post: state, error and attempts, and the button that retries a publication. */
 import { useState } from "react";
 import { request, useApi } from "../../api/api";
-import { LIMITS } from "../../api/limits";
 import type { TextKey } from "../../i18n/texts";
 import { Button } from "../../ui/button";
-import { useLength } from "../../ui/fields/length";
 import { Icon, type IconName } from "../../ui/icons";
 import { useTranslation } from "../../ui/preferences";
 import { notifyFailure } from "../../ui/toasts";
 import { instantText, roundedDuration } from "../local-times";
-import {
-  type Publication,
-  type PublicationTarget,
-  ResolvePublication,
-  RetryPublication,
-} from "../operations";
+import { type Publication, type PublicationTarget, RetryPublication } from "../operations";
 import { PostStateBadge } from "./state-badge";
 import { targetText } from "./targets";
+import { UnknownOutcome } from "./unknown-outcome";
 
 const ICONS: Record<PublicationTarget["__typename"], IconName> = {
   HomeFeedTarget: "home",
@@ -83,7 +77,7 @@ export function PublicationRow({ publication, zone, refresh }: Props) {
       {(state === "NEEDS_ATTENTION" || state === "FAILED") && (
         <RetryButton publication={publication} refresh={refresh} />
       )}
-      {state === "UNKNOWN" && <ResolveButtons publication={publication} refresh={refresh} />}
+      {state === "UNKNOWN" && <UnknownOutcome publication={publication} zone={zone} refresh={refresh} />}
       <PublicationAttempts publication={publication} zone={zone} />
     </li>
   );
@@ -125,48 +119,6 @@ function RetryButton({ publication: { id, state }, refresh }: Omit<Props, "zone"
       <Button disabled={isSaving} onClick={retry}>
         {t("publishing.retry")}
       </Button>
-    </div>
-  );
-}
-
-/** The buttons by which a person who has checked the account records whether the post was published there. */
-function ResolveButtons({ publication, refresh }: Omit<Props, "zone">) {
-  const { t } = useTranslation();
-  const { direct } = useApi();
-  const [postId, setPostId] = useState("");
-  const [isSaving, setIsSaving] = useState(false);
-  const length = useLength(postId, LIMITS.externalId);
-  async function resolve(isPublished: boolean) {
-    setIsSaving(true);
-    const externalId = isPublished && postId.trim() ? postId.trim() : null;
-    await request(direct, ResolvePublication, {
-      id: publication.id,
-      published: isPublished,
-      externalId,
-    }).catch(notifyFailure);
-    setIsSaving(false);
-    refresh();
-  }
-  return (
-    <div className="mt-2 flex flex-col gap-2 rounded-lg bg-wait-ground p-3">
-      <p className="text-sm">{t("publishing.unknownHint")}</p>
-      <input
-        className="field text-sm"
-        aria-label={t("publishing.externalId")}
-        placeholder={t("publishing.externalId")}
-        value={postId}
-        onChange={(event) => setPostId(event.target.value)}
-        {...length.fieldProps}
-      />
-      {length.note}
-      <div className="flex flex-wrap gap-2">
-        <Button disabled={isSaving || length.isTooLong} onClick={() => resolve(true)}>
-          {t("publishing.isThere")}
-        </Button>
-        <Button disabled={isSaving} onClick={() => resolve(false)}>
-          {t("publishing.isNotThere")}
-        </Button>
-      </div>
     </div>
   );
 }

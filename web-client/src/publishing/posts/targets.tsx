@@ -109,13 +109,14 @@ function AccountCheckboxes({ value, onChange, openAccounts }: Props) {
   );
   return (
     <>
-      {accounts?.map(({ id, name, network }) => (
+      {accounts?.map(({ id, name, network, disconnectedAt }) => (
         <TargetCheckbox
           key={id}
           checked={value.toAccountIds.includes(id)}
           onChange={(on) => onChange({ ...value, toAccountIds: withSelection(value.toAccountIds, id, on) })}
           text={name}
-          hint={t(`publishing.network.${network}`)}
+          hint={t(disconnectedAt === null ? `publishing.network.${network}` : "publishing.disconnected")}
+          isGone={disconnectedAt !== null}
         />
       ))}
       <button
@@ -140,9 +141,11 @@ interface TargetCheckboxProps {
   onChange: (isChecked: boolean) => void;
   text: string;
   hint: string;
+  /** Whether the target takes no posts any more, so that it has to be removed. */
+  isGone?: boolean;
 }
 
-function TargetCheckbox({ checked, onChange, text, hint }: TargetCheckboxProps) {
+function TargetCheckbox({ checked, onChange, text, hint, isGone = false }: TargetCheckboxProps) {
   return (
     <label className="flex min-h-9 cursor-pointer items-center gap-3 rounded-lg px-2 hover:bg-hover">
       <input
@@ -152,7 +155,7 @@ function TargetCheckbox({ checked, onChange, text, hint }: TargetCheckboxProps) 
         onChange={(event) => onChange(event.target.checked)}
       />
       <span className="truncate">{text}</span>
-      <span className="ml-auto truncate text-sm text-quiet">{hint}</span>
+      <span className={`ml-auto truncate text-sm ${isGone ? "text-bad" : "text-quiet"}`}>{hint}</span>
     </label>
   );
 }
