@@ -17,6 +17,7 @@ from storage.publishing.attention import account_keys
 from storage.publishing.documents import (
     PUBLICATIONS,
     SCHEDULED_POSTS,
+    ErrorDocument,
     ProgressDocument,
     PublicationDocument,
     ScheduledPostDocument,
@@ -110,7 +111,7 @@ class ResolveUnknown(Change[Publication]):
             document |= {"state": PublicationState.PUBLISHED.value, "published_at": progress["at"]}
             document |= {"external_id": self.answer.external_id, "url": self.answer.url}
         else:
-            error = {"code": NOT_PUBLISHED, "message": NOT_FOUND_BY_PERSON}
+            error: ErrorDocument = {"code": NOT_PUBLISHED, "message": NOT_FOUND_BY_PERSON}
             document |= {"state": PublicationState.FAILED.value, "error": error}
         add_attempt(document, batch.at, document["state"], "resolved by a person")
         put_finished(batch, document)
