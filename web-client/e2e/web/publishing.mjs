@@ -274,14 +274,18 @@ async function publishFile(page, topicId) {
 async function copyPost(page) {
   await navigate(page, `/publishing/list/${minuteAgo().slice(0, 10)}`);
   await chip(page, "Bring these").click();
-  await page.getByRole("dialog", { name: "Scheduled post" }).getByRole("button", { name: "Use again" }).click();
+  await page
+    .getByRole("dialog", { name: "Scheduled post" })
+    .getByRole("button", { name: "Use again" })
+    .click();
   const dialog = page.getByRole("dialog", { name: "Schedule a post" });
   await checkThemes(page, "copy", dialog.locator("[data-composed=ready]").filter({ hasText: "map.txt" }));
   await dialog.getByLabel("What do you want to say?").fill("Bring them again");
   await dialog.getByLabel("Date").fill(dayOfNextMonth(22));
   await dialog.getByRole("button", { name: "Schedule", exact: true }).click();
   await dialog.waitFor({ state: "detached" });
-  const posts = '{ scheduledPosts(latest: "now") { items { text attachments { name } publications { id } } } }';
+  const posts =
+    '{ scheduledPosts(latest: "now") { items { text attachments { name } publications { id } } } }';
   const { scheduledPosts } = await run(posts);
   const { attachments, publications } = scheduledPosts.items.find(({ text }) => text === "Bring them again");
   // The library is empty again, as the next steps need it.

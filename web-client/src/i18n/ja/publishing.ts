@@ -24,7 +24,8 @@ export const publishing: Record<keyof typeof en, Text> = {
   "publishing.cancelAsk": "未公開の投稿先には公開されません。公開済みの投稿は残ります。",
   "publishing.cancelled": "取り消しました",
   "publishing.check.account": "アカウント",
-  "publishing.check.next": "{time} に Noroshi が投稿先へもう一度問い合わせます。その前に回答することもできます。",
+  "publishing.check.next":
+    "{time} に Noroshi が投稿先へもう一度問い合わせます。その前に回答することもできます。",
   "publishing.check.profile": "ページを開く",
   "publishing.check.text": "本文",
   "publishing.check.time": "送信",
