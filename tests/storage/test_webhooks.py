@@ -164,7 +164,7 @@ async def test_searches_of_many_workers_create_one_position(stores: Stores) -> N
     assert await stores.webhook_positions.waiting("w") == []
 
 
-async def test_round_of_an_ended_claim_keeps_its_tries_and_moves_nothing(stores: Stores) -> None:
+async def test_round_of_an_ended_claim_moves_nothing(stores: Stores) -> None:
     at, id_ = await stores.mongo.now(), (await create(stores)).webhook.id
     epoch = await set_head(stores, 2)
     await stores.webhook_positions.mark({StreamStart(id_, at): {STREAM: FoundEvents(2, at)}})
