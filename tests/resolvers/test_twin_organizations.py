@@ -70,6 +70,7 @@ async def fail_due_publications(stores: Stores) -> None:
     """Ends the publications that were tried again. The scenario of the other organization claims all that are due."""
     for claim in await stores.claims.claim(1000):
         await stores.scheduled_posts.apply(MarkFailed(claim, "REFUSED", f"{MARK} is refused"))
+    await until_outbox_is_empty(stores)
 
 
 async def documents(stores: Stores) -> set[str]:
