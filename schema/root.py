@@ -59,6 +59,8 @@ from schema.moderation import ModerationMutation, ModerationQuery
 from schema.presence import PresenceMutation, PresenceQuery, PresenceSubscription
 from schema.privacy import PrivacyMutation, PrivacyQuery, RetentionMutation, RetentionQuery
 from schema.publishing import (
+    AccountConnectionMutation,
+    AccountConnectionQuery,
     ConnectedAccount,
     HeldPostMutation,
     HeldPostQuery,
@@ -84,6 +86,7 @@ class Query(
     ServiceKeyQuery,
     WebhookQuery,
     ContentReportQuery,
+    AccountConnectionQuery,
     HeldPostQuery,
     RetentionQuery,
     SearchQuery,
@@ -173,6 +176,7 @@ class Mutation(
     ServiceKeyMutation,
     WebhookMutation,
     ContentReportMutation,
+    AccountConnectionMutation,
     HeldPostMutation,
     RetentionMutation,
     MuteMutation,

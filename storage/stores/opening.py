@@ -93,8 +93,10 @@ from storage.privacy.retention_rules import RetentionRuleStore
 from storage.privacy.steps import Eraser
 from storage.publishing.accounts import ConnectedAccountStore
 from storage.publishing.claims import PublicationClaims
+from storage.publishing.connections import AccountConnectionStore
 from storage.publishing.held_posts import HeldPostStore
 from storage.publishing.posts import ScheduledPostStore
+from storage.publishing.renewals import CredentialRenewals
 from storage.redis.connections import redis_client
 from storage.redis.keys import RedisKeys
 from storage.redis.queue import JobQueue, arq_client
@@ -306,6 +308,8 @@ async def _started(
         do_not_call=DoNotCallStore(mongo),
         call_recordings=call_recordings,
         accounts=accounts,
+        account_connections=AccountConnectionStore(mongo, clock, credentials),
+        credential_renewals=CredentialRenewals(mongo, clock, credentials, worker),
         scheduled_posts=scheduled_posts,
         held_posts=HeldPostStore(mongo, sequencer, scheduled_posts),
         claims=PublicationClaims(mongo, worker),

@@ -86,8 +86,10 @@ from storage.privacy.retention_rules import RetentionRuleStore
 from storage.privacy.steps import Eraser
 from storage.publishing.accounts import ConnectedAccountStore
 from storage.publishing.claims import PublicationClaims
+from storage.publishing.connections import AccountConnectionStore
 from storage.publishing.held_posts import HeldPostStore
 from storage.publishing.posts import ScheduledPostStore
+from storage.publishing.renewals import CredentialRenewals
 from storage.redis.keys import RedisKeys
 from storage.redis.queue import JobQueue
 from storage.streams.hub import Hub
@@ -174,6 +176,8 @@ class Stores:
     call_recordings: CallRecordings
     locks: Locks
     accounts: ConnectedAccountStore
+    account_connections: AccountConnectionStore
+    credential_renewals: CredentialRenewals
     scheduled_posts: ScheduledPostStore
     held_posts: HeldPostStore
     claims: PublicationClaims

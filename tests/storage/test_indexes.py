@@ -874,6 +874,7 @@ DOCUMENTS: dict[str, Any] = {
     "file_usage": files.FileUsageDocument,
     "feed_retries": feed.FeedRetryDocument,
     "accounts": publishing.AccountDocument,
+    "account_connections": publishing.AccountConnectionDocument,
     "scheduled_posts": publishing.ScheduledPostDocument,
     "publications": publishing.PublicationDocument,
     "sandbox_posts": publishing.SandboxPostDocument,
