@@ -112,7 +112,7 @@ class AccountConnectionStore:
         A state of somebody else is not used up, so that the owner can go on.
         """
         is_pending: Document = {"_id": token_digest(state), "$expr": {"$gt": ["$expires_at", "$$NOW"]}}
-        is_own = {
+        is_own: Document = {
             "org": owner.user.organization_id,
             "user": owner.user.user_id,
             "session": {"$in": [owner.session_id, None]},
