@@ -1,8 +1,9 @@
 """Renewal of credentials: once, also by two workers, and when a worker is killed between the answer and the commit."""
 
 import asyncio
+import signal
+import sys
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -11,8 +12,7 @@ import pytest
 from jobs.context import JobContext
 from jobs.providers.egress import Egress
 from jobs.providers.social.http import HttpClient
-from jobs.providers.social.oauth.authorization import APP_PAUSE_S, CredentialRenewer, OAuthApp
-from jobs.providers.social.oauth.instagram import InstagramOAuth
+from jobs.providers.social.oauth.authorization import APP_PAUSE_S, OAuthApp
 from jobs.providers.social.oauth.x import XOAuth
 from jobs.publishing.publisher import PostPublisher
 from jobs.publishing.renewals import renew_credentials
@@ -20,8 +20,9 @@ from storage.publishing.accounts import AccountToConnect
 from storage.publishing.lifetimes import CredentialLifetime
 from storage.publishing.networks import Network
 from storage.publishing.records import ConnectedAccount, PublicationState, VerifiedAccount
+from storage.stores.dead_workers import release_leases_of
 from tests.jobs.contexts import job_context
-from tests.jobs.publishing.runs import run_once
+from tests.jobs.publishing.runs import renewer, run_once
 from tests.storage.publishing.scenario import PublishingScenario, account_target
 from tests.twins.instagram import InstagramTwin
 from tests.twins.twin import NetworkFault, running_twin
@@ -59,20 +60,20 @@ class Renewing:
         left: timedelta = row["renew_at"] - await self.scenario.now()
         return left.total_seconds()
 
-    async def kill_after_answer(self) -> None:
-        """Starts a worker that renews, and kills it after the network has renewed, before its answer is stored."""
+    async def kill_after_answer(self, databases: list[str]) -> None:
+        """Kills a worker process after the network has renewed, and before its answer is stored."""
         self.twin.renewal_faults.append(NetworkFault.SILENT_AFTER)
-        worker = asyncio.create_task(renew_credentials(self.jobs))
+        command = [sys.executable, "-m", "tests.jobs.publishing.renewing_worker", *databases]
+        worker = await asyncio.create_subprocess_exec(*command, self.network.value, self.twin.url)
         await self.twin.is_renewed.wait()
-        worker.cancel()
-        with suppress(asyncio.CancelledError):
-            await worker
+        worker.kill()
+        assert await worker.wait() == -signal.SIGKILL
 
 
-def renewer(network: Network, http: HttpClient, url: str) -> CredentialRenewer:
-    if network is Network.X:
-        return XOAuth(http, OAuthApp(XTwin.client_id, XTwin.client_secret), url)
-    return InstagramOAuth(http, None, url)
+@pytest.fixture
+def databases(mongodb_uri: str, redis_url: str, shared_database: str) -> list[str]:
+    """The addresses of the servers, and the name of the database."""
+    return [mongodb_uri, redis_url, shared_database]
 
 
 @pytest.fixture(params=[Network.X, Network.INSTAGRAM], ids=lambda network: network.value)
@@ -85,8 +86,7 @@ async def renewing(
     async with running_twin(XTwin() if is_x else InstagramTwin()) as twin:
         assert isinstance(twin, Twin)
         jobs = job_context(scenario.stores, egress, publisher=publisher)
-        http = HttpClient(egress, call_timeout_s=60)
-        jobs = replace(jobs, credential_renewers={network: renewer(network, http, twin.url)})
+        jobs = replace(jobs, credential_renewers={network: renewer(network, egress, twin.url)})
         lifetime = CredentialLifetime(7200.0 if is_x else 5_184_000.0, "refresh-0" if is_x else None, is_renewable=True)
         owner = VerifiedAccount("7", "@harbour")
         new = AccountToConnect(scenario.organization_id, network, "ours", twin.url, "ann", owner, lifetime)
@@ -118,19 +118,21 @@ async def test_two_workers_renew_once(renewing: Renewing) -> None:
 
 
 @pytest.mark.parametrize("renewing", [Network.INSTAGRAM], indirect=True)
-async def test_killed_worker_is_survived_where_repeating_is_allowed(renewing: Renewing) -> None:
-    await renewing.kill_after_answer()
+async def test_killed_worker_is_survived_where_repeating_works(renewing: Renewing, databases: list[str]) -> None:
+    await renewing.kill_after_answer(databases)
     assert await renew_credentials(renewing.jobs) == 0, "the lease of the dead worker has not ended"
-    await renewing.make_due()
+    assert await release_leases_of(renewing.scenario.stores, "killed") == 1
     assert await asyncio.gather(*[renew_credentials(renewing.jobs) for _ in range(2)]) in ([0, 1], [1, 0])
     assert (await renewing.stored()).attention is None
     assert await renewing.token() == renewing.twin.token
 
 
 @pytest.mark.parametrize("renewing", [Network.X], indirect=True)
-async def test_killed_worker_is_shown_where_repeating_is_refused(renewing: Renewing, publisher: PostPublisher) -> None:
-    await renewing.kill_after_answer()
-    await renewing.make_due()
+async def test_killed_worker_is_shown_where_repeating_is_refused(
+    renewing: Renewing, publisher: PostPublisher, databases: list[str]
+) -> None:
+    await renewing.kill_after_answer(databases)
+    assert await release_leases_of(renewing.scenario.stores, "killed") == 1
     assert await asyncio.gather(*[renew_credentials(renewing.jobs) for _ in range(2)]) in ([0, 1], [1, 0])
     stored = await renewing.stored()
     assert stored.attention is not None
