@@ -9,7 +9,8 @@ export const publishing: Record<keyof typeof en, Text> = {
   "publishing.accountsNeedOperator": "連携アカウントへの投稿にはオペレーター権限が必要です。",
   "publishing.allowAgain": "{network} でもう一度許可する",
   "publishing.allowDo": "{network} で許可する",
-  "publishing.allowHint": "ネットワークのページで許可すると、ここに戻ります。パスワードはこのサーバーに送られません。",
+  "publishing.allowHint":
+    "ネットワークのページで許可すると、ここに戻ります。パスワードはこのサーバーに送られません。",
   "publishing.allowInstead": "ネットワークで許可する",
   "publishing.altText": "代替テキスト（画像を見られない人のための説明）",
   "publishing.attention": "対応が必要な投稿 {count} 件",
@@ -30,16 +31,21 @@ export const publishing: Record<keyof typeof en, Text> = {
   "publishing.connect": "アカウントを連携",
   "publishing.connectDo": "連携する",
   "publishing.connected": "{name} を連携しました",
-  "publishing.connectionFailure.CONFLICT": "その間にアカウントの連携が解除されたか、変更されました。ページを読み込み直して、もう一度お試しください。",
+  "publishing.connectionFailure.CONFLICT":
+    "その間にアカウントの連携が解除されたか、変更されました。ページを読み込み直して、もう一度お試しください。",
   "publishing.connectionFailure.EXPIRED": "この連携は使用済みか、期限切れです。もう一度連携してください。",
   "publishing.connectionFailure.FAILED": "アカウントを連携できませんでした。もう一度お試しください。",
   "publishing.connectionFailure.FORBIDDEN": "アカウントの連携にはオペレーター権限が必要です。",
-  "publishing.connectionFailure.NOT_ACCEPTED": "ネットワークに受け付けられなかったか、必要な権限がすべては許可されませんでした。もう一度お試しください。",
-  "publishing.connectionFailure.OTHER_ACCOUNT": "別のアカウントが許可されました。連携し直すアカウントでネットワークにログインしてください。",
-  "publishing.connectionFailure.OTHER_SESSION": "この連携は別のブラウザーか別の人が始めたものです。何も連携されていません。",
+  "publishing.connectionFailure.NOT_ACCEPTED":
+    "ネットワークに受け付けられなかったか、必要な権限がすべては許可されませんでした。もう一度お試しください。",
+  "publishing.connectionFailure.OTHER_ACCOUNT":
+    "別のアカウントが許可されました。連携し直すアカウントでネットワークにログインしてください。",
+  "publishing.connectionFailure.OTHER_SESSION":
+    "この連携は別のブラウザーか別の人が始めたものです。何も連携されていません。",
   "publishing.connectionFailure.REFUSED": "ネットワークで許可されませんでした。何も連携されていません。",
   "publishing.connectionFailure.SIGNED_OUT": "その間にサインアウトしました。もう一度連携してください。",
-  "publishing.connectionFailure.UNAVAILABLE": "ネットワークが応答しませんでした。数分後にもう一度お試しください。",
+  "publishing.connectionFailure.UNAVAILABLE":
+    "ネットワークが応答しませんでした。数分後にもう一度お試しください。",
   "publishing.copy": "もう一度使う",
   "publishing.count": "投稿 {count} 件",
   "publishing.credentials": "アクセストークン／アプリパスワード",
