@@ -1,4 +1,4 @@
-"""What the networks' OAuth has in common: an app, an authorization, and the credentials that a network grants."""
+"""The common parts of the networks' OAuth: an app, an authorization, and the credentials that a network grants."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
