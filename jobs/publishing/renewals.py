@@ -5,11 +5,14 @@ network that has not received the first call, or that allows to repeat it, gives
 account needs a person, and its mark says why.
 """
 
+import asyncio
+
 import structlog
 
 from jobs.context import JobContext
 from jobs.providers.social.network import OutcomeUncertain, PublishingRefused, RetryableFailure
-from jobs.providers.social.oauth.authorization import CredentialRenewer
+from jobs.providers.social.oauth.authorization import CredentialRenewer, Grant
+from storage.mongo import unavailable
 from storage.publishing.networks import BEHAVIOURS, Network
 from storage.publishing.renewals import ClaimedRenewal
 from storage.secrets.credentials import CredentialsLost
@@ -20,6 +23,8 @@ TRIES_WITHIN_LEAD = 15
 
 MAX_PAUSE_S = 3600.0
 MAX_REASON_CHARS = 300
+STORE_TRIES = 30
+STORE_PAUSE_S = 1.0
 
 log = structlog.get_logger(__name__)
 
@@ -58,12 +63,28 @@ async def _call(jobs: JobContext, renewal: ClaimedRenewal, renewer: CredentialRe
     """Calls the network, and stores its answer. Raises: as `CredentialRenewer.renew`; CredentialsLost."""
     secret, refresh_token = jobs.stores.credential_renewals.secrets(renewal)
     grant = await renewer.renew(secret, refresh_token)
-    if not await jobs.stores.credential_renewals.store(renewal, grant.secret, grant.lifetime):
+    if not await _store(jobs, renewal, grant):
         log.info("renewal_superseded", account=renewal.account.id)
         return
     log.info("credentials_renewed", account=renewal.account.id)
     account = await jobs.stores.accounts.get(renewal.account.organization_id, renewal.account.id)
     await jobs.stores.scheduled_posts.resume_account(account)
+
+
+async def _store(jobs: JobContext, renewal: ClaimedRenewal, grant: Grant) -> bool:
+    """Stores the network's answer, which nobody else has, and tries again while the database does not answer.
+
+    Returns False if the account has other credentials by now: also those of a try whose success was not known.
+    """
+    for _ in range(STORE_TRIES - 1):
+        try:
+            return await jobs.stores.credential_renewals.store(renewal, grant.secret, grant.lifetime)
+        except Exception as error:
+            if unavailable(error) is None:
+                raise
+            log.warning("renewal_not_stored", account=renewal.account.id, error=repr(error))
+        await asyncio.sleep(STORE_PAUSE_S)
+    return await jobs.stores.credential_renewals.store(renewal, grant.secret, grant.lifetime)
 
 
 def _explanation(renewal: ClaimedRenewal, reason: str) -> str:

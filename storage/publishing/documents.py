@@ -26,7 +26,7 @@ class RenewalDocument(TypedDict):
     """A worker's claim on the renewal of an account's credentials."""
 
     claim: str
-    """Token of the claim."""
+    """Token of the claim; empty after a failed try, until the next one."""
     nonce: bytes
     """The nonce of the credentials that the claim renews."""
     unanswered: int

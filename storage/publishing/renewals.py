@@ -104,7 +104,8 @@ class CredentialRenewals:
 
     async def postpone(self, renewal: ClaimedRenewal, pause_s: float, *, had_no_effect: bool) -> None:
         """Plans the next try in `pause_s` seconds. `had_no_effect`: the network surely renewed nothing."""
-        change: Document = {"renew_at": seconds_from_now(pause_s)}
+        # Without a claim, the time is no lease, which the death of a worker would end.
+        change: Document = {"renew_at": seconds_from_now(pause_s), "renewal.claim": {"$literal": ""}}
         if had_no_effect:
             change["renewal.unanswered"] = {"$subtract": ["$renewal.unanswered", 1]}
         await self._update(self._claimed(renewal), [{"$set": change}])

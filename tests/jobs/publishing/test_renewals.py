@@ -23,6 +23,7 @@ from storage.publishing.records import ConnectedAccount, PublicationState, Verif
 from storage.stores.dead_workers import release_leases_of
 from tests.jobs.contexts import job_context
 from tests.jobs.publishing.runs import renewer, run_once
+from tests.storage.faults import failpoint
 from tests.storage.publishing.scenario import PublishingScenario, account_target
 from tests.twins.instagram import InstagramTwin
 from tests.twins.twin import NetworkFault, running_twin
@@ -157,6 +158,14 @@ async def test_worker_killed_before_the_call_is_survived(renewing: Renewing) -> 
     await renew_credentials(renewing.jobs)
     assert (await renewing.stored()).attention is None
     assert await renewing.token() == renewing.twin.token
+
+
+async def test_answer_outlives_a_failing_database(renewing: Renewing, mongodb_uri: str) -> None:
+    # The driver repeats each update once, so two tries to store the answer fail.
+    async with failpoint(mongodb_uri, "update", times=4, closeConnection=True):
+        await renew_credentials(renewing.jobs)
+    assert await renewing.token() == renewing.twin.token
+    assert (await renewing.stored()).attention is None
 
 
 async def test_busy_network_is_asked_again(renewing: Renewing) -> None:

@@ -116,6 +116,17 @@ async def test_call_without_effect_is_no_interruption(scenario: PublishingScenar
     assert (await claim(scenario)).was_interrupted
 
 
+async def test_planned_try_is_not_released_with_its_worker(
+    scenario: PublishingScenario, account: ConnectedAccount
+) -> None:
+    mongo, clock = scenario.stores.mongo, scenario.stores.clock
+    dead = CredentialRenewals(mongo, clock, CredentialCipher(CREDENTIAL_KEYS), worker="w1")
+    claimed = await dead.claim([Network.X])
+    assert claimed is not None
+    await dead.postpone(claimed, 30, had_no_effect=True)
+    assert await dead.release_of("w1") == 0
+
+
 async def test_late_answer_is_stored_though_its_lease_ended(
     scenario: PublishingScenario, account: ConnectedAccount
 ) -> None:
