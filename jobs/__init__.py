@@ -22,6 +22,7 @@ from jobs.mail_files import delete_old_mails
 from jobs.notifications.digests import send_digests
 from jobs.notifications.push import find_arrivals, send_pushes
 from jobs.publishing.failure_mails import send_failure_mails
+from jobs.publishing.renewals import renew_credentials
 from jobs.publishing.sweepers import fail_disconnected, publish_due, resume_accounts, upload_media, wake_publisher
 from jobs.retention import apply_retention_rules
 from jobs.stamps import evaluate_active_people, evaluate_all_people
@@ -87,6 +88,7 @@ SWEEPERS: list[Sweeper] = [
     Sweeper("send_digests", 5.0, send_digests),
     Sweeper("fail_disconnected", 10.0, fail_disconnected),
     Sweeper("resume_accounts", 5.0, resume_accounts),
+    Sweeper("renew_credentials", 5.0, renew_credentials),
     Sweeper("report_bounces", 30.0, report_bounces),
     Sweeper("finish_report_effects", 5.0, finish_report_effects),
     Sweeper("evaluate_active_people", 5.0, evaluate_active_people),

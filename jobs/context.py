@@ -1,7 +1,7 @@
 """The dependencies that jobs and sweepers receive."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -9,9 +9,11 @@ from jobs.pictures.decoder import PictureDecoder
 from jobs.providers.egress import Egress
 from jobs.providers.event_webhooks import WebhookSender
 from jobs.providers.mailer import Mailer
+from jobs.providers.social.oauth.authorization import CredentialRenewer
 from jobs.providers.telephony import Telephony
 from jobs.providers.web_push import WebPush
 from storage.identity.records import User
+from storage.publishing.networks import Network
 from storage.stores import Stores
 from storage.streams.hub import HydratedEvent
 from storage.streams.log import Stream
@@ -105,6 +107,9 @@ class JobContext:
 
     webhook_retry_s: float = 259_200.0
     """How long failed requests of a webhook are repeated before it is disabled."""
+
+    credential_renewers: Mapping[Network, CredentialRenewer] = field(default_factory=dict)
+    """Renews credentials, by network. Those of other networks are left to other workers."""
 
     base_url: str = "http://127.0.0.1:8000"
     """The address at which people reach the server, without a slash at the end; for links in mails."""

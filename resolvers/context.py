@@ -11,12 +11,13 @@ from resolvers.audience import Audience
 from resolvers.limits.writes import WriteBudgets, WriteLimit
 from storage.calls.records import SIMULATED_LINES, TelephonyLine
 from storage.chat.reactions.store import ViewerBlocks
-from storage.errors import Unauthenticated
+from storage.errors import Conflict, Unauthenticated
 from storage.identity.audit import Actor
 from storage.identity.mutes import HiddenSubjects
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.mail.legacy_book import LegacyBook
+from storage.publishing.credentials.connections import BegunConnection, ConnectionOwner, ConnectionRequest
 from storage.publishing.networks import Network
 from storage.publishing.records import NOT_VERIFIED, VerifiedAccount
 from storage.stores import Stores
@@ -47,6 +48,29 @@ class AccountVerification(Protocol):
     async def __call__(self, network: Network, base_url: str | None, secret: str, /) -> VerifiedAccount:
         """Returns the account. Raises: CredentialsNotAccepted, Unavailable."""
         ...
+
+
+class AccountConnections(Protocol):
+    """Connects accounts in a browser, by OAuth."""
+
+    @property
+    def connectable(self) -> Sequence[Network]:
+        """The networks whose accounts can be connected in a browser."""
+        ...
+
+    async def begin(self, owner: ConnectionOwner, request: ConnectionRequest, /) -> BegunConnection:
+        """Returns the address at which the person allows access. Raises: Conflict, BadUserInput, Unavailable."""
+        ...
+
+
+class NoAccountConnections:
+    """Connects no accounts, for contexts in which nobody can."""
+
+    connectable: Sequence[Network] = ()
+
+    async def begin(self, owner: ConnectionOwner, request: ConnectionRequest, /) -> BegunConnection:
+        """Raises: Conflict."""
+        raise Conflict("Accounts cannot be connected in a browser here.")
 
 
 async def _not_verified(_network: Network, _base_url: str | None, _secret: str) -> VerifiedAccount:
@@ -85,6 +109,9 @@ class Context:
 
     verify_account: AccountVerification = _not_verified
     """The server passes the clients of all networks."""
+
+    account_connections: AccountConnections = field(default_factory=NoAccountConnections)
+    """The server passes the connector of the networks at which it has an app."""
 
     push_key: str | None = None
     """The public VAPID key in base64url; None if nothing is pushed."""

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import strawberry
 from strawberry import ID
 
+import resolvers.publishing.connections
 import resolvers.publishing.held_posts
 import resolvers.publishing.outcome_checks
 import resolvers.publishing.posts
@@ -72,10 +73,22 @@ class ConnectedAccount:
     disconnected_at: datetime | None = strawberry.field(
         description="When the account was disconnected. Null while it is connected."
     )
+    credentials_expire_at: datetime | None = strawberry.field(
+        description="When the present credentials end. Null if they do not, or if the network did not say."
+    )
+    renews_credentials: bool = strawberry.field(
+        description="Whether the credentials are renewed before they end, without a person."
+    )
     attention: AccountAttention | None = strawberry.field(
         description="Why the account needs other credentials. Null while no refusal of its present ones is known. Its "
         "due publications are then NEEDS_ATTENTION, and the network is not called."
     )
+
+
+@strawberry.type(description="A connection that waits until the person allows access at the network.")
+class AccountConnection:
+    url: str = strawberry.field(description="URL at the network to open in the person's browser.")
+    expires_at: datetime = strawberry.field(description="When the network's answer comes too late, after 10 minutes.")
 
 
 @strawberry.type(description="An image or a video, given by its URL.")
@@ -284,6 +297,41 @@ class HeldPostMutation:
         resolvers.publishing.held_posts.release_scheduled_post,
         "Schedules a held post again, with another user as its author, whose rights count at the due time. "
         "`cancelScheduledPost` cancels it instead. CONFLICT for a post that is not held. Needs the role ADMIN.",
+        limit=WriteLimit.OPERATIONS,
+        scope=NO_KEY,
+    )
+
+
+@strawberry.type
+class AccountConnectionQuery:
+    """Networks that can be connected in a browser."""
+
+    browser_networks: list[Network] = field(
+        resolvers.publishing.connections.browser_networks,
+        "Networks whose accounts can be connected in a browser, because they register apps themselves or the operator "
+        "has set one. Needs the role OPERATOR.",
+        scope=NO_KEY,
+    )
+
+
+@strawberry.type
+class AccountConnectionMutation:
+    """Connections of accounts in a browser."""
+
+    connect_account_in_browser: AccountConnection = mutation(
+        resolvers.publishing.connections.connect_account_in_browser,
+        "Begins to connect an account by OAuth. Open `url`: after the person has allowed access, the network sends the "
+        "browser back to this server, which verifies and stores the account. Only the same person can finish, once, "
+        "within 10 minutes, in the same session of the browser, or in any if it was begun with a token. CONFLICT for a "
+        "network that is not one of `browserNetworks`. Needs the role OPERATOR.",
+        limit=WriteLimit.OPERATIONS,
+        scope=NO_KEY,
+    )
+    reconnect_account_in_browser: AccountConnection = mutation(
+        resolvers.publishing.connections.reconnect_account_in_browser,
+        "Begins to replace the credentials of a connected account by OAuth, as `connectAccountInBrowser`. The person "
+        "must allow access to the same account. Posts that wait for it are published with the new credentials. Needs "
+        "the role OPERATOR.",
         limit=WriteLimit.OPERATIONS,
         scope=NO_KEY,
     )

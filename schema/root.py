@@ -60,6 +60,8 @@ from schema.moderation import ModerationMutation, ModerationQuery
 from schema.presence import PresenceMutation, PresenceQuery, PresenceSubscription
 from schema.privacy import PrivacyMutation, PrivacyQuery, RetentionMutation, RetentionQuery
 from schema.publishing import (
+    AccountConnectionMutation,
+    AccountConnectionQuery,
     ConnectedAccount,
     HeldPostMutation,
     HeldPostQuery,
@@ -85,6 +87,7 @@ class Query(
     ServiceKeyQuery,
     WebhookQuery,
     ContentReportQuery,
+    AccountConnectionQuery,
     HeldPostQuery,
     RetentionQuery,
     SearchQuery,
@@ -174,6 +177,7 @@ class Mutation(
     ServiceKeyMutation,
     WebhookMutation,
     ContentReportMutation,
+    AccountConnectionMutation,
     HeldPostMutation,
     RetentionMutation,
     MuteMutation,

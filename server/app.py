@@ -13,6 +13,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from jobs.providers.egress import Egress
 from jobs.providers.legacy_book import legacy_book
+from jobs.providers.social.oauth.connector import AccountConnector
+from jobs.providers.social.oauth.registry import oauth_networks
 from jobs.providers.social.registry import all_networks
 from jobs.providers.social.verification import AccountVerifier
 from resolvers.context import Context
@@ -29,7 +31,7 @@ from server.auth.passkeys.relying_party import relying_party
 from server.auth.tokens import TokenVerifier
 from server.auth.viewers import ViewerSessions
 from server.graphql import CostPerMinute, GraphQLEndpoint
-from server.http import health
+from server.http import account_connections, health
 from server.http.accounts import account_routes, invitation_routes
 from server.http.audit_export import audit_export_route
 from server.http.callbacks import callback_routes
@@ -104,6 +106,13 @@ async def _add_routes_of_stores(
     image_urls = ImageUrls(settings.base_url, await shared_secret(stores.mongo, "image_urls"))
     download_urls = DownloadUrls(settings.base_url, await shared_secret(stores.mongo, "export_urls"))
     credentials = RequestCredentials(settings.page_origins)
+    verifier = AccountVerifier(all_networks(egress, SandboxStore(stores.mongo)))
+    connector = AccountConnector(
+        stores,
+        oauth_networks(egress, settings.oauth_apps),
+        verifier,
+        f"{settings.base_url}{account_connections.CALLBACK}",
+    )
     new_context = partial(
         Context,
         stores,
@@ -111,7 +120,8 @@ async def _add_routes_of_stores(
         legacy_book=legacy,
         sign_download=download_urls.sign,
         egress_refusal=egress.refusal_of,
-        verify_account=AccountVerifier(all_networks(egress, SandboxStore(stores.mongo))).verify,
+        verify_account=verifier.verify,
+        account_connections=connector,
         push_key=settings.vapid_key and vapid_key(settings.vapid_key).public_text,
         telephony_lines=telephony_lines(settings),
         write_budgets=WriteBudgets(writes_per_minute(settings)),
@@ -140,6 +150,7 @@ async def _add_routes_of_stores(
         *files_routes(stores, access_watch.sessions, credentials),
         media_route(stores, await media_urls(stores.mongo, settings.base_url)),
         *callback_routes(settings, stores),
+        account_connections.account_connection_route(connector, access_watch.sessions),
         *ingest_routes(stores, access_watch.sessions),
         *await _account_routes(settings, stores, access_watch.sessions),
         *await _sign_in_routes(settings, stores, oidc),

@@ -22,6 +22,7 @@ from jobs.context import JobContext, WebhookTools
 from jobs.providers.egress import Egress
 from jobs.providers.event_webhooks import WebhookSender
 from jobs.providers.mailer import Mailer
+from jobs.providers.social.oauth.registry import credential_renewers
 from jobs.providers.social.registry import all_networks
 from jobs.providers.web_push import WebPush
 from jobs.publishing.publisher import PostPublisher
@@ -154,6 +155,7 @@ async def _job_context(settings: Settings, stores: Stores, egress: Egress) -> Jo
         webhooks=WebhookTools(WebhookSender(egress.transport), payloads),
         webhook_retry_s=settings.webhook_retry_s,
         base_url=settings.base_url,
+        credential_renewers=credential_renewers(egress, settings.oauth_apps),
     )
 
 

@@ -27,6 +27,7 @@ from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.identity.session_records import NewSession, SignInMethod
 from storage.ids import UserKey, message_key
+from storage.publishing.credentials.connections import PendingConnection
 from storage.publishing.networks import Network
 from storage.publishing.records import PublishingPhase, VerifiedAccount
 from storage.publishing.transitions import MANUAL, BeginAttempt, MarkFailed, MarkPublished, MarkUnknown
@@ -42,6 +43,9 @@ EMAIL = f"{WORD}@Example.net"
 EARLIER_EMAIL = f"early.{WORD}@Example.net"
 
 CONNECT = "mutation ($input: ConnectAccountInput!) { done: connectAccount(input: $input) { id } }"
+CONNECT_IN_BROWSER = """
+mutation ($input: ConnectAccountInBrowserInput!) { connectAccountInBrowser(input: $input) { url } }
+"""
 REPLACE = """
 mutation ($input: ReplaceAccountCredentialsInput!) { replaceAccountCredentials(input: $input) { id } }
 """
@@ -371,6 +375,15 @@ async def _feed(canary: CanaryPerson, bob: Person) -> None:
     await canary.run(UPDATE_PROFILE, name=f"{WORD} chosen", bio=f"{WORD} fishes")
 
 
+async def _begin_connection(stores: Stores, canary: CanaryPerson) -> None:
+    """Leaves a connection in the browser unfinished, as the server stores it."""
+    new = {"network": "MASTODON", "baseUrl": f"https://{WORD}.example", "name": f"{WORD} account"}
+    await canary.run(CONNECT_IN_BROWSER, input=new)
+    ((owner, request),) = canary.connections.begun
+    pending = PendingConnection(request.network, request.name, request.base_url, None, WORD, WORD, WORD)
+    await stores.account_connections.begin(owner, pending)
+
+
 async def _publish(stores: Stores, canary: CanaryPerson) -> None:
     """Connects accounts, and publishes four posts: one succeeds, two have an unknown outcome, and one fails.
 
@@ -379,6 +392,7 @@ async def _publish(stores: Stores, canary: CanaryPerson) -> None:
     mastodon = {"network": "MASTODON", "baseUrl": f"https://{WORD}.example", "credentials": f"{WORD}-token"}
     connected = await canary.do(CONNECT, input={**mastodon, "name": f"{WORD} account"})
     await canary.run(REPLACE, input={"accountId": connected["id"], "credentials": f"{WORD}-next-token"})
+    await _begin_connection(stores, canary)
     secret = {"network": "SANDBOX", "name": f"{WORD} account", "credentials": "ok"}
     account = (await canary.do(CONNECT, input=secret))["id"]
     common = {"text": f"{WORD} text", "toAccountIds": [account], "timeZone": "UTC"}

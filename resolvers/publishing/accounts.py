@@ -36,7 +36,7 @@ async def connect_account(
     """Connects an account whose credentials its network accepts."""
     viewer, accounts = require_role(info, Role.OPERATOR), info.context.stores.accounts
     name = checked_text("name", input.name, 1, MAX_NAME_CHARS)
-    base_url = await _checked_base_url(info, input.network, text_or_none(input.base_url))
+    base_url = await checked_base_url(info, input.network, text_or_none(input.base_url))
     credentials = _checked_credentials(input.network, input.credentials)
     key = input_key(viewer, "connectAccount", input, credentials=accounts.fingerprint(credentials))
     if (connected := await accounts.find_by_key(key)) is not None:
@@ -88,7 +88,8 @@ async def _verify_same_account(info: Info, account: ConnectedAccount, credential
     return verified
 
 
-async def _checked_base_url(info: Info, network: Network, url: str | None) -> str | None:
+async def checked_base_url(info: Info, network: Network, url: str | None) -> str | None:
+    """Returns the address of an account's server without a slash at the end, or None. Raises: BadUserInput."""
     if network is Network.SANDBOX:
         if url is not None:
             raise BadUserInput("baseUrl", "no address, because the sandbox is part of this server")

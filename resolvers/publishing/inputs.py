@@ -55,6 +55,15 @@ class ConnectAccountInput:
     idempotency_key: str | None = strawberry.field(default=UNSET, description=KEY_DESCRIPTION)
 
 
+@strawberry.input(description="An account to connect in the browser, without its credentials.")
+class ConnectAccountInBrowserInput:
+    network: Network = strawberry.field(description="Network of the account, one of `browserNetworks`.")
+    name: str = strawberry.field(description="Name to show in the organization, 1 to 100 characters.")
+    base_url: str | None = strawberry.field(
+        default=UNSET, description="URL of the Mastodon server. Omitted or null for other networks."
+    )
+
+
 @strawberry.input(description="New credentials of a connected account.")
 class ReplaceAccountCredentialsInput:
     account_id: ID = strawberry.field(description="Id of the account, which must be connected.")

@@ -7,8 +7,14 @@ PUBLISHING_INDEXES: dict[str, list[IndexModel]] = {
     # AccountDocument
     "accounts": [
         IndexModel([("org", UP)]),
+        IndexModel([("renew_at", UP)], partialFilterExpression={"renew_at": {"$exists": True}}),
         IndexModel([("failing", UP)], partialFilterExpression={"failing": {"$exists": True}}),
         IndexModel([("org", UP), ("connected_by", UP)], partialFilterExpression={"connected_by": {"$exists": True}}),
+    ],
+    # AccountConnectionDocument
+    "account_connections": [
+        IndexModel([("org", UP), ("user", UP), ("_id", UP)]),
+        IndexModel([("expires_at", UP)], expireAfterSeconds=0),
     ],
     # ScheduledPostDocument
     "scheduled_posts": [

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import cast
 
 from pymongo.asynchronous.collection import AsyncCollection
 
@@ -13,6 +14,12 @@ from storage.identity.rights import lock_operator
 from storage.ids import new_id
 from storage.mongo import Document, Mongo, Session, literals
 from storage.mongo.batch_loader import BatchLoader
+from storage.publishing.credentials.lifetimes import (
+    RENEWED_FIELDS,
+    UNKNOWN_LIFETIME,
+    CredentialLifetime,
+    lifetime_fields,
+)
 from storage.publishing.documents import AccountDocument
 from storage.publishing.networks import Network
 from storage.publishing.records import NOT_VERIFIED, ConnectedAccount, VerifiedAccount, account_record
@@ -36,6 +43,9 @@ class AccountToConnect:
     verified: VerifiedAccount = NOT_VERIFIED
     """The account that the network named for the credentials."""
 
+    lifetime: CredentialLifetime = UNKNOWN_LIFETIME
+    """How long the credentials last."""
+
 
 class ConnectedAccountStore:
     """Reads, connects and disconnects accounts, and replaces their credentials."""
@@ -57,21 +67,7 @@ class ConnectedAccountStore:
         without encryption keys.
         """
         id_ = new_id()
-        document: AccountDocument = {
-            "_id": id_,
-            "org": new.organization_id,
-            "network": new.network.value,
-            "name": new.name,
-            "base_url": new.base_url,
-            "credentials": self._credentials.seal(secret, id_),
-            "connected_at": datetime.now(UTC),
-        }
-        if new.connected_by is not None:
-            document["connected_by"] = new.connected_by
-        if new.verified.id is not None:
-            document["network_id"], document["verified_at"] = new.verified.id, document["connected_at"]
-        if new.verified.handle is not None:
-            document["handle"] = new.verified.handle
+        document = self._new_document(id_, new, secret)
 
         async def work(session: Session) -> str:
             await lock_operator(self._mongo, actor, session)
@@ -86,6 +82,26 @@ class ConnectedAccountStore:
 
         return await self.get(new.organization_id, await self._mongo.transact(work))
 
+    def _new_document(self, id_: str, new: AccountToConnect, secret: str) -> AccountDocument:
+        now = datetime.now(UTC)
+        document: AccountDocument = {
+            "_id": id_,
+            "org": new.organization_id,
+            "network": new.network.value,
+            "name": new.name,
+            "base_url": new.base_url,
+            "credentials": self._credentials.seal(secret, id_),
+            "connected_at": now,
+        }
+        if new.connected_by is not None:
+            document["connected_by"] = new.connected_by
+        if new.verified.id is not None:
+            document["network_id"], document["verified_at"] = new.verified.id, now
+        if new.verified.handle is not None:
+            document["handle"] = new.verified.handle
+        lifetime = lifetime_fields(self._credentials, id_, new.network, new.lifetime, now)
+        return cast(AccountDocument, {**document, **lifetime})
+
     async def replace_credentials(
         self,
         account: ConnectedAccount,
@@ -93,6 +109,7 @@ class ConnectedAccountStore:
         verified: VerifiedAccount,
         key: IdempotencyKey | None,
         actor: Actor | None = None,
+        lifetime: CredentialLifetime = UNKNOWN_LIFETIME,
     ) -> ConnectedAccount:
         """Replaces the credentials of a connected account. Later calls to its network use the new ones.
 
@@ -102,7 +119,7 @@ class ConnectedAccountStore:
         Raises: Forbidden if the actor is no operator now; Conflict if the account is disconnected, or for a key reused
         with other arguments; Unavailable without encryption keys.
         """
-        change = self._replacement(account.id, secret, verified, actor)
+        change = self._replacement(account, secret, verified, actor, lifetime)
         # The network's id is the one that the caller has compared. Two replacements at a time may both find none.
         unchanged = {"_id": account.id, "disconnected_at": None, "network_id": account.network_id}
 
@@ -120,17 +137,24 @@ class ConnectedAccountStore:
         return await self.get(account.organization_id, account.id)
 
     def _replacement(
-        self, account_id: str, secret: str, verified: VerifiedAccount, actor: Actor | None
+        self,
+        account: ConnectedAccount,
+        secret: str,
+        verified: VerifiedAccount,
+        actor: Actor | None,
+        lifetime: CredentialLifetime,
     ) -> list[Document]:
         """Returns the update that stores new credentials. Whoever gave them is the user who connected the account."""
         fields = {
-            "credentials": self._credentials.seal(secret, account_id),
+            **lifetime_fields(self._credentials, account.id, account.network, lifetime, datetime.now(UTC)),
+            "credentials": self._credentials.seal(secret, account.id),
             "connected_by": None if actor is None or actor.is_command_line else actor.user_id,
             "network_id": verified.id,
             "handle": verified.handle,
         }
         stored = literals({name: value for name, value in fields.items() if value is not None})
-        return [{"$set": stored if verified.id is None else {**stored, "verified_at": "$$NOW"}}]
+        stored = stored if verified.id is None else {**stored, "verified_at": "$$NOW"}
+        return [{"$unset": list(RENEWED_FIELDS)}, {"$set": stored}]
 
     async def find_by_key(self, key: IdempotencyKey | None) -> ConnectedAccount | None:
         """Returns the account of an earlier request with the key, or None. Raises: Conflict for other arguments."""
@@ -194,7 +218,7 @@ class ConnectedAccountStore:
         if the actor is no operator now.
         """
         disconnected = {"disconnected_at": "$$NOW", "failing": True}
-        change: list[Document] = [{"$set": disconnected}, {"$unset": ["credentials", "attention"]}]
+        change: list[Document] = [{"$set": disconnected}, {"$unset": [*RENEWED_FIELDS, "credentials", "attention"]}]
         connected = {"_id": account.id, "disconnected_at": None}
 
         async def work(session: Session) -> None:
@@ -221,7 +245,8 @@ class ConnectedAccountStore:
             "failing": True,
             "disconnected_at": {"$ifNull": ["$disconnected_at", "$$NOW"]},
         }
-        change: list[Document] = [{"$set": erased}, {"$unset": ["credentials", "handle", "network_id", "attention"]}]
+        removed = [*RENEWED_FIELDS, "credentials", "handle", "network_id", "attention"]
+        change: list[Document] = [{"$set": erased}, {"$unset": removed}]
         await self._accounts.update_one({"_id": account_id, "name": {"$ne": ERASED_NAME}}, change)
 
     async def list_disconnected(self, limit: int) -> list[ConnectedAccount]:
@@ -234,7 +259,7 @@ class ConnectedAccountStore:
 
     async def _load(self, ids: Sequence[str]) -> dict[str, ConnectedAccount]:
         # The nonce shows whether the credentials are those that were refused.
-        without_secret = {"credentials.sealed": 0, "credentials.version": 0}
+        without_secret = {"credentials.sealed": 0, "credentials.version": 0, "refresh_token": 0}
         found = await self._mongo.find("accounts", {"_id": {"$in": list(ids)}}, without_secret)
         return {each["_id"]: account_record(each) for each in found}
 

@@ -9,6 +9,7 @@ from storage.secrets.credentials import SealedSecret
 
 SCHEDULED_POSTS = "scheduled_posts"
 PUBLICATIONS = "publications"
+ACCOUNT_CONNECTIONS = "account_connections"
 
 
 class AttentionDocument(TypedDict):
@@ -19,6 +20,17 @@ class AttentionDocument(TypedDict):
     since: datetime
     nonce: bytes
     """The nonce of the credentials that were refused."""
+
+
+class RenewalDocument(TypedDict):
+    """A worker's claim on the renewal of an account's credentials."""
+
+    claim: str
+    """Token of the claim; empty after a failed try, until the next one."""
+    nonce: bytes
+    """The nonce of the credentials that the claim renews."""
+    unanswered: int
+    """Number of calls for these credentials of which no answer is known, with the call of this claim."""
 
 
 class AccountDocument(TypedDict):
@@ -43,11 +55,44 @@ class AccountDocument(TypedDict):
     """Id of the user who gave the present credentials; absent for accounts of earlier versions."""
     credentials: NotRequired[SealedSecret]
     """Encrypted credentials (storage/secrets/credentials.py); removed on disconnection."""
+    refresh_token: NotRequired[SealedSecret]
+    """Encrypted secret that renews the credentials; absent if they renew themselves, or never end."""
+    expires_at: NotRequired[datetime]
+    """When the credentials end; absent if they do not, or if the network did not say."""
+    renew_at: NotRequired[datetime]
+    """When a worker renews the credentials; during a renewal, the end of its lease. Absent if none is possible."""
+    renewal: NotRequired[RenewalDocument]
+    """The last claim on a renewal that was not finished."""
     disconnected_at: NotRequired[datetime]
     failing: NotRequired[bool]
     """True from disconnection until every publication that waited for the account has failed."""
     attention: NotRequired[AttentionDocument]
     """Why due publications are held: the credentials were refused. Removed by a retry and on disconnection."""
+
+
+class AccountConnectionDocument(TypedDict):
+    """`account_connections`: a person is at a network to allow access. Deleted by the answer, or when it expires."""
+
+    _id: str
+    """Digest of the state that the network returns."""
+    org: str
+    """Organization id."""
+    user: str
+    """Id of the user who began."""
+    session: str | None
+    """Id of the browser's session in which the user began; None if the user began with a token."""
+    network: str
+    """`Network` value."""
+    name: str
+    """Name of the new account, or of the account that is connected again."""
+    base_url: str | None
+    """Address of the account's server; None for a network with a single address."""
+    account: NotRequired[str]
+    """Id of the account that gets other credentials; absent for a new account."""
+    sealed: SealedSecret
+    """Encrypted verifier of PKCE, and id and secret of the app at the network."""
+    expires_at: datetime
+    """When the answer comes too late, by the database's clock."""
 
 
 class MediaDocument(TypedDict):

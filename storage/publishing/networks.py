@@ -135,6 +135,9 @@ class NetworkBehaviour:
     query_delay_s: float = 0.0
     """How many seconds after a lost response the outcome can first be queried."""
 
+    renewal_lead_s: float = 0.0
+    """How many seconds before the end of an account's credentials a worker renews them."""
+
 
 BEHAVIOURS = {
     Network.MASTODON: NetworkBehaviour(ReconciliationMethod.REPEAT, retention_s=3600, upload_lead_s=600),
@@ -146,12 +149,15 @@ BEHAVIOURS = {
         upload_lead_s=600,
         own_address="https://graph.instagram.com",
         query_delay_s=5,
+        renewal_lead_s=10 * DAY_S,
     ),
     # Unreferenced blobs are kept for minutes only.
     Network.BLUESKY: NetworkBehaviour(
         ReconciliationMethod.REPEAT, upload_lead_s=60, video_lead_s=240, own_address="https://bsky.social"
     ),
-    Network.X: NetworkBehaviour(ReconciliationMethod.MANUAL, upload_lead_s=600, own_address="https://api.x.com"),
+    Network.X: NetworkBehaviour(
+        ReconciliationMethod.MANUAL, upload_lead_s=600, own_address="https://api.x.com", renewal_lead_s=900
+    ),
     Network.WEBHOOK: NetworkBehaviour(ReconciliationMethod.REPEAT, retention_s=DAY_S),
     Network.SANDBOX: NetworkBehaviour(ReconciliationMethod.REPEAT, retention_s=DAY_S),
 }

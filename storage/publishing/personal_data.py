@@ -1,7 +1,13 @@
 """Personal data of connected accounts and scheduled posts."""
 
 from storage.files.attachments import export_attachments
-from storage.identity.privacy_rules import ExportedSelection, PersonalData, PersonalDataSelection, change_rule
+from storage.identity.privacy_rules import (
+    ExportedSelection,
+    PersonalData,
+    PersonalDataSelection,
+    change_rule,
+    delete_rule,
+)
 from storage.ids import UserKey
 from storage.mongo import Document
 from storage.publishing.documents import AccountDocument, ScheduledPostDocument
@@ -9,6 +15,10 @@ from storage.publishing.documents import AccountDocument, ScheduledPostDocument
 
 def _accounts(person: UserKey) -> Document:
     return {"org": person.organization_id, "connected_by": person.user_id}
+
+
+def _account_connections(person: UserKey) -> Document:
+    return {"org": person.organization_id, "user": person.user_id}
 
 
 def _scheduled_posts(person: UserKey) -> Document:
@@ -47,6 +57,7 @@ PERSONAL_DATA = (
         rules=[change_rule(_accounts)],
         exports=[ExportedSelection(PersonalDataSelection(_accounts), _export_account)],
     ),
+    PersonalData("account_connections", "Nothing.", rules=[delete_rule(_account_connections)]),
     PersonalData(
         "scheduled_posts",
         "Ids, times and the number of targets, without text and media.",

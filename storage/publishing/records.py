@@ -101,6 +101,12 @@ class ConnectedAccount:
     attention: AccountAttention | None = None
     """Set while the account's present credentials count as refused."""
 
+    credentials_expire_at: datetime | None = None
+    """When the present credentials end. None if they do not, or if the network did not say."""
+
+    renews_credentials: bool = False
+    """Whether workers renew the credentials before they end."""
+
 
 @dataclass(frozen=True, slots=True)
 class VerifiedAccount:
@@ -299,6 +305,8 @@ def account_record(document: AccountDocument) -> ConnectedAccount:
         network_id=document.get("network_id"),
         verified_at=document.get("verified_at"),
         attention=account_attention(document),
+        credentials_expire_at=document.get("expires_at"),
+        renews_credentials="renew_at" in document,
     )
 
 

@@ -93,6 +93,8 @@ from storage.privacy.retention_rules import RetentionRuleStore
 from storage.privacy.steps import Eraser
 from storage.publishing.accounts import ConnectedAccountStore
 from storage.publishing.claims import PublicationClaims
+from storage.publishing.credentials.connections import AccountConnectionStore
+from storage.publishing.credentials.renewals import CredentialRenewals
 from storage.publishing.held_posts import HeldPostStore
 from storage.publishing.posts import ScheduledPostStore
 from storage.redis.connections import redis_client
@@ -311,6 +313,8 @@ async def _started(
         do_not_call=DoNotCallStore(mongo),
         call_recordings=call_recordings,
         accounts=accounts,
+        account_connections=AccountConnectionStore(mongo, clock, credentials),
+        credential_renewals=CredentialRenewals(mongo, clock, credentials, worker),
         scheduled_posts=scheduled_posts,
         held_posts=HeldPostStore(mongo, sequencer, scheduled_posts),
         claims=PublicationClaims(mongo, worker),

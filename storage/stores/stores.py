@@ -86,6 +86,8 @@ from storage.privacy.retention_rules import RetentionRuleStore
 from storage.privacy.steps import Eraser
 from storage.publishing.accounts import ConnectedAccountStore
 from storage.publishing.claims import PublicationClaims
+from storage.publishing.credentials.connections import AccountConnectionStore
+from storage.publishing.credentials.renewals import CredentialRenewals
 from storage.publishing.held_posts import HeldPostStore
 from storage.publishing.posts import ScheduledPostStore
 from storage.redis.keys import RedisKeys
@@ -175,6 +177,8 @@ class Stores:
     call_recordings: CallRecordings
     locks: Locks
     accounts: ConnectedAccountStore
+    account_connections: AccountConnectionStore
+    credential_renewals: CredentialRenewals
     scheduled_posts: ScheduledPostStore
     held_posts: HeldPostStore
     claims: PublicationClaims

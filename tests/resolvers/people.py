@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -17,6 +18,8 @@ from server.graphql.documents import OperationRefused, OperationRequest
 from server.graphql.subscriptions import Subscriptions
 from storage.identity.records import User
 from storage.identity.roles import Role
+from storage.publishing.credentials.connections import BegunConnection, ConnectionOwner, ConnectionRequest
+from storage.publishing.networks import Network
 from storage.stores import Stores
 from tests.client import GraphQLFailed
 from tests.execution import refusal, run_operation
@@ -120,6 +123,18 @@ class EventReader:
 
 
 @dataclass
+class RecordedConnections:
+    """Stands for the social networks, which are on the other side of the use cases. Keeps what was begun."""
+
+    connectable: Sequence[Network] = tuple(Network)
+    begun: list[tuple[ConnectionOwner, ConnectionRequest]] = field(default_factory=list)
+
+    async def begin(self, owner: ConnectionOwner, request: ConnectionRequest, /) -> BegunConnection:
+        self.begun.append((owner, request))
+        return BegunConnection("https://network.example/allow", datetime(2030, 1, 1, tzinfo=UTC))
+
+
+@dataclass
 class Person:
     """A user that executes operations. `user` is None for an anonymous viewer."""
 
@@ -131,6 +146,11 @@ class Person:
     has_public_address: bool = False
     scopes: frozenset[str] | None = None
     """The scopes of a service key; None for a person."""
+
+    session_id: str | None = None
+    """The id of a browser's session, which is not stored; None for a token."""
+
+    connections: RecordedConnections = field(default_factory=RecordedConnections)
 
     @property
     def id(self) -> str:
@@ -145,6 +165,8 @@ class Person:
             self.user,
             self.roles,
             self.scopes,
+            session_id=self.session_id,
+            account_connections=self.connections,
             has_public_address=self.has_public_address,
         )
 

@@ -47,7 +47,7 @@ UNMARKED = {"Reaction.emoji", "ReceivedReaction.emoji", "Stamp.name", "Stamp.ima
 
 UNMARKED |= {"DataExport.downloadUrl", "PostReaction.emoji", "Stamp.thumbnailUrl", "Stamp.emoji"}
 UNMARKED |= {"ScheduledPost.timeZone", "PublicationError.code", "PublicationAttempt.outcome"}
-UNMARKED |= {"AccountAttention.code", "OutcomeCheck.profileUrl"}
+UNMARKED |= {"AccountAttention.code", "OutcomeCheck.profileUrl", "AccountConnection.url"}
 UNMARKED |= {"AuditDetail.name", "InvitationLink.url", "ServiceKey.scopes", "IssuedServiceKey.secret"}
 UNMARKED |= {"Webhook.eventTypes", "WebhookDelivery.eventType", "IssuedWebhook.secret"}
 UNMARKED |= {"ContentReport.failure"}

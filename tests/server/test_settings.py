@@ -162,6 +162,15 @@ def test_page_origins_have_the_form_that_browsers_send(url: str | None, origins:
     assert settings.page_origins == origins
 
 
+def test_apps_at_networks_need_their_ids_and_secrets() -> None:
+    assert Settings.from_environment().oauth_apps == {}
+    assert Settings.from_environment(x_client_id="x").oauth_apps == {"X": ("x", None)}
+    assert Settings.from_environment(x_client_id="x", x_client_secret="s").oauth_apps == {"X": ("x", "s")}
+    assert Settings.from_environment(instagram_client_id="i").oauth_apps == {}
+    settings = Settings.from_environment(instagram_client_id="i", instagram_client_secret="s")
+    assert settings.oauth_apps == {"INSTAGRAM": ("i", "s")}
+
+
 def test_settings_are_immutable() -> None:
     with pytest.raises(ValueError, match="frozen"):
         Settings.from_environment().port = 1

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -84,6 +85,10 @@ from storage.notifications.settings import (
 from storage.privacy import documents as privacy
 from storage.privacy.retention_rules import RetainedData
 from storage.publishing import documents as publishing
+from storage.publishing.accounts import AccountToConnect
+from storage.publishing.credentials.connections import ConnectionNotPending, ConnectionOwner, PendingConnection
+from storage.publishing.credentials.lifetimes import CredentialLifetime
+from storage.publishing.networks import Network
 from storage.secrets.key_fingerprints import KeyFingerprintsDocument
 from storage.secrets.shared_secrets import SecretDocument, shared_secret
 from storage.stores import Stores
@@ -570,6 +575,26 @@ async def store_recordings(stores: Stores, organization_id: str) -> None:
     await recordings.release("open")
 
 
+async def query_connections(scenario: TopicScenario) -> None:
+    stores, owner = scenario.stores, ConnectionOwner(UserKey(scenario.organization_id, "ann"), "session")
+    pending = PendingConnection(Network.X, "ours", None, None, "verifier", "id", None)
+    state, _ = await stores.account_connections.begin(owner, pending)
+    with suppress(ConnectionNotPending):
+        await stores.account_connections.take(ConnectionOwner(owner.user, "other"), state)
+    await stores.account_connections.take(owner, state)
+    lifetime = CredentialLifetime(1.0, "refresh", is_renewable=True)
+    new = AccountToConnect(scenario.organization_id, Network.X, "ours", None, lifetime=lifetime)
+    account = await stores.accounts.connect(new, "token", None)
+    due = {"$set": {"renew_at": datetime(2020, 1, 1, tzinfo=UTC)}}
+    await stores.mongo["accounts"].update_one({"_id": account.id}, due)
+    await stores.credential_renewals.release_of("worker")
+    renewal = await stores.credential_renewals.claim([Network.X])
+    assert renewal is not None
+    await stores.credential_renewals.postpone(renewal, 60, had_no_effect=True)
+    await stores.credential_renewals.store(renewal, "token", lifetime)
+    await stores.credential_renewals.refuse(renewal, "UNAUTHORIZED", "no")
+
+
 async def query_webhooks(scenario: TopicScenario) -> None:
     stores, org = scenario.stores, scenario.organization_id
     await stores.users.sign_in(org, "ann", (Role.ADMIN,), "Ann", None)
@@ -618,6 +643,7 @@ async def query_webhooks(scenario: TopicScenario) -> None:
 
 
 QUERIES = {
+    query_connections: {"account_connections", "accounts"},
     query_webhooks: {"webhooks", "webhook_positions", "webhook_deliveries", "events"},
     query_identity: {"users", "blocks", "follows", "memberships", "sessions"},
     query_accounts: {"local_accounts", "account_tokens", "account_mails", "invitations", "sign_in_limits", "users"}
@@ -874,6 +900,7 @@ DOCUMENTS: dict[str, Any] = {
     "file_usage": files.FileUsageDocument,
     "feed_retries": feed.FeedRetryDocument,
     "accounts": publishing.AccountDocument,
+    "account_connections": publishing.AccountConnectionDocument,
     "scheduled_posts": publishing.ScheduledPostDocument,
     "publications": publishing.PublicationDocument,
     "sandbox_posts": publishing.SandboxPostDocument,

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from tests.twins.oauth import AuthorizationTwin, form_of
 from tests.twins.twin import NetworkTwin, bearer_token
 
 
@@ -29,7 +30,14 @@ class InstagramTwin(NetworkTwin):
 
     With `fails_processing`, its state becomes ERROR instead. `failure` is the answer to all calls that publish. GET /me
     has the form of the page Get Started of the API with Instagram Login.
+
+    Tokens are as developers.facebook.com, Instagram Platform describes: Business Login for Instagram, and the
+    references access_token and refresh_access_token. Earlier tokens stay valid. The refusal of a used code is quoted in
+    github.com/espresso-dev/instagram-basic-display-php/issues/14.
     """
+
+    client_id = "ig-client"
+    client_secret = "ig-secret"
 
     user = "1784"
     username = "harbour"
@@ -41,6 +49,13 @@ class InstagramTwin(NetworkTwin):
         self.containers: dict[str, dict[str, Any]] = {}
         self.failure: Response | None = None
         self.fails_processing = False
+        self.short_token = ""
+        self.lifetime_s = 5_184_000
+        self.earlier_tokens: set[str] = set()
+        self.permissions: str | None = None
+        """The permissions that the person grants. None: all that the app asks for."""
+
+        self.authorization = AuthorizationTwin(lambda: "https://www.instagram.com", "/oauth/authorize", has_pkce=False)
         self.lists_user = True
         """Whether GET /me answers with a list. Otherwise it answers with the user itself, as for other nodes."""
 
@@ -49,6 +64,9 @@ class InstagramTwin(NetworkTwin):
 
     def routes(self) -> list[Route]:
         return [
+            Route("/oauth/access_token", self.exchange_code, methods=["POST"]),
+            Route("/access_token", self.exchange_token, methods=["GET"]),
+            Route("/refresh_access_token", self.refresh, methods=["GET"]),
             Route("/me", self.me, methods=["GET"]),
             Route("/{user}/media", self.create, methods=["POST"]),
             Route("/{user}/media_publish", self.publish_container, methods=["POST"]),
@@ -56,15 +74,61 @@ class InstagramTwin(NetworkTwin):
             Route("/{id}", self.read, methods=["GET"]),
         ]
 
+    def add_app(self, redirect_uri: str, scopes: str) -> None:
+        """Stores the operator's app, for which people may allow access."""
+        self.authorization.add_app(self.client_id, self.client_secret, redirect_uri, scopes)
+
+    async def exchange_code(self, request: Request) -> Response:
+        form = await form_of(request)
+        names = {"client_id", "client_secret", "grant_type", "redirect_uri", "code"}
+        is_app = self.authorization.knows_app(form.get("client_id", ""), form.get("client_secret"))
+        scope = None
+        if is_app and form.keys() == names and form["grant_type"] == "authorization_code":
+            scope = self.authorization.use_code(form, form["client_id"])
+        if scope is None:
+            message = "This authorization code has been used"
+            return JSONResponse({"error_type": "OAuthException", "code": 400, "error_message": message}, 400)
+        self.short_token = f"short-{self.new_id()}"
+        permissions = scope if self.permissions is None else self.permissions
+        token = {"access_token": self.short_token, "user_id": "1020", "permissions": permissions}
+        return JSONResponse({"data": [token]} if self.lists_user else token)
+
+    async def exchange_token(self, request: Request) -> Response:
+        expected = {
+            "grant_type": "ig_exchange_token",
+            "client_secret": self.client_secret,
+            "access_token": self.short_token,
+        }
+        if dict(request.query_params) != expected:
+            return graph_error(400, "Error validating client secret.", 101)
+        return self._long_lived()
+
+    async def refresh(self, request: Request) -> Response:
+        query = dict(request.query_params)
+        if query.keys() != {"grant_type", "access_token"} or query["grant_type"] != "ig_refresh_token":
+            return graph_error(400, "Missing required parameter", 100)
+        return await self.renew_with_faults(lambda: self._refresh(query["access_token"]))
+
+    def _refresh(self, token: str) -> Response:
+        return self._long_lived() if self._is_valid(token) else expired_token()
+
+    def _long_lived(self) -> Response:
+        self.earlier_tokens.add(self.token)
+        self.token = f"long-{self.new_id()}"
+        return JSONResponse({"access_token": self.token, "token_type": "bearer", "expires_in": self.lifetime_s})
+
+    def _is_valid(self, token: str) -> bool:
+        return token == self.token or token in self.earlier_tokens
+
     async def me(self, request: Request) -> Response:
-        if bearer_token(request) != self.token:
+        if not self._is_valid(bearer_token(request)):
             return await self.verify_with_faults(graph_error(401, "Invalid OAuth access token", 190))
         all_fields = {"user_id": self.user, "username": self.username}
         user = {name: all_fields[name] for name in request.query_params["fields"].split(",")}
         return await self.verify_with_faults(JSONResponse({"data": [user]} if self.lists_user else user))
 
     async def create(self, request: Request) -> Response:
-        if bearer_token(request) != self.token or request.path_params["user"] != self.user:
+        if not self._is_valid(bearer_token(request)) or request.path_params["user"] != self.user:
             return expired_token()
         fields = dict(parse_qsl((await request.body()).decode()))
         children = fields.get("children", "").split(",") if "children" in fields else []
@@ -97,13 +161,13 @@ class InstagramTwin(NetworkTwin):
         return JSONResponse({"status_code": container["status"], "status": container["status"].title(), "id": id_})
 
     async def limit(self, request: Request) -> Response:
-        if bearer_token(request) != self.token:
+        if not self._is_valid(bearer_token(request)):
             return expired_token()
         config = {"quota_total": self.quota, "quota_duration": 86400}
         return JSONResponse({"data": [{"quota_usage": len(self.ledger), "config": config}]})
 
     async def publish_container(self, request: Request) -> Response:
-        if bearer_token(request) != self.token:
+        if not self._is_valid(bearer_token(request)):
             return expired_token()
         fields = dict(parse_qsl((await request.body()).decode()))
         return await self.act_with_faults(lambda: self._publish(fields["creation_id"]))

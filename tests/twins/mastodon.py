@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from tests.twins.oauth import AuthorizationTwin, form_of
 from tests.twins.twin import NetworkTwin, bearer_token, error, multipart
 
 MAX_CHARACTERS = 500
@@ -16,7 +17,8 @@ class MastodonTwin(NetworkTwin):
     """The API of Mastodon. A medium is ready at status request number `polls_until_ready`.
 
     Idempotency keys are remembered for `retention_s`. `token` belongs to the account `username` with the id `user_id`.
-    Other tokens are refused, as docs.joinmastodon.org, methods/accounts#verify_credentials describes.
+    Other tokens are refused, as docs.joinmastodon.org, methods/accounts#verify_credentials describes. Apps and tokens
+    have the form of methods/apps#create and methods/oauth.
     """
 
     user_id = "14715"
@@ -31,14 +33,50 @@ class MastodonTwin(NetworkTwin):
 
         self.media: dict[str, dict[str, Any]] = {}
         self.keys: dict[str, tuple[float, dict[str, Any]]] = {}
+        self.registers_apps = True
+        self.authorization = AuthorizationTwin(self.url_of, "/oauth/authorize")
+
+    def url_of(self) -> str:
+        """Returns the address of the server, which is known once it runs."""
+        return self.url
 
     def routes(self) -> list[Route]:
         return [
+            Route("/api/v1/apps", self.create_app, methods=["POST"]),
+            Route("/oauth/token", self.grant_token, methods=["POST"]),
             Route("/api/v1/accounts/verify_credentials", self.verify_credentials, methods=["GET"]),
             Route("/api/v2/media", self.upload, methods=["POST"]),
             Route("/api/v1/media/{id}", self.medium, methods=["GET"]),
             Route("/api/v1/statuses", self.post, methods=["POST"]),
         ]
+
+    async def create_app(self, request: Request) -> Response:
+        form = await form_of(request)
+        if not self.registers_apps or form.keys() != {"client_name", "redirect_uris", "scopes"}:
+            return error(422, "Validation failed: Redirect URI must be an absolute URI.")
+        client_id, client_secret = f"id-{self.new_id()}", f"secret-{self.new_id()}"
+        self.authorization.add_app(client_id, client_secret, form["redirect_uris"], form["scopes"])
+        app = {"id": "563419", "name": form["client_name"], "website": None, "scopes": form["scopes"].split()}
+        uris = {"redirect_uri": form["redirect_uris"], "redirect_uris": [form["redirect_uris"]]}
+        secrets = {"client_id": client_id, "client_secret": client_secret, "client_secret_expires_at": 0}
+        return JSONResponse({**app, **uris, **secrets})
+
+    async def grant_token(self, request: Request) -> Response:
+        form = await form_of(request)
+        names = {"grant_type", "code", "client_id", "client_secret", "redirect_uri", "code_verifier"}
+        if form.keys() != names or form["grant_type"] != "authorization_code":
+            return error(400, "invalid_request", error_description="Missing required parameter")
+        if not self.authorization.knows_app(form["client_id"], form["client_secret"]):
+            text = "Client authentication failed due to unknown client, no client authentication included"
+            return error(401, "invalid_client", error_description=text)
+        scope = self.authorization.use_code(form, form["client_id"])
+        if scope is None:
+            text = "The provided authorization grant is invalid, expired, revoked, does not match the redirection URI"
+            return error(400, "invalid_grant", error_description=text)
+        self.token = f"granted-{self.new_id()}"
+        return JSONResponse(
+            {"access_token": self.token, "token_type": "Bearer", "scope": scope, "created_at": int(time.time())}
+        )
 
     async def verify_credentials(self, request: Request) -> Response:
         if bearer_token(request) != self.token:

@@ -70,6 +70,12 @@ class NetworkTwin:
         self.verification_faults: deque[NetworkFault] = deque()
         """The faults of the next requests that verify credentials, one for each."""
 
+        self.renewal_faults: deque[NetworkFault] = deque()
+        """The faults of the next requests that renew credentials, one for each."""
+
+        self.is_renewed = asyncio.Event()
+        """Set when credentials were renewed, also if the response is lost."""
+
         self.busy_headers: dict[str, str] = {"Retry-After": "1"}
         self.url = ""
         self.acts_late_only_on_request = False
@@ -124,6 +130,22 @@ class NetworkTwin:
         if fault in CUTTING_FAULTS:
             return NoResponse()
         return answer if fault is None else JSONResponse({"error": "Something went wrong"}, 500)
+
+    async def renew_with_faults(self, act: Callable[[], Response]) -> Response:
+        """Calls `act`, which renews credentials, and returns its response. A fault prevents or replaces this."""
+        fault = self.renewal_faults.popleft() if self.renewal_faults else None
+        if fault is NetworkFault.BUSY:
+            return JSONResponse({"error": "Too many requests"}, 429, headers=self.busy_headers)
+        answer = None if fault in FAULTS_WITHOUT_ACT else act()
+        if answer is not None:
+            self.is_renewed.set()
+        if fault in SILENT_FAULTS:
+            await asyncio.sleep(60)
+        if fault in CUTTING_FAULTS:
+            return NoResponse()
+        if answer is None or fault is NetworkFault.FAIL_AFTER:
+            return JSONResponse({"error": "Something went wrong"}, 500)
+        return answer
 
     async def act_late(self) -> None:
         """Acts on the calls that had the fault LATE."""

@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from tests.twins.oauth import AuthorizationTwin, basic_credentials, form_of
 from tests.twins.twin import NetworkTwin, bearer_token, multipart
 
 MAX_CHUNK_BYTES = 5 * 1024 * 1024
@@ -34,7 +35,13 @@ class XTwin(NetworkTwin):
     With `fails_processing`, videos fail instead. `app_token` is the token of an app without a user, which
     GET /2/users/me refuses as quoted in github.com/xdevplatform/bookmarks-search/issues/10. The user of `token` has the
     form of docs.x.com, Users, Get my User.
+
+    Tokens are as docs.x.com, OAuth 2.0 Authorization Code Flow with PKCE, User Access Token describes. A refresh token
+    is used once; the refusal of a used one is quoted in github.com/plhery/node-twitter-api-v2/issues/496.
     """
+
+    client_id = "x-client"
+    client_secret: str | None = "x-secret"
 
     app_token = "app-token"
     user_id = "2244994945"
@@ -46,10 +53,14 @@ class XTwin(NetworkTwin):
         self.expires_s = 1_295_999
         self.fails_processing = False
         self.media: dict[str, dict[str, Any]] = {}
+        self.refresh_token = "refresh-0"
+        self.lifetime_s = 7200
+        self.authorization = AuthorizationTwin(lambda: "https://x.com", "/i/oauth2/authorize")
         self.busy_headers = {"x-rate-limit-reset": str(int(time.time()) + 2)}
 
     def routes(self) -> list[Route]:
         return [
+            Route("/2/oauth2/token", self.grant_token, methods=["POST"]),
             Route("/2/users/me", self.me, methods=["GET"]),
             Route("/2/media/upload/initialize", self.initialize, methods=["POST"]),
             Route("/2/media/upload/{id}/append", self.append, methods=["POST"]),
@@ -58,6 +69,43 @@ class XTwin(NetworkTwin):
             Route("/2/media/metadata", self.metadata, methods=["POST"]),
             Route("/2/tweets", self.tweet, methods=["POST"]),
         ]
+
+    def add_app(self, redirect_uri: str, scopes: str) -> None:
+        """Stores the operator's app, for which people may allow access."""
+        self.authorization.add_app(self.client_id, self.client_secret, redirect_uri, scopes)
+
+    async def grant_token(self, request: Request) -> Response:
+        form = await form_of(request)
+        if self.client_secret is None:
+            is_known = form.pop("client_id", None) == self.client_id
+        else:
+            is_known = basic_credentials(request) == (self.client_id, self.client_secret)
+        if not is_known:
+            text = "Missing valid authorization header"
+            return JSONResponse({"error": "unauthorized_client", "error_description": text}, 401)
+        if form.get("grant_type") == "refresh_token" and form.keys() == {"grant_type", "refresh_token"}:
+            return await self.renew_with_faults(lambda: self._renew(form["refresh_token"]))
+        names = {"grant_type", "code", "redirect_uri", "code_verifier"}
+        if form.keys() != names or form["grant_type"] != "authorization_code":
+            return self._refusal("Missing required parameter")
+        scope = self.authorization.use_code(form, self.client_id)
+        if scope is None:
+            return self._refusal("Value passed for the authorization code was invalid.")
+        return self._tokens(scope)
+
+    def _renew(self, refresh_token: str) -> Response:
+        if refresh_token != self.refresh_token:
+            return self._refusal("Value passed for the token was invalid.")
+        return self._tokens("tweet.read tweet.write users.read media.write offline.access")
+
+    def _tokens(self, scope: str) -> Response:
+        number = self.new_id()
+        self.token, self.refresh_token = f"access-{number}", f"refresh-{number}"
+        tokens = {"access_token": self.token, "refresh_token": self.refresh_token}
+        return JSONResponse({"token_type": "bearer", "expires_in": self.lifetime_s, "scope": scope, **tokens})
+
+    def _refusal(self, description: str) -> Response:
+        return JSONResponse({"error": "invalid_request", "error_description": description}, 400)
 
     async def me(self, request: Request) -> Response:
         if bearer_token(request) == self.app_token:

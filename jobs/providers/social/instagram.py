@@ -61,7 +61,7 @@ class Instagram:
         )
         if _error(response).get("code") in RATE_LIMITED:
             raise RetryableFailure(response.reason)
-        owner = _owner(require_accepted(response))
+        owner = owner_of(require_accepted(response))
         if user not in (str(owner["user_id"]), str(owner.get("id"))):
             raise PublishingRefused("REFUSED", f"The token belongs to the user {owner['user_id']}, not to {user}.")
         return VerifiedAccount(str(owner["user_id"]), f"@{owner['username']}")
@@ -189,7 +189,7 @@ def _error(response: NetworkResponse) -> dict[str, Any]:
     return error if isinstance(error, dict) else {}
 
 
-def _owner(response: NetworkResponse) -> dict[str, Any]:
+def owner_of(response: NetworkResponse) -> dict[str, Any]:
     """Returns the user of a token. The page Get Started shows a list of one user, other pages the user itself.
 
     Raises: ValueError.

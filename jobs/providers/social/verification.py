@@ -1,6 +1,8 @@
 """Verification of credentials with their network, before they are stored."""
 
 import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from jobs.providers.social.network import OutcomeUncertain, PublishingAccount, PublishingRefused, RetryableFailure
@@ -34,19 +36,32 @@ class AccountVerifier:
         Raises: CredentialsNotAccepted if it refuses them; Unavailable if it does not answer in time, answers that it
         is too busy, or fails.
         """
-        try:
-            async with asyncio.timeout(self.timeout_s):
-                return _checked(await self.networks[network].verify(PublishingAccount("", base_url, secret)))
-        except PublishingRefused as refusal:
-            raise CredentialsNotAccepted(network.value, _presentable(refusal, secret)) from None
-        except ValueError as error:
-            raise CredentialsNotAccepted(network.value, f"no account ({error})") from None
-        except RetryableFailure as failure:
-            raise _unavailable(network, _presentable(failure, secret), failure.after_s) from None
-        except OutcomeUncertain as failure:
-            raise _unavailable(network, _presentable(failure, secret)) from None
-        except TimeoutError:
-            raise _unavailable(network, f"no answer within {self.timeout_s} s") from None
+        async with domain_errors(network, [secret, secret.partition(":")[2]], self.timeout_s):
+            return _checked(await self.networks[network].verify(PublishingAccount("", base_url, secret)))
+
+
+@asynccontextmanager
+async def domain_errors(
+    network: Network, secrets: Sequence[str], timeout_s: float = VERIFICATION_TIMEOUT_S
+) -> AsyncIterator[None]:
+    """Turns the failures of calls in the block into errors for the client, with reasons without the secrets.
+
+    Raises: CredentialsNotAccepted for a refusal, or an answer of another form; Unavailable for any other failure, or
+    after `timeout_s` seconds.
+    """
+    try:
+        async with asyncio.timeout(timeout_s):
+            yield
+    except PublishingRefused as refusal:
+        raise CredentialsNotAccepted(network.value, _presentable(refusal, secrets)) from None
+    except ValueError as error:
+        raise CredentialsNotAccepted(network.value, f"no account ({error})") from None
+    except RetryableFailure as failure:
+        raise _unavailable(network, _presentable(failure, secrets), failure.after_s) from None
+    except OutcomeUncertain as failure:
+        raise _unavailable(network, _presentable(failure, secrets)) from None
+    except TimeoutError:
+        raise _unavailable(network, f"no answer within {timeout_s} s") from None
 
 
 def _checked(account: VerifiedAccount) -> VerifiedAccount:
@@ -61,10 +76,10 @@ def _unavailable(network: Network, reason: str, after_s: float | None = None) ->
     return Unavailable(message, round((RETRY_AFTER_S if after_s is None else after_s) * 1000))
 
 
-def _presentable(error: Exception, secret: str) -> str:
+def _presentable(error: Exception, secrets: Sequence[str]) -> str:
     """Returns the beginning of the network's reason without the credentials, which its answer may repeat."""
     reason = str(error)
-    for part in (secret, secret.partition(":")[2]):
+    for part in secrets:
         if len(part) >= MIN_SECRET_CHARS:
             reason = reason.replace(part, "***")
     return reason[:MAX_REASON_CHARS].rstrip(".")

@@ -1,13 +1,12 @@
 """Sign-ins that wait for the provider's answer. The browser holds them in an encrypted cookie, for 10 minutes."""
 
-import base64
-import hashlib
 import re
 import secrets
 from dataclasses import dataclass
 
 from server.auth.oidc.failures import SignInFailed, SignInFailure
 from server.auth.sealed_cookies import SealedCookies
+from storage.secrets import pkce
 
 PENDING_COOKIE = "__Host-noroshi-sign-in"
 PENDING_S = 600
@@ -33,8 +32,7 @@ class PendingSignIn:
     @property
     def challenge(self) -> str:
         """The hash of the verifier, for the method S256."""
-        digest = hashlib.sha256(self.verifier.encode()).digest()
-        return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+        return pkce.challenge(self.verifier)
 
 
 class PendingSignIns:

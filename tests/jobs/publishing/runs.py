@@ -8,6 +8,9 @@ from jobs.providers.social.bluesky import Bluesky
 from jobs.providers.social.http import CALL_TIMEOUT_S, HttpClient
 from jobs.providers.social.instagram import Instagram
 from jobs.providers.social.mastodon import Mastodon
+from jobs.providers.social.oauth.authorization import CredentialRenewer, OAuthApp
+from jobs.providers.social.oauth.instagram import InstagramOAuth
+from jobs.providers.social.oauth.x import XOAuth
 from jobs.providers.social.registry import NetworkClients
 from jobs.providers.social.sandbox import Sandbox
 from jobs.providers.social.webhook import WebhookNetwork
@@ -53,6 +56,14 @@ def quick_networks(stores: Stores, egress: Egress, call_timeout_s: float = CALL_
         Network.WEBHOOK: WebhookNetwork(http),
         Network.SANDBOX: Sandbox(SandboxStore(stores.mongo), 0.05),
     }
+
+
+def renewer(network: Network, egress: Egress, url: str) -> CredentialRenewer:
+    """Returns the renewer of X or Instagram at a twin."""
+    http = HttpClient(egress, call_timeout_s=60)
+    if network is Network.X:
+        return XOAuth(http, OAuthApp(XTwin.client_id, XTwin.client_secret), url)
+    return InstagramOAuth(http, None, url)
 
 
 @asynccontextmanager

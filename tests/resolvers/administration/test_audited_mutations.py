@@ -37,9 +37,12 @@ ORDINARY = {
     "setCommunityNotifications", "registerPushDevice", "removePushDevice",
     "addPostReaction", "editPost", "followThread", "removePostReaction", "repost", "undoRepost", "unfollowThread",
     "updateProfile", "changeHandle", "addToLibrary", "removeFromLibrary",
-    "testWebhook", "redeliverWebhookEvent",
+    "testWebhook", "redeliverWebhookEvent", "connectAccountInBrowser", "reconnectAccountInBrowser",
 }  # fmt: skip
-"""Mutations of people on their own things, reports of services, and deliveries, which a log of their own has."""
+"""Mutations of people on their own things, reports of services, and deliveries, which a log of their own has.
+
+Connections in a browser are audited when they are finished: tests/server/http/test_account_connections.py.
+"""
 
 OF_OTHERS = {
     "cancelScheduledPost": AuditAction.SCHEDULED_POST_CANCELLED,

@@ -3,6 +3,8 @@ import { type Cache, cacheExchange } from "@urql/exchange-graphcache";
 
 /** Object types without an `id`. The cache stores them inside the objects that refer to them. */
 const TYPES_WITHOUT_ID = [
+  "AccountAttention",
+  "AccountConnection",
   "LinkPreview",
   "LinkPreviewImage",
   "Reaction",

@@ -1,37 +1,30 @@
 /** The organization's connected accounts: list, connect, replace credentials and disconnect. */
-import { type ReactNode, useState } from "react";
+import { useState } from "react";
 import { useMutation, useQuery } from "urql";
-import { LIMITS } from "../api/limits";
-import { dayLabel } from "../i18n/times";
-import { Button, IconButton } from "../ui/button";
+import { dateAndTime, dayLabel } from "../i18n/times";
+import { IconButton } from "../ui/button";
 import { ConfirmDialog } from "../ui/dialogs/confirm";
 import { Dialog } from "../ui/dialogs/dialog";
-import { useLength } from "../ui/fields/length";
 import { useTranslation } from "../ui/preferences";
 import { ErrorState, LoadingState } from "../ui/states";
-import { notify, notifyFailure } from "../ui/toasts";
-import {
-  CredentialsField,
-  CredentialsFormError,
-  firstCredentials,
-  ReplaceCredentialsDialog,
-} from "./credentials";
-import {
-  Accounts,
-  ConnectAccount,
-  type ConnectedAccount,
-  DisconnectAccount,
-  type Network,
-} from "./operations";
-import { useSubmission } from "./posts/form-error";
+import { notifyFailure } from "../ui/toasts";
+import { ConnectionNotice } from "./browser-connection";
+import { ConnectForm } from "./connect-form";
+import type { ConnectionResult } from "./connection-result";
+import { ReplaceCredentialsDialog } from "./credentials";
+import { Accounts, type ConnectedAccount, DisconnectAccount, type Network } from "./operations";
 
-const NETWORKS: readonly Network[] = ["SANDBOX", "MASTODON", "BLUESKY", "X", "INSTAGRAM", "WEBHOOK"];
+interface DialogProps {
+  /** The result to show, if the network has just sent the browser back. */
+  result: ConnectionResult | null;
+  onClose: () => void;
+}
 
-export function AccountsDialog({ onClose }: { onClose: () => void }) {
+export function AccountsDialog({ result, onClose }: DialogProps) {
   const { t } = useTranslation();
   return (
     <Dialog title={t("publishing.accounts")} onClose={onClose}>
-      <AccountList />
+      <AccountList result={result} />
     </Dialog>
   );
 }
@@ -44,36 +37,45 @@ export function AccountsSection() {
       <h2 id="accounts" className="mb-3 border-b border-line pb-3 text-lg font-semibold">
         {t("publishing.accounts")}
       </h2>
-      <AccountList />
+      <AccountList result={null} />
     </section>
   );
 }
 
-function AccountList() {
+function AccountList({ result }: { result: ConnectionResult | null }) {
   const { t } = useTranslation();
   const [{ data, error }, load] = useQuery({ query: Accounts, requestPolicy: "cache-and-network" });
   const reload = () => load({ requestPolicy: "network-only" });
   const connected = data?.connectedAccounts.filter(({ disconnectedAt }) => disconnectedAt === null);
+  const browserNetworks = data?.browserNetworks ?? [];
   return (
     <>
       {error && !data && <ErrorState error={error} retry={reload} />}
       {!error && !data && <LoadingState rows={2} />}
       {connected && (
         <div className="flex flex-col gap-5">
+          {result !== null && <ConnectionNotice result={result} accounts={connected} />}
           {connected.length === 0 && <p className="text-quiet">{t("publishing.noAccounts")}</p>}
           <ul className="flex flex-col gap-2">
             {connected.map((account) => (
-              <AccountRow key={account.id} account={account} reload={reload} />
+              <AccountRow key={account.id} account={account} networks={browserNetworks} reload={reload} />
             ))}
           </ul>
-          <ConnectForm reload={reload} />
+          <ConnectForm reload={reload} browserNetworks={browserNetworks} />
         </div>
       )}
     </>
   );
 }
 
-function AccountRow({ account, reload }: { account: ConnectedAccount; reload: () => void }) {
+interface RowProps {
+  account: ConnectedAccount;
+  /** The networks at which the person can allow access in the browser. */
+  networks: readonly Network[];
+  reload: () => void;
+}
+
+function AccountRow({ account, networks, reload }: RowProps) {
   const { t, language } = useTranslation();
   const [isConfirming, setIsConfirming] = useState(false);
   const [isReplacing, setIsReplacing] = useState(false);
@@ -98,6 +100,7 @@ function AccountRow({ account, reload }: { account: ConnectedAccount; reload: ()
             .filter(Boolean)
             .join(" · ")}
         </span>
+        <CredentialsState account={account} />
       </span>
       <IconButton
         icon="key"
@@ -120,6 +123,7 @@ function AccountRow({ account, reload }: { account: ConnectedAccount; reload: ()
       {isReplacing && (
         <ReplaceCredentialsDialog
           account={account}
+          networks={networks}
           onClose={() => {
             setIsReplacing(false);
             reload();
@@ -130,111 +134,20 @@ function AccountRow({ account, reload }: { account: ConnectedAccount; reload: ()
   );
 }
 
-function ConnectForm({ reload }: { reload: () => void }) {
-  const { t } = useTranslation();
-  const submission = useSubmission();
-  const [, connect] = useMutation(ConnectAccount);
-  const [network, setNetwork] = useState<Network>("SANDBOX");
-  const [name, setName] = useState("");
-  const [credentials, setCredentials] = useState(() => firstCredentials("SANDBOX"));
-  const [baseUrl, setBaseUrl] = useState("");
-  const [idempotencyKey, setIdempotencyKey] = useState(() => crypto.randomUUID());
-  const isSandbox = network === "SANDBOX";
-  const length = useLength(name, LIMITS.accountName);
-  const canConnect = name.trim() !== "" && !length.isTooLong && !submission.isBusy;
-
-  function choose(next: Network) {
-    setNetwork(next);
-    setCredentials(firstCredentials(next));
-    submission.clearError();
-  }
-
-  async function send() {
-    const input = {
-      network,
-      name: name.trim(),
-      credentials,
-      baseUrl: isSandbox ? null : baseUrl.trim() || null,
-    };
-    const { error } = await connect({ input: { ...input, idempotencyKey: idempotencyKey } });
-    if (error) throw error;
-    notify(t("publishing.connected", { name: input.name }));
-    setName("");
-    setIdempotencyKey(crypto.randomUUID());
-    choose("SANDBOX");
-    setBaseUrl("");
-    reload();
-  }
-
+/** Says why the account needs other credentials, or when they end; nothing for credentials without a known end. */
+function CredentialsState({ account }: { account: ConnectedAccount }) {
+  const { t, language } = useTranslation();
+  if (account.attention)
+    return (
+      <span className="block text-sm text-bad">
+        {t("publishing.needsCredentials")} <span lang="en">{account.attention.reason}</span>
+      </span>
+    );
+  if (account.credentialsExpireAt === null) return null;
+  const date = dateAndTime(language, new Date(account.credentialsExpireAt));
   return (
-    <form
-      aria-label={t("publishing.connect")}
-      className="flex flex-col gap-3 border-t border-line pt-4"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (canConnect) void submission.run(send);
-      }}
-    >
-      <h3 className="font-semibold">{t("publishing.connect")}</h3>
-      <FormField text={t("publishing.network")}>
-        <select className="field" value={network} onChange={(event) => choose(event.target.value as Network)}>
-          {NETWORKS.map((each) => (
-            <option key={each} value={each}>
-              {t(`publishing.network.${each}`)}
-            </option>
-          ))}
-        </select>
-      </FormField>
-      {isSandbox && <p className="text-sm text-quiet">{t("publishing.sandboxHint")}</p>}
-      <FormField text={t("publishing.accountName")}>
-        <input
-          className="field"
-          required
-          value={name}
-          onChange={(event) => setName(event.target.value)}
-          {...length.fieldProps}
-        />
-        {length.note}
-      </FormField>
-      <CredentialsField
-        network={network}
-        value={credentials}
-        onChange={setCredentials}
-        submission={submission}
-      />
-      {!isSandbox && (
-        <FormField text={t("publishing.baseUrl")} hint={t("publishing.baseUrlHint")}>
-          <input
-            className="field text-sm"
-            type="url"
-            required={network === "WEBHOOK" || network === "MASTODON"}
-            placeholder="https://…"
-            value={baseUrl}
-            onChange={(event) => setBaseUrl(event.target.value)}
-          />
-        </FormField>
-      )}
-      <CredentialsFormError {...submission} />
-      <Button type="submit" kind="main" disabled={!canConnect} className="self-end">
-        {t("publishing.connectDo")}
-      </Button>
-    </form>
-  );
-}
-
-interface FormFieldProps {
-  text: string;
-  hint?: string;
-  children: ReactNode;
-}
-
-function FormField({ text, hint, children }: FormFieldProps) {
-  return (
-    // biome-ignore lint/a11y/noLabelWithoutControl: the label contains its field.
-    <label className="flex flex-col gap-1">
-      <span className="text-sm font-medium">{text}</span>
-      {children}
-      {hint && <span className="text-sm text-quiet">{hint}</span>}
-    </label>
+    <span className="block text-sm text-quiet">
+      {t(account.renewsCredentials ? "publishing.renewedBefore" : "publishing.endsAt", { date })}
+    </span>
   );
 }

@@ -6,6 +6,7 @@ import { Dialog } from "../ui/dialogs/dialog";
 import { LabelledField } from "../ui/fields/labelled-field";
 import { type Translate, useTranslation } from "../ui/preferences";
 import { notify } from "../ui/toasts";
+import { ReconnectInBrowserButton } from "./browser-connection";
 import { type ConnectedAccount, type Network, ReplaceCredentials } from "./operations";
 import { FormError, type FormSubmission, rejectionMessage, useSubmission } from "./posts/form-error";
 import { type InputRejection, rejectionOf } from "./posts/rejections";
@@ -88,9 +89,12 @@ function credentialsRejectionOf({ error }: FormSubmission) {
 /** Replaces the credentials of a connected account. Posts that wait for it go on with the new ones. */
 export function ReplaceCredentialsDialog({
   account,
+  networks,
   onClose,
 }: {
   account: ConnectedAccount;
+  /** The networks at which the person can allow access in the browser. */
+  networks: readonly Network[];
   onClose: () => void;
 }) {
   const { t } = useTranslation();
@@ -117,6 +121,7 @@ export function ReplaceCredentialsDialog({
         }}
       >
         <p>{t("publishing.replaceHint")}</p>
+        <ReconnectInBrowserButton account={account} networks={networks} />
         <CredentialsField
           network={account.network}
           value={credentials}

@@ -152,13 +152,27 @@ export const PostsNeedingAttention = graphql(
 );
 
 export const Accounts = graphql(
-  `query Accounts { connectedAccounts { id network name handle connectedAt disconnectedAt } }`,
+  `query Accounts {
+    connectedAccounts {
+      id network name handle connectedAt disconnectedAt credentialsExpireAt renewsCredentials
+      attention { reason }
+    }
+    browserNetworks
+  }`,
 );
 export type ConnectedAccount = ResultOf<typeof Accounts>["connectedAccounts"][number];
 export type Network = ConnectedAccount["network"];
 
 export const ConnectAccount = graphql(
   `mutation ConnectAccount($input: ConnectAccountInput!) { connectAccount(input: $input) { id name network } }`,
+);
+export const ConnectInBrowser = graphql(
+  `mutation ConnectInBrowser($input: ConnectAccountInBrowserInput!) {
+    connectAccountInBrowser(input: $input) { url }
+  }`,
+);
+export const ReconnectInBrowser = graphql(
+  `mutation ReconnectInBrowser($id: ID!) { reconnectAccountInBrowser(accountId: $id) { url } }`,
 );
 export const ReplaceCredentials = graphql(
   `mutation ReplaceCredentials($input: ReplaceAccountCredentialsInput!) {

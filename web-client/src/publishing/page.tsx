@@ -6,7 +6,9 @@ import { useViewer } from "../session/viewer";
 import { Button } from "../ui/button";
 import { useTranslation } from "../ui/preferences";
 import { EmptyState, ErrorState, LoadingState } from "../ui/states";
+import { useValue } from "../ui/value";
 import { AccountsDialog } from "./accounts";
+import { connectionResult } from "./browser-connection";
 import { Agenda } from "./calendar/agenda";
 import { CalendarHeader } from "./calendar/calendar-header";
 import { DraggedPostChip, type PostChipContext } from "./calendar/chip";
@@ -47,7 +49,8 @@ export function PublishingPage({ route }: { route: PublishingRoute }) {
   const posts = calendar.data?.posts ?? [];
   const postsByDay = usePostsBySlot(posts, zone, "day");
   const postsByHour = usePostsBySlot(posts, zone, "hour");
-  const [areAccountsOpen, setAreAccountsOpen] = useState(false);
+  const result = useValue(connectionResult);
+  const [areAccountsOpen, setAreAccountsOpen] = useState(result !== null && isOperator);
   const { openDialog, showDialog, chipContext, movePost } = usePostDialogs(route, view, calendar, now);
 
   const suggestTime = (slot: string) => suggestedTime(slot, now, zone);
@@ -104,7 +107,15 @@ export function PublishingPage({ route }: { route: PublishingRoute }) {
         openAccounts={() => setAreAccountsOpen(true)}
         onChanged={calendar.refresh}
       />
-      {areAccountsOpen && <AccountsDialog onClose={() => setAreAccountsOpen(false)} />}
+      {areAccountsOpen && (
+        <AccountsDialog
+          result={result}
+          onClose={() => {
+            setAreAccountsOpen(false);
+            connectionResult.set(null);
+          }}
+        />
+      )}
     </section>
   );
 }

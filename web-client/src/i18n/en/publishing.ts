@@ -4,6 +4,11 @@ export const publishing = {
   "publishing.accountName": "Display name",
   "publishing.accounts": "Connected accounts",
   "publishing.accountsNeedOperator": "Posting to connected accounts requires operator access.",
+  "publishing.allowAgain": "Allow access again at {network}",
+  "publishing.allowDo": "Allow access at {network}",
+  "publishing.allowHint":
+    "You allow access on the page of the network, and come back here. Your password stays there.",
+  "publishing.allowInstead": "Allow access at the network",
   "publishing.altText": "Alt text: describe it for people who can’t see it",
   "publishing.attention": { one: "{count} post needs attention", other: "{count} posts need attention" },
   "publishing.attentionHint":
@@ -30,6 +35,21 @@ export const publishing = {
   "publishing.connect": "Connect an account",
   "publishing.connectDo": "Connect",
   "publishing.connected": "{name} is connected",
+  "publishing.connectionFailure.CONFLICT":
+    "The account was disconnected or changed meanwhile. Load the page, and try again.",
+  "publishing.connectionFailure.EXPIRED":
+    "This connection was used or has expired. Connect the account again.",
+  "publishing.connectionFailure.FAILED": "The account could not be connected. Try again.",
+  "publishing.connectionFailure.FORBIDDEN": "Connecting accounts requires operator access.",
+  "publishing.connectionFailure.NOT_ACCEPTED":
+    "The network did not accept the connection, or did not grant all permissions. Try again.",
+  "publishing.connectionFailure.OTHER_ACCOUNT":
+    "You allowed access to another account. Sign in at the network with the account that you want to connect again.",
+  "publishing.connectionFailure.OTHER_SESSION":
+    "This connection was begun in another browser or by another person. Nothing was connected.",
+  "publishing.connectionFailure.REFUSED": "Access was not allowed at the network. Nothing was connected.",
+  "publishing.connectionFailure.SIGNED_OUT": "You were signed out meanwhile. Connect the account again.",
+  "publishing.connectionFailure.UNAVAILABLE": "The network did not answer. Try again in a few minutes.",
   "publishing.copy": "Use again",
   "publishing.count": { one: "{count} post", other: "{count} posts" },
   "publishing.credentials": "Access token / App password",
@@ -57,6 +77,7 @@ export const publishing = {
   "publishing.earlier": "Earlier",
   "publishing.edit": "Edit post",
   "publishing.elsewhere": "{time} in {zone}",
+  "publishing.endsAt": "Its credentials end on {date}. Replace them before.",
   "publishing.files": "Files",
   "publishing.fileNumbered": "File {number}",
   "publishing.filesMissing": "These files can’t be used again: {names}. Add them again.",
@@ -90,6 +111,7 @@ export const publishing = {
   "publishing.more": "{count} more",
   "publishing.move": "Move",
   "publishing.moved": "Moved to {time}",
+  "publishing.needsCredentials": "Posts wait, because the credentials no longer work.",
   "publishing.network": "Network",
   "publishing.network.BLUESKY": "Bluesky",
   "publishing.network.INSTAGRAM": "Instagram",
@@ -105,9 +127,12 @@ export const publishing = {
   "publishing.notThere": "Clocks skip {time} in {zone}. Which time do you mean?",
   "publishing.onlyAuthor": "Only the author can change this post.",
   "publishing.onlyMedia": "No text",
+  "publishing.orPaste": "Or paste new credentials:",
   "publishing.past": "This time has passed. The post is published immediately.",
+  "publishing.pasteInstead": "Paste a token instead",
   "publishing.post": "Scheduled post",
   "publishing.publishAgain": "It is not there: publish again",
+  "publishing.renewedBefore": "Renewed automatically before {date}",
   "publishing.replace": "Replace the credentials of {name}",
   "publishing.replaceDo": "Replace",
   "publishing.replaceHint":
@@ -116,6 +141,7 @@ export const publishing = {
   "publishing.sandboxHint": "The sandbox simulates a network inside Noroshi. Nothing leaves this server.",
   "publishing.schedule": "Schedule",
   "publishing.scheduled": "Scheduled for {time}",
+  "publishing.serverHint": "Address of your Mastodon server.",
   "publishing.stale": "Could not reach the server. This may be out of date.",
   "publishing.state.CANCELLED": "Cancelled",
   "publishing.state.FAILED": "Failed",

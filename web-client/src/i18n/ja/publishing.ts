@@ -7,6 +7,11 @@ export const publishing: Record<keyof typeof en, Text> = {
   "publishing.accountName": "表示名",
   "publishing.accounts": "連携アカウント",
   "publishing.accountsNeedOperator": "連携アカウントへの投稿にはオペレーター権限が必要です。",
+  "publishing.allowAgain": "{network} でもう一度許可する",
+  "publishing.allowDo": "{network} で許可する",
+  "publishing.allowHint":
+    "ネットワークのページで許可すると、ここに戻ります。パスワードはこのサーバーに送られません。",
+  "publishing.allowInstead": "ネットワークで許可する",
   "publishing.altText": "代替テキスト（画像を見られない人のための説明）",
   "publishing.attention": "対応が必要な投稿 {count} 件",
   "publishing.attentionHint":
@@ -33,6 +38,21 @@ export const publishing: Record<keyof typeof en, Text> = {
   "publishing.connect": "アカウントを連携",
   "publishing.connectDo": "連携する",
   "publishing.connected": "{name} を連携しました",
+  "publishing.connectionFailure.CONFLICT":
+    "その間にアカウントの連携が解除されたか、変更されました。ページを読み込み直して、もう一度お試しください。",
+  "publishing.connectionFailure.EXPIRED": "この連携は使用済みか、期限切れです。もう一度連携してください。",
+  "publishing.connectionFailure.FAILED": "アカウントを連携できませんでした。もう一度お試しください。",
+  "publishing.connectionFailure.FORBIDDEN": "アカウントの連携にはオペレーター権限が必要です。",
+  "publishing.connectionFailure.NOT_ACCEPTED":
+    "ネットワークに受け付けられなかったか、必要な権限がすべては許可されませんでした。もう一度お試しください。",
+  "publishing.connectionFailure.OTHER_ACCOUNT":
+    "別のアカウントが許可されました。連携し直すアカウントでネットワークにログインしてください。",
+  "publishing.connectionFailure.OTHER_SESSION":
+    "この連携は別のブラウザーか別の人が始めたものです。何も連携されていません。",
+  "publishing.connectionFailure.REFUSED": "ネットワークで許可されませんでした。何も連携されていません。",
+  "publishing.connectionFailure.SIGNED_OUT": "その間にサインアウトしました。もう一度連携してください。",
+  "publishing.connectionFailure.UNAVAILABLE":
+    "ネットワークが応答しませんでした。数分後にもう一度お試しください。",
   "publishing.copy": "もう一度使う",
   "publishing.count": "投稿 {count} 件",
   "publishing.credentials": "アクセストークン／アプリパスワード",
@@ -60,6 +80,7 @@ export const publishing: Record<keyof typeof en, Text> = {
   "publishing.earlier": "前へ",
   "publishing.edit": "投稿を編集",
   "publishing.elsewhere": "{zone} では {time}",
+  "publishing.endsAt": "認証情報は {date} に切れます。その前に置き換えてください。",
   "publishing.files": "ファイル",
   "publishing.fileNumbered": "ファイル {number}",
   "publishing.filesMissing": "次のファイルはもう使えません：{names}。もう一度追加してください。",
@@ -93,6 +114,7 @@ export const publishing: Record<keyof typeof en, Text> = {
   "publishing.more": "ほか {count} 件",
   "publishing.move": "移動",
   "publishing.moved": "{time} に移動しました",
+  "publishing.needsCredentials": "認証情報が使えなくなったため、投稿が待機しています。",
   "publishing.network": "ネットワーク",
   "publishing.network.BLUESKY": "Bluesky",
   "publishing.network.INSTAGRAM": "Instagram",
@@ -107,9 +129,12 @@ export const publishing: Record<keyof typeof en, Text> = {
   "publishing.notThere": "{zone} では {time} が存在しません（時計が進むため）。どちらの時刻にしますか？",
   "publishing.onlyAuthor": "変更できるのは投稿者だけです。",
   "publishing.onlyMedia": "本文なし",
+  "publishing.orPaste": "または、新しい認証情報を貼り付けます。",
   "publishing.past": "この時刻は過ぎています。すぐに公開されます。",
+  "publishing.pasteInstead": "トークンを貼り付ける",
   "publishing.post": "予約投稿",
   "publishing.publishAgain": "公開されていない：もう一度公開する",
+  "publishing.renewedBefore": "{date} までに自動で更新されます",
   "publishing.replace": "{name} の認証情報を置き換える",
   "publishing.replaceDo": "置き換える",
   "publishing.replaceHint":
@@ -118,6 +143,7 @@ export const publishing: Record<keyof typeof en, Text> = {
   "publishing.sandboxHint": "サンドボックスは Noroshi 内の模擬ネットワークです。外部には何も送信されません。",
   "publishing.schedule": "予約する",
   "publishing.scheduled": "{time} に予約しました",
+  "publishing.serverHint": "Mastodon サーバーのアドレスです。",
   "publishing.stale": "サーバーに接続できませんでした。表示が最新でない可能性があります。",
   "publishing.state.CANCELLED": "取り消し",
   "publishing.state.FAILED": "失敗",
