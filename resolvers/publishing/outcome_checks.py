@@ -35,7 +35,7 @@ TEXT_START_CHARS = 100
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCheck:
-    """What a person looks for at the account of an UNKNOWN publication."""
+    """Facts by which a person finds the post of an UNKNOWN publication at its account."""
 
     account: ConnectedAccount
     profile_url: str | None

@@ -33,7 +33,7 @@ def notify_unknown(batch: Batch, publication: PublicationDocument) -> None:
 
 
 def notify_late(batch: Batch, publication: PublicationDocument, published_at: datetime) -> None:
-    """Notifies the author if the post was published late, unless the author was told that its outcome is unknown."""
+    """Notifies the author if the post was published late, unless the author knows that its outcome was unknown."""
     expected_at = publication.get("late_from", publication["due"])
     if published_at - expected_at > LATE_AFTER and not publication.get("author_notified"):
         _notify_author(batch, publication, NotificationKind.PUBLICATION_LATE)

@@ -1,4 +1,4 @@
-"""Unknown outcomes: what a person is told to look for, and answers of people."""
+"""Unknown outcomes: what a person looks for, and answers of people."""
 
 import asyncio
 from collections import Counter

@@ -132,7 +132,12 @@ def test_empty_edit_keeps_ready_upload() -> None:
     before = stored_publication(media_state="READY")
     stream = stream_of(stored_post(), before)
     commit(stream, UpdateScheduledPost(ORG, "post", ScheduledPostEdit()))
-    assert differences(before, stream.stored()) == {"fence": 8, "claim": REMOVED, "wake_at": in_s(-15)}
+    assert differences(before, stream.stored()) == {
+        "fence": 8,
+        "claim": REMOVED,
+        "wake_at": in_s(-15),
+        "late_from": in_s(0),
+    }
 
 
 @pytest.mark.parametrize(
