@@ -172,6 +172,8 @@ class CanaryPerson(Person):
     """A person with a recognizable client. `used_arguments` are those in which the person has used the word."""
 
     used_arguments: set[str] = field(default_factory=set)
+    mastodon_url: str = f"https://{WORD}.example"
+    """Address of the Mastodon server at which the person has an account."""
 
     @property
     def organization_id(self) -> str:
@@ -389,7 +391,7 @@ async def _publish(stores: Stores, canary: CanaryPerson) -> None:
 
     Also schedules and edits a fourth post, and schedules a fifth one with a file.
     """
-    mastodon = {"network": "MASTODON", "baseUrl": f"https://{WORD}.example", "credentials": f"{WORD}-token"}
+    mastodon = {"network": "MASTODON", "baseUrl": canary.mastodon_url, "credentials": f"{WORD}-token"}
     connected = await canary.do(CONNECT, input={**mastodon, "name": f"{WORD} account"})
     await canary.run(REPLACE, input={"accountId": connected["id"], "credentials": f"{WORD}-next-token"})
     await _begin_connection(stores, canary)

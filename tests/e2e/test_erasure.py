@@ -13,9 +13,12 @@ from typing import Any
 
 import httpx2
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
 
 from server.auth.tokens import mint
-from storage.identity.records import user_document_id
+from storage.identity.records import User, user_document_id
+from storage.identity.roles import Role
 from storage.mongo import Document
 from storage.stores import Stores, open_stores
 from tests.canary import EMAIL, CanaryPerson, arguments_with_word, create_canary
@@ -34,6 +37,8 @@ from tests.stored_strings import (
     found_strings,
     keys_with_strings,
 )
+from tests.twins.mastodon import MastodonTwin
+from tests.twins.twin import NetworkTwin, bearer_token, running_twin
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
@@ -81,14 +86,29 @@ class RemoteCanary(CanaryPerson):
             return await http.request("POST" if "json" in more else "GET", path, **more)
 
 
+class OpenMastodon(MastodonTwin):
+    """A server that accepts every token as one of the person."""
+
+    user_id, username = f"{WORD} id", WORD
+
+    async def verify_credentials(self, request: Request) -> Response:
+        self.token = bearer_token(request)
+        return await super().verify_credentials(request)
+
+
 @dataclass
 class ErasureDeployment:
-    """A web process, and workers that a test kills. All logs and data folders are in one folder."""
+    """A web process, workers that a test kills, and a Mastodon server. All logs and data folders are in one folder."""
 
     folder: Path
     web: WebProcess
     stores: Stores
+    mastodon: NetworkTwin
     start_worker: Callable[[str], ServerProcess]
+
+    def remote_canary(self, stores: Stores, user: User | None, roles: frozenset[Role]) -> RemoteCanary:
+        """Returns the person, who uses the web process and has an account at the Mastodon server."""
+        return RemoteCanary(stores, user, roles, mastodon_url=self.mastodon.url, web=self.web)
 
     @property
     def uploads(self) -> Path:
@@ -136,7 +156,10 @@ async def deployment(
 ) -> AsyncIterator[ErasureDeployment]:
     """A web process without a worker."""
     with ExitStack() as stack:
-        variables: dict[str, Any] = CREDENTIALS | {"NOROSHI_DATA_DIR": str(tmp_path / "data")}
+        variables: dict[str, Any] = CREDENTIALS | {
+            "NOROSHI_DATA_DIR": str(tmp_path / "data"),
+            "NOROSHI_EGRESS_ALLOW": "127.0.0.0/8",
+        }
         web = stack.enter_context(web_process(tmp_path / "web", mongodb_uri, redis_url, database=database, **variables))
 
         def start_worker(name: str) -> ServerProcess:
@@ -146,10 +169,11 @@ async def deployment(
 
         keys: dict[str, Any] = {"credential_keys": CREDENTIAL_KEYS, "address_keys": ADDRESS_KEYS}
         files = str(files_folder(web.database))
-        async with open_stores(
-            mongodb_uri, redis_url, web.database, files_address=files, is_prepared=True, **keys
-        ) as stores:
-            yield ErasureDeployment(tmp_path, web, stores, start_worker)
+        async with (
+            running_twin(OpenMastodon()) as mastodon,
+            open_stores(mongodb_uri, redis_url, web.database, files_address=files, is_prepared=True, **keys) as stores,
+        ):
+            yield ErasureDeployment(tmp_path, web, stores, mastodon, start_worker)
 
 
 async def add_messages(stores: Stores) -> None:
@@ -168,7 +192,7 @@ def files_in(folder: Path) -> Iterator[Path]:
 
 async def test_nothing_is_left_after_workers_are_killed(deployment: ErasureDeployment) -> None:
     stores = deployment.stores
-    person, _ = await create_canary(stores, person=lambda *about: RemoteCanary(*about, web=deployment.web))
+    person, _ = await create_canary(stores, person=deployment.remote_canary)
     assert isinstance(person, RemoteCanary)
     await add_messages(stores)
     await person.run(LAUNCH, csv=f"phone_number\n{PHONE}\n")

@@ -220,6 +220,7 @@ async def faults(tmp_path: Path) -> AsyncIterator[WebhookFaults]:
         yield faults
 
 
+@pytest.mark.timeout(600)
 async def test_each_receiver_gets_each_message_in_order(faults: WebhookFaults) -> None:
     deployment, receivers, one = faults.deployment, faults.receivers, faults.writers[0]
     async with reading(one.chat, deployment.person("ann")) as read:

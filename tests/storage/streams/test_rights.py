@@ -21,8 +21,9 @@ SYSTEM_CHANGES = {
     # Workers that call.
     "FailCall", "MarkCallUnknown", "RefreshJobState", "ReportCall", "RequeueCall", "StartCall", "TakeOver",
     # Workers that publish.
-    "BeginAttempt", "BeginReconciliation", "HoldScheduledPost", "MarkFailed", "MarkPublished", "MarkUnknown",
-    "PublishPost", "ScheduleRetry", "StoreUploadResult", "StoreUploadResultAndBegin",
+    "BeginAttempt", "BeginReconciliation", "HoldForAttention", "HoldScheduledPost", "MarkFailed", "MarkPublished",
+    "MarkUnknown", "PublishPost", "ResumePublication", "ScheduleRetry", "StoreUploadResult",
+    "StoreUploadResultAndBegin",
     # Erasures and retention rules.
     "EraseMessage", "ErasePost", "EraseReaction", "EraseScheduledPost", "RemoveErasedMember",
     # Link previews, and relays.

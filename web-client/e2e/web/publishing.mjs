@@ -91,7 +91,7 @@ function dayWithoutTwoOClock() {
 }
 
 function chip(page, text) {
-  return page.locator("main [data-scheduled]").filter({ hasText: text });
+  return page.locator("main [data-scheduled]:visible").filter({ hasText: text });
 }
 
 /** Returns the scheduled post with this text. */
@@ -194,7 +194,7 @@ async function publishPost(page, topicId) {
   await dialog.getByRole("button", { name: "Schedule", exact: true }).click();
   await dialog.waitFor({ state: "detached" });
   await navigate(page, `/publishing/list/${local.slice(0, 10)}`);
-  await page.locator('main [data-state="UNKNOWN"]').first().waitFor();
+  await page.locator('main [data-state="UNKNOWN"]:visible').first().waitFor();
   await chip(page, "The beacon is lit").click();
   const details = page.getByRole("dialog", { name: "Scheduled post" });
   await checkThemes(page, "unknown", details.getByRole("button", { name: "It is there", exact: true }));
