@@ -4,6 +4,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -16,15 +17,19 @@ from jobs.providers.social.oauth.authorization import APP_PAUSE_S, OAuthApp
 from jobs.providers.social.oauth.x import XOAuth
 from jobs.publishing.publisher import PostPublisher
 from jobs.publishing.renewals import renew_credentials
+from server.embedded import Mongod
+from storage.ids import new_id
 from storage.publishing.accounts import AccountToConnect
 from storage.publishing.credentials.lifetimes import CredentialLifetime
 from storage.publishing.networks import Network
 from storage.publishing.records import ConnectedAccount, PublicationState, VerifiedAccount
+from storage.stores import open_stores
 from storage.stores.dead_workers import release_leases_of
+from tests.databases import CREDENTIAL_KEYS
 from tests.jobs.contexts import job_context
 from tests.jobs.publishing.runs import renewer, run_once
 from tests.storage.faults import failpoint
-from tests.storage.publishing.scenario import PublishingScenario, account_target
+from tests.storage.publishing.scenario import PublishingScenario, account_target, create_publishing_scenario
 from tests.twins.instagram import InstagramTwin
 from tests.twins.twin import NetworkFault, running_twin
 from tests.twins.x import XTwin
@@ -81,9 +86,17 @@ def databases(mongodb_uri: str, redis_url: str, shared_database: str) -> list[st
 async def renewing(
     request: pytest.FixtureRequest, scenario: PublishingScenario, publisher: PostPublisher, egress: Egress
 ) -> AsyncIterator[Renewing]:
-    network: Network = request.param
-    is_x = network is Network.X
     await scenario.stores.mongo["accounts"].update_many({}, {"$unset": {"renew_at": ""}})
+    async with due_account(request.param, scenario, publisher, egress) as renewing:
+        yield renewing
+
+
+@asynccontextmanager
+async def due_account(
+    network: Network, scenario: PublishingScenario, publisher: PostPublisher, egress: Egress
+) -> AsyncIterator[Renewing]:
+    """Connects an account whose credentials are due to be renewed."""
+    is_x = network is Network.X
     async with running_twin(XTwin() if is_x else InstagramTwin()) as twin:
         assert isinstance(twin, Twin)
         jobs = job_context(scenario.stores, egress, publisher=publisher)
@@ -160,12 +173,16 @@ async def test_worker_killed_before_the_call_is_survived(renewing: Renewing) -> 
     assert await renewing.token() == renewing.twin.token
 
 
-async def test_answer_outlives_a_failing_database(renewing: Renewing, mongodb_uri: str) -> None:
-    # The driver repeats each update once, so two tries to store the answer fail.
-    async with failpoint(mongodb_uri, "update", times=4, closeConnection=True):
-        await renew_credentials(renewing.jobs)
-    assert await renewing.token() == renewing.twin.token
-    assert (await renewing.stored()).attention is None
+async def test_answer_outlives_a_failing_database(
+    own_mongod: Mongod, redis_url: str, publisher: PostPublisher, egress: Egress
+) -> None:
+    async with open_stores(own_mongod.uri, redis_url, f"t_{new_id()}", credential_keys=CREDENTIAL_KEYS) as stores:
+        scenario = await create_publishing_scenario(stores)
+        async with due_account(Network.X, scenario, publisher, egress) as renewing:
+            async with failpoint(own_mongod.uri, "update", times=2, closeConnection=True):
+                await renew_credentials(renewing.jobs)
+            assert await renewing.token() == renewing.twin.token
+            assert (await renewing.stored()).attention is None
 
 
 async def test_busy_network_is_asked_again(renewing: Renewing) -> None:

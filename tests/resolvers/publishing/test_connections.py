@@ -41,7 +41,7 @@ async def ann(sign_in: SignIn) -> GuardedPerson:
 
 
 async def test_connection_begins_for_the_session(ann: GuardedPerson) -> None:
-    done = await ann.do(CONNECT, input={"network": "MASTODON", "name": " Harbour ", "baseUrl": f"{ADDRESS}/"})
+    done = await ann.do(CONNECT, input={"network": "MASTODON", "name": "Harbour", "baseUrl": f"{ADDRESS}/"})
     assert done["url"] == "https://network.example/allow"
     ((owner, request),) = ann.connections.begun
     assert owner == ConnectionOwner(ann.context.viewer.key, "session")  # type: ignore[union-attr]

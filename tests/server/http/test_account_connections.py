@@ -165,6 +165,7 @@ async def test_other_account_is_not_connected_again(ann: Browser, twin: Mastodon
     address = (await ann.do(AGAIN, id=account_id))["url"]
     twin.user_id = "9"
     assert await ann.fails(twin.authorization.allow(address)) == "OTHER_ACCOUNT"
+    twin.user_id = MastodonTwin.user_id
     address = (await ann.do(AGAIN, id=account_id))["url"]
     await ann.do(DISCONNECT, id=account_id)
     assert await ann.fails(twin.authorization.allow(address)) == "CONFLICT"

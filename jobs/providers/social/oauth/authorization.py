@@ -85,7 +85,8 @@ def require_grant(response: NetworkResponse) -> NetworkResponse:
     Raises: RetryableFailure if the network is too busy or refuses the app; PublishingRefused with the network's reason
     for other refusals; OutcomeUncertain otherwise.
     """
-    if not response.is_success and response["error"] in APP_REFUSED:
+    error = response["error"]  # Instagram answers with an object.
+    if not response.is_success and isinstance(error, str) and error in APP_REFUSED:
         raise RetryableFailure(f"The network refuses the app: {reason_of(response)}", APP_PAUSE_S)
     try:
         return require_success(response)

@@ -87,11 +87,11 @@ class InstagramOAuth:
 
     async def _read(self, path: str, query: dict[str, str], headers: dict[str, str] | None = None) -> NetworkResponse:
         address = self.api_address or BEHAVIOURS[Network.INSTAGRAM].own_address
-        response = await self._http.send("GET", f"{address}/{path}", params=query, headers=headers)
-        error = response["error"]
-        if isinstance(error, dict) and error.get("code") in RATE_LIMITED:
-            raise RetryableFailure(response.reason)
         try:
+            response = await self._http.send("GET", f"{address}/{path}", params=query, headers=headers)
+            error = response["error"]
+            if isinstance(error, dict) and error.get("code") in RATE_LIMITED:
+                raise RetryableFailure(response.reason)
             return require_grant(response)
         except OutcomeUncertain as failure:
             # A repeated request returns a valid token again.

@@ -17,7 +17,7 @@ from jobs.providers.social.oauth.mastodon import MastodonOAuth
 from jobs.providers.social.verification import AccountVerifier
 from jobs.providers.social.x import X
 from storage.errors import BadUserInput, Conflict, CredentialsNotAccepted, Forbidden, Unavailable
-from storage.identity.audit import Actor
+from storage.identity.audit import Actor, command_line_actor
 from storage.identity.roles import Role
 from storage.publishing.attention import HoldForAttention
 from storage.publishing.credentials.connections import ConnectionNotPending, ConnectionOwner, ConnectionRequest
@@ -206,7 +206,9 @@ async def test_account_disconnected_meanwhile_is_a_conflict(connecting: Connecti
 
 async def test_person_who_lost_the_role_connects_nothing(connecting: Connecting) -> None:
     state, code = await connecting.allow()
-    await connecting.scenario.end_roles(Role.OPERATOR, Role.ADMIN)
+    scenario = connecting.scenario
+    administrator = command_line_actor(scenario.organization_id)
+    await scenario.stores.user_administration.set_roles(administrator, scenario.ann.id, {Role.MEMBER})
     with pytest.raises(Forbidden):
         await connecting.finish(state, code)
     assert await connecting.accounts() == []
