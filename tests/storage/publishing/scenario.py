@@ -169,6 +169,13 @@ async def pass_time(stores: Stores, organization_id: str, seconds: float) -> Non
     await stores.mongo["scheduled_posts"].update_many(of_organization, [{"$set": {"due": fields["due"]}}])
 
 
+async def pass_account_time(stores: Stores, organization_id: str, seconds: float) -> None:
+    """Simulates the passing of time: moves the dates of an organization's accounts back."""
+    back_ms = int(seconds * 1000)
+    fields = {name: _moved_back(name, back_ms) for name in ("expires_at", "renew_at", "verified_at")}
+    await stores.mongo["accounts"].update_many({"org": organization_id}, [{"$set": fields}])
+
+
 def _moved_back(field: str, back_ms: int) -> Document:
     """An expression for the field's value: an earlier date if it is a date, otherwise the value as it is, or none."""
     value = f"${field}"
