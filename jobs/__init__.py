@@ -24,6 +24,8 @@ from jobs.notifications.push import find_arrivals, send_pushes
 from jobs.publishing.failure_mails import send_failure_mails
 from jobs.publishing.renewals import renew_credentials
 from jobs.publishing.sweepers import fail_disconnected, publish_due, resume_accounts, upload_media, wake_publisher
+from jobs.publishing.verifications import verify_credentials
+from jobs.publishing.warnings import warn_of_ends
 from jobs.retention import apply_retention_rules
 from jobs.stamps import evaluate_active_people, evaluate_all_people
 from jobs.streams import prune_events, relay_outbox
@@ -89,6 +91,8 @@ SWEEPERS: list[Sweeper] = [
     Sweeper("fail_disconnected", 10.0, fail_disconnected),
     Sweeper("resume_accounts", 5.0, resume_accounts),
     Sweeper("renew_credentials", 5.0, renew_credentials),
+    Sweeper("verify_credentials", 30.0, verify_credentials),
+    Sweeper("warn_of_ends", 60.0, warn_of_ends),
     Sweeper("report_bounces", 30.0, report_bounces),
     Sweeper("finish_report_effects", 5.0, finish_report_effects),
     Sweeper("evaluate_active_people", 5.0, evaluate_active_people),

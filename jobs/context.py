@@ -10,6 +10,7 @@ from jobs.providers.egress import Egress
 from jobs.providers.event_webhooks import WebhookSender
 from jobs.providers.mailer import Mailer
 from jobs.providers.social.oauth.authorization import CredentialRenewer
+from jobs.providers.social.verification import AccountVerifier
 from jobs.providers.telephony import Telephony
 from jobs.providers.web_push import WebPush
 from storage.identity.records import User
@@ -110,6 +111,9 @@ class JobContext:
 
     credential_renewers: Mapping[Network, CredentialRenewer] = field(default_factory=dict)
     """Renews credentials, by network. Those of other networks are left to other workers."""
+
+    account_verifier: AccountVerifier | None = None
+    """Asks networks whose credentials are. None: verifications are left to other workers."""
 
     base_url: str = "http://127.0.0.1:8000"
     """The address at which people reach the server, without a slash at the end; for links in mails."""

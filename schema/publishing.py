@@ -66,8 +66,8 @@ class ConnectedAccount:
         "SANDBOX, and for accounts that were connected before networks were asked."
     )
     verified_at: datetime | None = strawberry.field(
-        description="When the network last accepted the account's credentials, as they were connected or replaced. "
-        "Null as `handle`."
+        description="When the network last accepted the account's credentials: as they were connected, replaced or "
+        "renewed, or when a worker asked, about once a day. Null as `handle`."
     )
     connected_at: datetime = strawberry.field(description="When the account was connected.")
     disconnected_at: datetime | None = strawberry.field(

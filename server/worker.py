@@ -24,6 +24,7 @@ from jobs.providers.event_webhooks import WebhookSender
 from jobs.providers.mailer import Mailer
 from jobs.providers.social.oauth.registry import credential_renewers
 from jobs.providers.social.registry import all_networks
+from jobs.providers.social.verification import AccountVerifier
 from jobs.providers.web_push import WebPush
 from jobs.publishing.publisher import PostPublisher
 from resolvers.context import Context
@@ -134,7 +135,8 @@ def tune_interpreter() -> None:
 async def _job_context(settings: Settings, stores: Stores, egress: Egress) -> JobContext:
     urls = await media_urls(stores.mongo, settings.base_url)
     sign_media = None if settings.public_url is None else urls.sign_until
-    publisher = PostPublisher(stores, all_networks(egress, SandboxStore(stores.mongo)), sign_media)
+    networks = all_networks(egress, SandboxStore(stores.mongo))
+    publisher = PostPublisher(stores, networks, sign_media)
     mailer = Mailer(settings.smtp_url, settings.mail_from, settings.data_dir / "mail")
     telephony = make_telephony(settings, stores)
     if telephony is None:
@@ -156,6 +158,7 @@ async def _job_context(settings: Settings, stores: Stores, egress: Egress) -> Jo
         webhook_retry_s=settings.webhook_retry_s,
         base_url=settings.base_url,
         credential_renewers=credential_renewers(egress, settings.oauth_apps),
+        account_verifier=AccountVerifier(networks),
     )
 
 

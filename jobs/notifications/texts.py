@@ -17,6 +17,13 @@ MAX_KEYS = 30
 NEW_MESSAGES = {NotificationKind.MENTION, NotificationKind.THREAD_REPLY}
 """Kinds of notifications about a new message. Each has the same key as the message itself."""
 
+ABOUT_ACCOUNTS = {
+    NotificationKind.ACCOUNT_CREDENTIALS_ENDING,
+    NotificationKind.ACCOUNT_CREDENTIALS_ENDED,
+    NotificationKind.ACCOUNT_NEEDS_ATTENTION,
+}
+"""Kinds of notifications about a connected account. They open the screen that lists the accounts."""
+
 DIRECT_MESSAGE = "DIRECT_MESSAGE"
 
 TITLES: Mapping[MailLanguage, Mapping[str, str]] = {
@@ -32,6 +39,9 @@ TITLES: Mapping[MailLanguage, Mapping[str, str]] = {
         "PUBLICATION_UNKNOWN": "It is not known whether a scheduled post was published",
         "PUBLICATION_NEEDS_ATTENTION": "A scheduled post waits: the network refused the account's credentials",
         "PUBLICATION_LATE": "A scheduled post was published late",
+        "ACCOUNT_CREDENTIALS_ENDING": "The credentials of a connected account end soon",
+        "ACCOUNT_CREDENTIALS_ENDED": "The credentials of a connected account have ended",
+        "ACCOUNT_NEEDS_ATTENTION": "A connected account needs other credentials",
         "REPORT_DECIDED": "Moderators decided about your report",
         "WARNING": "A moderator has warned you",
         "ADDED_TO_COMMUNITY": "You are a member of a community now",
@@ -51,6 +61,9 @@ TITLES: Mapping[MailLanguage, Mapping[str, str]] = {
         "PUBLICATION_UNKNOWN": "予約投稿が公開されたかどうか不明です",
         "PUBLICATION_NEEDS_ATTENTION": "アカウントの認証情報が拒否されたため、予約投稿が待機しています",
         "PUBLICATION_LATE": "予約投稿が予定より遅れて公開されました",
+        "ACCOUNT_CREDENTIALS_ENDING": "連携アカウントの認証情報の期限が近づいています",
+        "ACCOUNT_CREDENTIALS_ENDED": "連携アカウントの認証情報の期限が切れました",
+        "ACCOUNT_NEEDS_ATTENTION": "連携アカウントの認証情報を更新する必要があります",
         "REPORT_DECIDED": "モデレーターがあなたの報告について決定しました",
         "WARNING": "モデレーターから警告がありました",
         "ADDED_TO_COMMUNITY": "コミュニティのメンバーになりました",
@@ -125,4 +138,6 @@ def tag(item: UnreadItem) -> str:
         return f"#/community/{quote(notification.community_id or '', safe='')}"
     if notification is not None and notification.kind is NotificationKind.FOLLOW and item.actor is not None:
         return f"#/person/{quote(item.actor.id, safe='')}"
+    if notification is not None and notification.kind in ABOUT_ACCOUNTS:
+        return "#/publishing"
     return "#/notifications"

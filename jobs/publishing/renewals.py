@@ -13,7 +13,7 @@ from jobs.context import JobContext
 from jobs.providers.social.network import OutcomeUncertain, PublishingRefused, RetryableFailure
 from jobs.providers.social.oauth.authorization import CredentialRenewer, Grant
 from storage.mongo import unavailable
-from storage.publishing.credentials.renewals import ClaimedRenewal
+from storage.publishing.credentials.renewals import ClaimedRenewal, CredentialRenewals
 from storage.publishing.networks import BEHAVIOURS, Network
 from storage.secrets.credentials import CredentialsLost
 
@@ -48,7 +48,7 @@ async def _renew(jobs: JobContext, renewal: ClaimedRenewal) -> None:
     except CredentialsLost as error:
         await renewals.refuse(renewal, "CREDENTIALS_LOST", str(error))
     except PublishingRefused as refusal:
-        await renewals.refuse(renewal, "UNAUTHORIZED", _explanation(renewal, str(refusal)))
+        await _end(renewals, renewal, str(refusal))
         log.warning("renewal_refused", account=renewal.account.id, was_interrupted=renewal.was_interrupted)
     except RetryableFailure as failure:
         pause_s = max(_pause_s(network), failure.after_s or 0.0)
@@ -57,6 +57,14 @@ async def _renew(jobs: JobContext, renewal: ClaimedRenewal) -> None:
     except (OutcomeUncertain, ValueError) as failure:
         await renewals.postpone(renewal, _pause_s(network), had_no_effect=False)
         log.warning("renewal_unanswered", account=renewal.account.id, reason=type(failure).__name__)
+
+
+async def _end(renewals: CredentialRenewals, renewal: ClaimedRenewal, reason: str) -> None:
+    """Ends a renewal that the network refuses. Pasted credentials, whose end is not known, may still be valid."""
+    if renewal.account.credentials_expire_at is None:
+        await renewals.give_up(renewal)
+    else:
+        await renewals.refuse(renewal, "UNAUTHORIZED", _explanation(renewal, reason))
 
 
 async def _call(jobs: JobContext, renewal: ClaimedRenewal, renewer: CredentialRenewer) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import strawberry
 from strawberry import UNSET, Parent
 
-from resolvers.access import require_member, visible_communities
+from resolvers.access import granted_roles, require_member, visible_communities
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_timestamp, page_range
 from resolvers.context import Info
 from storage.chat.conversations.records import Conversation
@@ -16,8 +16,9 @@ from storage.chat.stamps.packs import StampPack
 from storage.feed.content_reports.records import ContentReport, ContentReportDecision, ContentReportOutcome
 from storage.feed.records import Post
 from storage.identity.records import User
+from storage.identity.roles import Role
 from storage.notifications import CONVERSATION_KINDS, Notification, NotificationKind
-from storage.publishing.records import Publication
+from storage.publishing.records import ConnectedAccount, Publication
 from storage.timeline import TimelinePage, Timestamp
 
 
@@ -216,3 +217,19 @@ async def publications(notifications: Sequence[Notification], info: Info) -> lis
         return [None for _ in notifications]
     found = await info.context.stores.scheduled_posts.publications_by_id(organization_id, list(ids))
     return [None if each.publication_id is None else found.get(each.publication_id) for each in notifications]
+
+
+async def account(root: Parent[Notification], info: Info) -> ConnectedAccount | None:
+    """Returns the notification's connected account, or None if it has none or the viewer is no OPERATOR."""
+    return (await accounts([root], info))[0]
+
+
+async def accounts(notifications: Sequence[Notification], info: Info) -> list[ConnectedAccount | None]:
+    """Returns the connected account of each notification, or None if it has none or the viewer is no OPERATOR."""
+    viewer = require_member(info)
+    if Role.OPERATOR not in granted_roles(info.context):
+        return [None for _ in notifications]
+    ids = {each.account_id for each in notifications if each.account_id is not None}
+    found = await asyncio.gather(*(info.context.stores.accounts.find(viewer.organization_id, id_) for id_ in ids))
+    by_id = {each.id: each for each in found if each is not None}
+    return [None if each.account_id is None else by_id.get(each.account_id) for each in notifications]

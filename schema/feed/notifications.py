@@ -18,7 +18,7 @@ from schema.chat.stamps import StampPack
 from schema.conversations import Conversation
 from schema.feed.posts import Post
 from schema.identity import User
-from schema.publishing import Publication
+from schema.publishing import ConnectedAccount, Publication
 from schema.timeline import PageMixin, Timeline
 from storage.feed.content_reports.records import ContentReportDecision, ContentReportOutcome
 from storage.identity.accounts.local_accounts import MailLanguage
@@ -31,7 +31,9 @@ strawberry.enum(
     NotificationKind,
     description="The reason for a notification. REACTION: to a message or a post. REPLY: somebody replied to the "
     "viewer's post. REPOST: somebody reposted it. QUOTE: somebody quoted it. PUBLICATION_LATE: a scheduled post of the "
-    "viewer was published more than a minute late. REPORT_DECIDED: moderators decided about the viewer's report. "
+    "viewer was published more than a minute late. ACCOUNT_CREDENTIALS_ENDING: the credentials that the viewer gave to "
+    "a connected account end in 14 days, or in 3. ACCOUNT_CREDENTIALS_ENDED: they have ended. ACCOUNT_NEEDS_ATTENTION: "
+    "the network refuses them, and no post was due. REPORT_DECIDED: moderators decided about the viewer's report. "
     "WARNING: a moderator warns the viewer. ADDED_TO_COMMUNITY: a moderator made the viewer a member of a community, "
     "or the viewer accepted an invitation to it. THREAD_REPLY: somebody replied in a thread that the viewer follows. "
     "STAMP_PACK_RECEIVED: the viewer earned a pack of stamps, or a moderator gave it. CONVERSATION_REQUEST: somebody "
@@ -119,6 +121,12 @@ class Notification:
         resolvers.feed.notifications.publication,
         "The publication that failed or whose outcome is unknown. Null for other kinds.",
         batch_resolver=resolvers.feed.notifications.publications,
+    )
+    account: ConnectedAccount | None = field(
+        resolvers.feed.notifications.account,
+        "The connected account whose credentials end or were refused. Null for other kinds, and when the viewer is no "
+        "OPERATOR any more.",
+        batch_resolver=resolvers.feed.notifications.accounts,
     )
 
 

@@ -8,6 +8,9 @@ PUBLISHING_INDEXES: dict[str, list[IndexModel]] = {
     "accounts": [
         IndexModel([("org", UP)]),
         IndexModel([("renew_at", UP)], partialFilterExpression={"renew_at": {"$exists": True}}),
+        IndexModel([("warn_at", UP)], partialFilterExpression={"warn_at": {"$exists": True}}),
+        # Also of accounts without `verify_at`, which are due at once.
+        IndexModel([("network", UP), ("verify_at", UP)], partialFilterExpression={"credentials": {"$exists": True}}),
         IndexModel([("failing", UP)], partialFilterExpression={"failing": {"$exists": True}}),
         IndexModel([("org", UP), ("connected_by", UP)], partialFilterExpression={"connected_by": {"$exists": True}}),
     ],

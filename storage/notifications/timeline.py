@@ -41,6 +41,9 @@ class NotificationKind(Enum):
     PUBLICATION_UNKNOWN = "PUBLICATION_UNKNOWN"
     PUBLICATION_NEEDS_ATTENTION = "PUBLICATION_NEEDS_ATTENTION"
     PUBLICATION_LATE = "PUBLICATION_LATE"
+    ACCOUNT_CREDENTIALS_ENDING = "ACCOUNT_CREDENTIALS_ENDING"
+    ACCOUNT_CREDENTIALS_ENDED = "ACCOUNT_CREDENTIALS_ENDED"
+    ACCOUNT_NEEDS_ATTENTION = "ACCOUNT_NEEDS_ATTENTION"
     REPORT_DECIDED = "REPORT_DECIDED"
     WARNING = "WARNING"
     ADDED_TO_COMMUNITY = "ADDED_TO_COMMUNITY"
@@ -85,6 +88,9 @@ class Notification:
 
     parent_topic_id: str | None = None
     """Topic of the parent message, for a message in a thread."""
+
+    account_id: str | None = None
+    """Connected account whose credentials end or were refused."""
 
     stamp_pack_id: str | None = None
     """Pack of stamps that the owner earned or was given."""
@@ -237,7 +243,8 @@ def remove_notification(batch: Batch, id_: NotificationDocumentId) -> None:
 def content_key(ref: NotificationContent) -> str:
     """Returns the content of a notification as one string, by which repetitions are recognized."""
     parts = [ref["kind"], ref["actor"], ref["topic"], ref["ts"], ref["post"], ref["publication"]]
-    more = [part for part in (ref.get("report"), ref.get("membership"), ref.get("attempt")) if part is not None]
+    names = ("report", "membership", "attempt", "account", "occasion")
+    more = [part for part in (ref.get(name) for name in names) if part is not None]
     return "/".join(str(part) for part in (*parts, *more))
 
 
@@ -338,6 +345,7 @@ def _notification(document: NotificationDocument) -> Notification:
         report_id=document.get("report"),
         community_id=document.get("community"),
         parent_topic_id=document.get("parent_topic"),
+        account_id=document.get("account"),
         stamp_pack_id=document.get("pack"),
         emoji=document.get("emoji"),
         subject=None if subject is None else PostKey(id_["o"], subject),

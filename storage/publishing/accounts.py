@@ -20,6 +20,7 @@ from storage.publishing.credentials.lifetimes import (
     CredentialLifetime,
     lifetime_fields,
 )
+from storage.publishing.credentials.verifications import verification_fields
 from storage.publishing.documents import AccountDocument
 from storage.publishing.networks import Network
 from storage.publishing.records import NOT_VERIFIED, ConnectedAccount, VerifiedAccount, account_record
@@ -27,6 +28,9 @@ from storage.secrets.credentials import CredentialCipher, CredentialsLost, Seale
 
 ERASED_NAME = "Deleted account"
 """Name of an account that an erased user connected."""
+
+_CREDENTIAL_FIELDS = (*RENEWED_FIELDS, "credentials", "attention", "verify_at")
+"""Fields of an account's document that are removed with its credentials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ class ConnectedAccountStore:
         if new.verified.handle is not None:
             document["handle"] = new.verified.handle
         lifetime = lifetime_fields(self._credentials, id_, new.network, new.lifetime, now)
-        return cast(AccountDocument, {**document, **lifetime})
+        return cast(AccountDocument, {**document, **lifetime, **verification_fields(new.network, now)})
 
     async def replace_credentials(
         self,
@@ -145,8 +149,10 @@ class ConnectedAccountStore:
         lifetime: CredentialLifetime,
     ) -> list[Document]:
         """Returns the update that stores new credentials. Whoever gave them is the user who connected the account."""
+        now = datetime.now(UTC)
         fields = {
-            **lifetime_fields(self._credentials, account.id, account.network, lifetime, datetime.now(UTC)),
+            **lifetime_fields(self._credentials, account.id, account.network, lifetime, now),
+            **verification_fields(account.network, now),
             "credentials": self._credentials.seal(secret, account.id),
             "connected_by": None if actor is None or actor.is_command_line else actor.user_id,
             "network_id": verified.id,
@@ -218,7 +224,7 @@ class ConnectedAccountStore:
         if the actor is no operator now.
         """
         disconnected = {"disconnected_at": "$$NOW", "failing": True}
-        change: list[Document] = [{"$set": disconnected}, {"$unset": [*RENEWED_FIELDS, "credentials", "attention"]}]
+        change: list[Document] = [{"$set": disconnected}, {"$unset": list(_CREDENTIAL_FIELDS)}]
         connected = {"_id": account.id, "disconnected_at": None}
 
         async def work(session: Session) -> None:
@@ -245,7 +251,7 @@ class ConnectedAccountStore:
             "failing": True,
             "disconnected_at": {"$ifNull": ["$disconnected_at", "$$NOW"]},
         }
-        removed = [*RENEWED_FIELDS, "credentials", "handle", "network_id", "attention"]
+        removed = [*_CREDENTIAL_FIELDS, "handle", "network_id"]
         change: list[Document] = [{"$set": erased}, {"$unset": removed}]
         await self._accounts.update_one({"_id": account_id, "name": {"$ne": ERASED_NAME}}, change)
 

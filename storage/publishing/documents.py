@@ -20,6 +20,15 @@ class AttentionDocument(TypedDict):
     since: datetime
     nonce: bytes
     """The nonce of the credentials that were refused."""
+    of_renewal: NotRequired[bool]
+    """True if the network does not renew the credentials: a verification then does not remove the mark."""
+
+
+class VerificationDocument(TypedDict):
+    """A worker's claim on the verification of an account's credentials."""
+
+    claim: str
+    """Token of the claim."""
 
 
 class RenewalDocument(TypedDict):
@@ -63,6 +72,17 @@ class AccountDocument(TypedDict):
     """When a worker renews the credentials; during a renewal, the end of its lease. Absent if none is possible."""
     renewal: NotRequired[RenewalDocument]
     """The last claim on a renewal that was not finished."""
+    verify_at: NotRequired[datetime]
+    """When a worker asks the network about the credentials next; during a verification, the end of its lease.
+
+    Absent for accounts of earlier releases, which are due at once, and after disconnection.
+    """
+    verification: NotRequired[VerificationDocument]
+    """The claim on a verification that was not finished."""
+    warn_at: NotRequired[datetime]
+    """When the person who gave the credentials is warned next of their end. Absent if no warning is left."""
+    warned_days: NotRequired[int]
+    """Days before the end of the credentials of the last warning; absent before the first one."""
     disconnected_at: NotRequired[datetime]
     failing: NotRequired[bool]
     """True from disconnection until every publication that waited for the account has failed."""

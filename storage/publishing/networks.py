@@ -138,9 +138,17 @@ class NetworkBehaviour:
     renewal_lead_s: float = 0.0
     """How many seconds before the end of an account's credentials a worker renews them."""
 
+    first_renewal_s: float | None = None
+    """After how many seconds a worker renews credentials whose end is not known; None: they cannot be renewed."""
+
+    verifies_credentials: bool = False
+    """Whether the network can be asked whose credentials are."""
+
 
 BEHAVIOURS = {
-    Network.MASTODON: NetworkBehaviour(ReconciliationMethod.REPEAT, retention_s=3600, upload_lead_s=600),
+    Network.MASTODON: NetworkBehaviour(
+        ReconciliationMethod.REPEAT, retention_s=3600, upload_lead_s=600, verifies_credentials=True
+    ),
     Network.INSTAGRAM: NetworkBehaviour(
         ReconciliationMethod.QUERY,
         # Containers expire after 24 h. Queries continue for 2 h, since the status EXPIRED shows that the post was not
@@ -150,13 +158,24 @@ BEHAVIOURS = {
         own_address="https://graph.instagram.com",
         query_delay_s=5,
         renewal_lead_s=10 * DAY_S,
+        # Tokens can be renewed when they are 24 h old.
+        first_renewal_s=25 * 3600,
+        verifies_credentials=True,
     ),
     # Unreferenced blobs are kept for minutes only.
     Network.BLUESKY: NetworkBehaviour(
-        ReconciliationMethod.REPEAT, upload_lead_s=60, video_lead_s=240, own_address="https://bsky.social"
+        ReconciliationMethod.REPEAT,
+        upload_lead_s=60,
+        video_lead_s=240,
+        own_address="https://bsky.social",
+        verifies_credentials=True,
     ),
     Network.X: NetworkBehaviour(
-        ReconciliationMethod.MANUAL, upload_lead_s=600, own_address="https://api.x.com", renewal_lead_s=900
+        ReconciliationMethod.MANUAL,
+        upload_lead_s=600,
+        own_address="https://api.x.com",
+        renewal_lead_s=900,
+        verifies_credentials=True,
     ),
     Network.WEBHOOK: NetworkBehaviour(ReconciliationMethod.REPEAT, retention_s=DAY_S),
     Network.SANDBOX: NetworkBehaviour(ReconciliationMethod.REPEAT, retention_s=DAY_S),

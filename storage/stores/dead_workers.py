@@ -14,6 +14,7 @@ async def release_leases_of(stores: Stores, worker: str) -> int:
             await stores.locks.release_of(worker),
             await stores.claims.release_of(worker),
             await stores.credential_renewals.release_of(worker),
+            await stores.credential_verifications.release_of(worker),
             await stores.notification_channels.release_of(worker),
             await stores.webhook_claims.release_of(worker),
             await stores.call_recordings.release_of(worker),

@@ -95,6 +95,8 @@ from storage.publishing.accounts import ConnectedAccountStore
 from storage.publishing.claims import PublicationClaims
 from storage.publishing.credentials.connections import AccountConnectionStore
 from storage.publishing.credentials.renewals import CredentialRenewals
+from storage.publishing.credentials.verifications import CredentialVerifications
+from storage.publishing.credentials.warnings import CredentialWarnings
 from storage.publishing.held_posts import HeldPostStore
 from storage.publishing.posts import ScheduledPostStore
 from storage.redis.connections import redis_client
@@ -315,6 +317,8 @@ async def _started(
         accounts=accounts,
         account_connections=AccountConnectionStore(mongo, clock, credentials),
         credential_renewals=CredentialRenewals(mongo, clock, credentials, worker),
+        credential_verifications=CredentialVerifications(mongo, worker),
+        credential_warnings=CredentialWarnings(mongo),
         scheduled_posts=scheduled_posts,
         held_posts=HeldPostStore(mongo, sequencer, scheduled_posts),
         claims=PublicationClaims(mongo, worker),

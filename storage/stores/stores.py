@@ -88,6 +88,8 @@ from storage.publishing.accounts import ConnectedAccountStore
 from storage.publishing.claims import PublicationClaims
 from storage.publishing.credentials.connections import AccountConnectionStore
 from storage.publishing.credentials.renewals import CredentialRenewals
+from storage.publishing.credentials.verifications import CredentialVerifications
+from storage.publishing.credentials.warnings import CredentialWarnings
 from storage.publishing.held_posts import HeldPostStore
 from storage.publishing.posts import ScheduledPostStore
 from storage.redis.keys import RedisKeys
@@ -179,6 +181,8 @@ class Stores:
     accounts: ConnectedAccountStore
     account_connections: AccountConnectionStore
     credential_renewals: CredentialRenewals
+    credential_verifications: CredentialVerifications
+    credential_warnings: CredentialWarnings
     scheduled_posts: ScheduledPostStore
     held_posts: HeldPostStore
     claims: PublicationClaims

@@ -191,6 +191,7 @@ async def notifications(viewers: DifferingViewers, posts: Sequence[Post]) -> lis
         replace(empty, report_id="nothing", kind=NotificationKind.WARNING),
         replace(empty, community_id=community.id, kind=NotificationKind.ADDED_TO_COMMUNITY),
         replace(empty, publication_id="nothing", kind=NotificationKind.PUBLICATION_FAILED),
+        replace(empty, account_id="nothing", kind=NotificationKind.ACCOUNT_NEEDS_ATTENTION),
     ]
     return [replace(each, timestamp=Timestamp(number)) for number, each in enumerate(found, 2)]
 

@@ -89,6 +89,7 @@ from storage.publishing.accounts import AccountToConnect
 from storage.publishing.credentials.connections import ConnectionNotPending, ConnectionOwner, PendingConnection
 from storage.publishing.credentials.lifetimes import CredentialLifetime
 from storage.publishing.networks import Network
+from storage.publishing.records import VerifiedAccount
 from storage.secrets.key_fingerprints import KeyFingerprintsDocument
 from storage.secrets.shared_secrets import SecretDocument, shared_secret
 from storage.stores import Stores
@@ -592,7 +593,21 @@ async def query_connections(scenario: TopicScenario) -> None:
     assert renewal is not None
     await stores.credential_renewals.postpone(renewal, 60, had_no_effect=True)
     await stores.credential_renewals.store(renewal, "token", lifetime)
+    await stores.credential_renewals.give_up(renewal)
     await stores.credential_renewals.refuse(renewal, "UNAUTHORIZED", "no")
+    await query_verifications(stores)
+
+
+async def query_verifications(stores: Stores) -> None:
+    due = {"verify_at": datetime(2020, 1, 1, tzinfo=UTC), "warn_at": datetime(2020, 1, 1, tzinfo=UTC)}
+    await stores.mongo["accounts"].update_many({}, {"$set": due, "$unset": {"renew_at": "", "renewal": ""}})
+    await stores.credential_warnings.send_due(10)
+    await stores.credential_verifications.release_of("worker")
+    verification = await stores.credential_verifications.claim([Network.X])
+    assert verification is not None
+    await stores.credential_verifications.postpone(verification)
+    await stores.credential_verifications.accept(verification, VerifiedAccount("7", "@harbour"))
+    await stores.credential_verifications.refuse(verification, "UNAUTHORIZED", "no")
 
 
 async def query_webhooks(scenario: TopicScenario) -> None:

@@ -26,6 +26,7 @@ from jobs.providers.social.http import (
 )
 from jobs.providers.social.media import MediaFile
 from jobs.providers.social.network import (
+    CredentialsRefused,
     MediaUpload,
     OutcomeUncertain,
     OutgoingPost,
@@ -79,7 +80,7 @@ class Bluesky:
         """
         session = require_accepted(await self._request_session(account))
         if session["status"] not in (None, "active"):
-            raise PublishingRefused("REFUSED", f"The account is {session['status']}.")
+            raise CredentialsRefused(f"The account is {session['status']}.")
         return VerifiedAccount(session.text("did"), f"@{session.text('handle')}")
 
     async def upload(self, account: PublishingAccount, post: OutgoingPost) -> MediaUpload:

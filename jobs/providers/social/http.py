@@ -35,15 +35,15 @@ MAX_CONCURRENT_VIDEOS = 2
 
 HEADERS = {"User-Agent": "Noroshi/0.1 (scheduled posts)", "Accept": "*/*", "Accept-Encoding": "identity"}
 _SUMMARY_BYTES = 300
+_MISSING_SCOPE = b"outside the authorized scopes"
 _CREDENTIAL_REFUSALS = (
-    b"outside the authorized scopes",
     b"Your login is ",
     b"/2/problems/oauth1-permissions",
     b"/2/problems/client-forbidden",
 )
-"""Bodies of a 403 that is about the token, the login or the app.
+"""Bodies of a 403 that is about the login or the app.
 
-Mastodon: app/controllers/api/base_controller.rb (a missing scope; a login that is disabled, pending or unconfirmed).
+Mastodon: app/controllers/api/base_controller.rb (`_MISSING_SCOPE`; a login that is disabled, pending or unconfirmed).
 X: the problem types of a token without the right to write, and of an app without access.
 """
 
@@ -249,11 +249,14 @@ def require_success(response: NetworkResponse) -> NetworkResponse:
 def require_accepted(response: NetworkResponse) -> NetworkResponse:
     """Returns the response to a request that verifies credentials, when its status is 2xx.
 
-    Raises: as `require_success`, with the network's reason as the message. It may repeat the credentials.
+    Raises: as `require_success`, with the network's reason as the message. It may repeat the credentials. A missing
+    scope is no CredentialsRefused: who may not ask for the account may still be allowed to publish.
     """
     try:
         return require_success(response)
     except PublishingRefused as refusal:
+        if isinstance(refusal, CredentialsRefused) and not _lacks_scope(response):
+            raise CredentialsRefused(response.reason) from None
         raise PublishingRefused(refusal.code, response.reason) from None
     except RetryableFailure as failure:
         raise RetryableFailure(response.reason, failure.after_s) from None
@@ -264,9 +267,13 @@ def require_accepted(response: NetworkResponse) -> NetworkResponse:
 def refuses_credentials(response: NetworkResponse) -> bool:
     """Returns whether a 4xx is about the credentials. Any other 403 is about the content, or does not say."""
     if response.status == 403:
-        challenge = response.headers.get("www-authenticate", "")
-        return "insufficient_scope" in challenge or any(each in response.body for each in _CREDENTIAL_REFUSALS)
+        return _lacks_scope(response) or any(each in response.body for each in _CREDENTIAL_REFUSALS)
     return response.status == 401 or (response.status == 400 and _graph_error_code(response) in _INVALID_TOKEN)
+
+
+def _lacks_scope(response: NetworkResponse) -> bool:
+    challenge = response.headers.get("www-authenticate", "")
+    return response.status == 403 and ("insufficient_scope" in challenge or _MISSING_SCOPE in response.body)
 
 
 def _graph_error_code(response: NetworkResponse) -> Any:

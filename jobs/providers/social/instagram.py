@@ -63,7 +63,7 @@ class Instagram:
             raise RetryableFailure(response.reason)
         owner = owner_of(require_accepted(response))
         if user not in (str(owner["user_id"]), str(owner.get("id"))):
-            raise PublishingRefused("REFUSED", f"The token belongs to the user {owner['user_id']}, not to {user}.")
+            raise CredentialsRefused(f"The token belongs to the user {owner['user_id']}, not to {user}.")
         return VerifiedAccount(str(owner["user_id"]), f"@{owner['username']}")
 
     async def upload(self, account: PublishingAccount, post: OutgoingPost) -> MediaUpload:

@@ -5,7 +5,13 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from jobs.providers.social.network import OutcomeUncertain, PublishingAccount, PublishingRefused, RetryableFailure
+from jobs.providers.social.network import (
+    CredentialsRefused,
+    OutcomeUncertain,
+    PublishingAccount,
+    PublishingRefused,
+    RetryableFailure,
+)
 from jobs.providers.social.registry import NetworkClients
 from storage.errors import CredentialsNotAccepted, Unavailable
 from storage.publishing.networks import Network
@@ -23,6 +29,10 @@ MIN_SECRET_CHARS = 8
 """Secrets of networks are longer. A shorter text is left in a network's reason, where it is probably a word."""
 
 
+class CredentialsInvalid(CredentialsNotAccepted):
+    """The network refuses the credentials for every call. Other refusals may be about the question only."""
+
+
 @dataclass(frozen=True, slots=True)
 class AccountVerifier:
     """Asks networks whether they accept credentials."""
@@ -33,8 +43,8 @@ class AccountVerifier:
     async def verify(self, network: Network, base_url: str | None, secret: str) -> VerifiedAccount:
         """Returns the account that the network names for the credentials.
 
-        Raises: CredentialsNotAccepted if it refuses them; Unavailable if it does not answer in time, answers that it
-        is too busy, or fails.
+        Raises: CredentialsNotAccepted if it refuses them, as CredentialsInvalid if for every call; Unavailable if it
+        does not answer in time, answers that it is too busy, or fails.
         """
         async with domain_errors(network, [secret, secret.partition(":")[2]], self.timeout_s):
             return _checked(await self.networks[network].verify(PublishingAccount("", base_url, secret)))
@@ -46,12 +56,14 @@ async def domain_errors(
 ) -> AsyncIterator[None]:
     """Turns the failures of calls in the block into errors for the client, with reasons without the secrets.
 
-    Raises: CredentialsNotAccepted for a refusal, or an answer of another form; Unavailable for any other failure, or
-    after `timeout_s` seconds.
+    Raises: CredentialsInvalid if credentials are refused; CredentialsNotAccepted for another refusal, or an answer of
+    another form; Unavailable for any other failure, or after `timeout_s` seconds.
     """
     try:
         async with asyncio.timeout(timeout_s):
             yield
+    except CredentialsRefused as refusal:
+        raise CredentialsInvalid(network.value, _presentable(refusal, secrets)) from None
     except PublishingRefused as refusal:
         raise CredentialsNotAccepted(network.value, _presentable(refusal, secrets)) from None
     except ValueError as error:

@@ -21,6 +21,7 @@ from storage.publishing.credentials.lifetimes import (
     lifetime_fields,
     refresh_token_subject,
 )
+from storage.publishing.credentials.refusals import CredentialRefusal, store_refusal
 from storage.publishing.documents import AccountDocument
 from storage.publishing.networks import Network
 from storage.publishing.records import ConnectedAccount, account_record
@@ -111,9 +112,16 @@ class CredentialRenewals:
         await self._update(self._claimed(renewal), [{"$set": change}])
 
     async def refuse(self, renewal: ClaimedRenewal, code: str, message: str) -> bool:
-        """Marks the account as one that needs other credentials, and ends the renewal. Returns whether it did."""
-        attention = literals({"code": code, "message": message, "nonce": renewal.nonce}) | {"since": "$$NOW"}
-        change: list[Document] = [{"$set": {"attention": attention}}, {"$unset": ["renew_at", "renewal"]}]
+        """Marks the account as one that needs other credentials, and ends the renewal. Returns whether it did.
+
+        Notifies the person who gave the credentials.
+        """
+        refusal = CredentialRefusal(code, message, renewal.token, of_renewal=code == "UNAUTHORIZED")
+        return await store_refusal(self._mongo, self._claimed(renewal), refusal, [{"$unset": ["renew_at", "renewal"]}])
+
+    async def give_up(self, renewal: ClaimedRenewal) -> bool:
+        """Ends the renewal of credentials that may be valid nevertheless, and has them verified at once."""
+        change: list[Document] = [{"$set": {"verify_at": "$$NOW"}}, {"$unset": ["renew_at", "renewal"]}]
         return await self._update(self._claimed(renewal), change)
 
     async def release_of(self, worker: str) -> int:

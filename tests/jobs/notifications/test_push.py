@@ -8,10 +8,12 @@ import pytest
 from jobs.notifications import push
 from jobs.notifications.push import send_pushes
 from jobs.notifications.texts import TITLES
+from storage.identity.accounts.local_accounts import MailLanguage
 from storage.identity.audit import Actor
 from storage.identity.mutes import MuteSubject
+from storage.identity.records import user_stream
 from storage.identity.session_records import NewSession, SignInMethod
-from storage.notifications import NotificationKind
+from storage.notifications import NotificationKind, notification_ref
 from storage.notifications.channels import CHANNELS
 from storage.notifications.quiet_hours import QuietHours
 from storage.notifications.settings import (
@@ -23,6 +25,7 @@ from storage.notifications.settings import (
     WaysOfCategory,
 )
 from storage.secrets.random_tokens import token_digest
+from storage.streams.outbox import add_rows
 from tests.jobs.notifications.conftest import OfflineScenario
 from tests.resolvers.chat.test_conversations import ACCEPT, start
 from tests.resolvers.feed.test_notifications import MARK_READ
@@ -130,6 +133,20 @@ async def test_removed_person_is_not_told_of_the_community(offline: OfflineScena
     await chat.eve.leave(cellar)
     assert await offline.push() == 1
     assert [each["place"] for each in browser.pushes] == [f"#/community/{cave}"]
+
+
+@pytest.mark.parametrize("kind", [each for each in NotificationKind if each.value.startswith("ACCOUNT_")])
+async def test_push_about_an_account_opens_the_accounts(offline: OfflineScenario, kind: NotificationKind) -> None:
+    stores, bob = offline.chat.bob.stores, offline.chat.bob
+    browser = await offline.add_browser(bob)
+    ref = notification_ref(kind)
+    ref["account"], ref["occasion"] = "account", "claim"
+    stream = user_stream("acme", bob.id)
+    await add_rows(stores.mongo, stream, "Notify", [ref])
+    stores.outbox.nudge(stream.name)
+    assert await offline.push() == 1
+    (shown,) = browser.pushes
+    assert (shown["title"], shown["place"]) == (TITLES[MailLanguage.EN][kind.value], "#/publishing")
 
 
 async def test_push_waits_until_quiet_hours_end(offline: OfflineScenario) -> None:

@@ -9,28 +9,32 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
 
 from jobs.context import JobContext
 from jobs.providers.egress import Egress
 from jobs.providers.social.http import HttpClient
 from jobs.providers.social.oauth.authorization import APP_PAUSE_S, OAuthApp
 from jobs.providers.social.oauth.x import XOAuth
+from jobs.providers.social.verification import AccountVerifier
 from jobs.publishing.publisher import PostPublisher
 from jobs.publishing.renewals import renew_credentials
+from jobs.publishing.verifications import verify_credentials
 from server.embedded import Mongod
 from storage.ids import new_id
 from storage.publishing.accounts import AccountToConnect
-from storage.publishing.credentials.lifetimes import CredentialLifetime
+from storage.publishing.credentials.lifetimes import UNKNOWN_LIFETIME, CredentialLifetime
 from storage.publishing.networks import Network
 from storage.publishing.records import ConnectedAccount, PublicationState, VerifiedAccount
 from storage.stores import open_stores
 from storage.stores.dead_workers import release_leases_of
 from tests.databases import CREDENTIAL_KEYS
 from tests.jobs.contexts import job_context
-from tests.jobs.publishing.runs import renewer, run_once
+from tests.jobs.publishing.runs import quick_networks, renewer, run_once
 from tests.storage.faults import failpoint
 from tests.storage.publishing.scenario import PublishingScenario, account_target, create_publishing_scenario
-from tests.twins.instagram import InstagramTwin
+from tests.twins.instagram import InstagramTwin, graph_error
 from tests.twins.twin import NetworkFault, running_twin
 from tests.twins.x import XTwin
 
@@ -66,6 +70,12 @@ class Renewing:
         left: timedelta = row["renew_at"] - await self.scenario.now()
         return left.total_seconds()
 
+    def revoke(self) -> None:
+        """Lets the network refuse the credentials."""
+        self.twin.token = "revoked"
+        if isinstance(self.twin, XTwin):
+            self.twin.refresh_token = "revoked"
+
     async def kill_after_answer(self, databases: list[str]) -> None:
         """Kills a worker process after the network has renewed, and before its answer is stored."""
         self.twin.renewal_faults.append(NetworkFault.SILENT_AFTER)
@@ -93,16 +103,22 @@ async def renewing(
 
 @asynccontextmanager
 async def due_account(
-    network: Network, scenario: PublishingScenario, publisher: PostPublisher, egress: Egress
+    network: Network,
+    scenario: PublishingScenario,
+    publisher: PostPublisher,
+    egress: Egress,
+    *,
+    is_pasted: bool = False,
 ) -> AsyncIterator[Renewing]:
-    """Connects an account whose credentials are due to be renewed."""
+    """Connects an account whose credentials are due to be renewed. The end of pasted ones is not known."""
     is_x = network is Network.X
     async with running_twin(XTwin() if is_x else InstagramTwin()) as twin:
         assert isinstance(twin, Twin)
         jobs = job_context(scenario.stores, egress, publisher=publisher)
         jobs = replace(jobs, credential_renewers={network: renewer(network, egress, twin.url)})
         lifetime = CredentialLifetime(7200.0 if is_x else 5_184_000.0, "refresh-0" if is_x else None, is_renewable=True)
-        owner = VerifiedAccount("7", "@harbour")
+        lifetime = UNKNOWN_LIFETIME if is_pasted else lifetime
+        owner = VerifiedAccount("1784", "@harbour")
         new = AccountToConnect(scenario.organization_id, network, "ours", twin.url, "ann", owner, lifetime)
         secret = "token" if is_x else "1784:token"
         renewing = Renewing(scenario, jobs, network, twin, await scenario.stores.accounts.connect(new, secret, None))
@@ -196,10 +212,7 @@ async def test_busy_network_is_asked_again(renewing: Renewing) -> None:
 
 
 async def test_revoked_grant_needs_attention(renewing: Renewing) -> None:
-    twin = renewing.twin
-    twin.token = "revoked"
-    if isinstance(twin, XTwin):
-        twin.refresh_token = "revoked"
+    renewing.revoke()
     await renew_credentials(renewing.jobs)
     attention = (await renewing.stored()).attention
     assert attention is not None
@@ -233,3 +246,63 @@ async def test_renewal_releases_posts_refused_during_it(renewing: Renewing, publ
     await renew_credentials(renewing.jobs)
     assert (await renewing.stored()).attention is None
     assert (await run_once(publisher, renewing.scenario, post)).state is PublicationState.PUBLISHED
+
+
+@pytest.fixture
+async def pasted(scenario: PublishingScenario, publisher: PostPublisher, egress: Egress) -> AsyncIterator[Renewing]:
+    """An Instagram account whose token a person has pasted a day ago."""
+    await scenario.stores.mongo["accounts"].update_many({}, {"$unset": {"renew_at": ""}})
+    async with due_account(Network.INSTAGRAM, scenario, publisher, egress, is_pasted=True) as pasted:
+        verifier = AccountVerifier(quick_networks(scenario.stores, egress))
+        pasted.jobs = replace(pasted.jobs, account_verifier=verifier)
+        yield pasted
+
+
+class YoungTokenTwin(InstagramTwin):
+    """Instagram with tokens that are not 24 hours old yet, and so are not renewed."""
+
+    async def refresh(self, request: Request) -> Response:
+        return graph_error(400, "The access token can be refreshed when it is 24 hours old", 100)
+
+
+async def test_pasted_token_is_renewed_and_its_end_is_known(pasted: Renewing) -> None:
+    assert pasted.account.credentials_expire_at is None
+    assert await renew_credentials(pasted.jobs) == 1
+    stored = await pasted.stored()
+    assert await pasted.token() == pasted.twin.token != "token"
+    assert stored.credentials_expire_at is not None
+    assert stored.renews_credentials
+
+
+async def test_pasted_token_that_is_not_renewed_stays_usable(pasted: Renewing, egress: Egress) -> None:
+    """The refusal says only that the token is not renewed. The verification then says that it is valid."""
+    async with running_twin(YoungTokenTwin()) as young:
+        renewers = {Network.INSTAGRAM: renewer(Network.INSTAGRAM, egress, young.url)}
+        assert await renew_credentials(replace(pasted.jobs, credential_renewers=renewers)) == 1
+    assert await verify_credentials(pasted.jobs) == 1
+    stored = await pasted.stored()
+    assert (stored.attention, stored.renews_credentials) == (None, True)
+    assert await renew_credentials(pasted.jobs) == 0
+    assert await pasted.due_in_s() > 24 * 3600
+
+
+async def test_pasted_token_that_was_revoked_needs_attention(pasted: Renewing) -> None:
+    pasted.twin.token = "revoked"
+    assert await renew_credentials(pasted.jobs) == 1
+    assert (await pasted.stored()).attention is None
+    assert await verify_credentials(pasted.jobs) == 1
+    attention = (await pasted.stored()).attention
+    assert attention is not None
+    assert "INSTAGRAM refuses the credentials" in attention.reason
+    assert await renew_credentials(pasted.jobs) == 0
+
+
+async def test_refused_renewal_notifies_the_owner_once(renewing: Renewing) -> None:
+    renewing.revoke()
+    await renew_credentials(renewing.jobs)
+    rows = await renewing.scenario.stores.mongo["outbox"].find({"ref.account": renewing.account.id}).to_list(None)
+    notified = (
+        await renewing.scenario.stores.mongo["notifications"].find({"account": renewing.account.id}).to_list(None)
+    )
+    kinds = [*(each["ref"]["kind"] for each in rows), *(each["kind"] for each in notified)]
+    assert kinds == ["ACCOUNT_NEEDS_ATTENTION"]

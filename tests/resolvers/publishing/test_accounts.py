@@ -16,10 +16,11 @@ from jobs.providers.social.webhook import WebhookNetwork
 from resolvers.context import Context
 from storage.identity.roles import Role
 from storage.publishing.attention import HoldForAttention
+from storage.publishing.credentials.refusals import CredentialRefusal, store_refusal
 from storage.publishing.networks import Network
 from storage.publishing.records import PublicationState
 from storage.stores import open_stores
-from tests.resolvers.people import Person, SignIn
+from tests.resolvers.people import Person, SignIn, until_outbox_is_empty
 from tests.twins.mastodon import MastodonTwin
 from tests.twins.twin import NetworkFault, running_twin
 
@@ -308,3 +309,24 @@ async def test_admins_and_operators_manage_accounts(ann: Person, sign_in: SignIn
     assert await person.code(REPLACE, input={"accountId": account["id"], "credentials": "another"}) == code
     assert await person.code(LIST) == code
     assert await person.code(DISCONNECT, id=account["id"]) == code
+
+
+NOTIFICATIONS = '{ notifications(latest: "now") { items { kind account { id name } } } }'
+
+
+async def test_owner_is_told_of_refused_credentials(sign_in: SignIn, ann: Person) -> None:
+    """The account is shown while the person is an OPERATOR."""
+    account = await connect(ann)
+    stores = ann.stores
+    (stored,) = await stores.mongo.find("accounts", {"_id": account["id"]})
+    refusal = CredentialRefusal("UNAUTHORIZED", "The token was revoked.", "claim")
+    assert await store_refusal(stores.mongo, {"_id": account["id"]}, refusal, [])
+    assert stored["connected_by"] == "ann"
+    stores.outbox.nudge(f"user:{stored['org']}/ann")
+    await until_outbox_is_empty(stores)
+    (notification,) = (await ann.run(NOTIFICATIONS))["notifications"]["items"]
+    shown = {"id": account["id"], "name": "Hook"}
+    assert notification == {"kind": "ACCOUNT_NEEDS_ATTENTION", "account": shown}
+    member = await sign_in("ann", organization=stored["org"])
+    (notification,) = (await member.run(NOTIFICATIONS))["notifications"]["items"]
+    assert notification["account"] is None

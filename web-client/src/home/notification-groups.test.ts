@@ -23,6 +23,7 @@ function notification(
     post: null,
     warning: null,
     publication: null,
+    account: null,
     reportOutcome: null,
     community: null,
     stampPack: null,

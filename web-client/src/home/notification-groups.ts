@@ -40,6 +40,11 @@ function groupKey({ id, kind, subjectId, message, timestamp, actor, conversation
   return id;
 }
 
+/** Returns whether a notification is about a connected account. Also if the viewer may not see the account any more. */
+export function isAboutAccount(kind: Notification["kind"]): boolean {
+  return kind.startsWith("ACCOUNT_");
+}
+
 /** Returns the people of a group, each once, the one who acted last first. */
 export function actorsOf({ notifications }: NotificationGroup): Actor[] {
   const actors = notifications.flatMap(({ actor }) => (actor ? [actor] : []));

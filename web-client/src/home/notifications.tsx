@@ -23,6 +23,7 @@ import {
   emojisOf,
   groupNotifications,
   hasUnread,
+  isAboutAccount,
   type NotificationGroup,
 } from "./notification-groups";
 import {
@@ -144,9 +145,10 @@ const MAX_EMOJIS = 5;
 function NotificationText({ group }: { group: NotificationGroup }) {
   const { t } = useTranslation();
   const emojis = emojisOf(group);
-  const { community, stampPack, conversation } = group.newest;
+  const { account, community, stampPack, conversation } = group.newest;
   const parts = {
     name: namesText(actorsOf(group), t),
+    account: account?.name ?? t("notification.noAccount"),
     community: community?.name ?? t("notification.noCommunity"),
     pack: stampPack?.name,
     conversation: conversation?.name || t("notification.noGroupName"),
@@ -195,9 +197,10 @@ function groupRoute({ newest, notifications }: NotificationGroup): Route {
 }
 
 function notificationRoute(notification: Notification): Route {
-  const { message, post, actor, publication, community, conversation } = notification;
+  const { kind, message, post, actor, publication, community, conversation } = notification;
   if (community) return { name: "community", id: community.id, tab: "members", person: null };
   if (publication) return { name: "publishing", view: null, day: null, post: publication.scheduledPostId };
+  if (isAboutAccount(kind)) return { name: "publishing", view: null, day: null, post: null };
   // A conversation opens at its first unread message, and a request with its buttons.
   if (conversation) return { name: "topic", id: conversation.id, at: null };
   if (message) return { name: "topic", id: message.topicId, at: message.timestamp };

@@ -191,6 +191,7 @@ export const NotificationParts = graphql(`
     post { id text editedAt }
     warning
     publication { id scheduledPostId }
+    account { id name }
     reportOutcome
     community { id name joined }
     stampPack { id name }

@@ -10,7 +10,7 @@ from jobs.providers.social.http import HttpClient
 from jobs.providers.social.instagram import Instagram
 from jobs.providers.social.mastodon import Mastodon
 from jobs.providers.social.registry import NetworkClients
-from jobs.providers.social.verification import MAX_HANDLE_CHARS, RETRY_AFTER_S, AccountVerifier
+from jobs.providers.social.verification import MAX_HANDLE_CHARS, RETRY_AFTER_S, AccountVerifier, CredentialsInvalid
 from jobs.providers.social.webhook import WebhookNetwork
 from jobs.providers.social.x import X
 from storage.errors import CredentialsNotAccepted, Unavailable
@@ -92,6 +92,33 @@ async def test_refusal_has_the_reason_of_the_network(
 ) -> None:
     expected = f"credentials that {network.value} accepts; it answered: {REASONS[network]}"
     assert await refusal(verifier, network, twin.url, WRONG[network]) == expected
+
+
+async def test_refused_credentials_are_invalid_for_every_call(
+    verifier: AccountVerifier, network: Network, twin: NetworkTwin
+) -> None:
+    with pytest.raises(CredentialsInvalid):
+        await verifier.verify(network, twin.url, WRONG[network])
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "is_invalid"),
+    [
+        (401, b'{"error": "The access token is invalid"}', True),
+        (403, b'{"error": "Your login is currently disabled"}', True),
+        (403, b'{"error": "This action is outside the authorized scopes"}', False),
+        (403, b"{}", False),
+        (404, b"{}", False),
+    ],
+)
+async def test_refused_question_is_no_refusal_of_credentials(
+    verifier: AccountVerifier, media: StubServer, status: int, body: bytes, is_invalid: bool
+) -> None:
+    """A token that may not read the account may still be allowed to publish."""
+    media.answers["/api/v1/accounts/verify_credentials"] = respond(body, status)
+    with pytest.raises(CredentialsNotAccepted) as refused:
+        await verifier.verify(Network.MASTODON, media.url(""), "token")
+    assert isinstance(refused.value, CredentialsInvalid) is is_invalid
 
 
 FAILURES = [each for each in NetworkFault if each is not NetworkFault.BUSY and "SILENT" not in each.name]

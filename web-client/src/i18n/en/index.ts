@@ -145,6 +145,10 @@ export const en = {
   "notification.PUBLICATION_NEEDS_ATTENTION":
     "A scheduled post is waiting: the network refused the account’s credentials",
   "notification.PUBLICATION_LATE": "A scheduled post was published late",
+  "notification.ACCOUNT_CREDENTIALS_ENDING": "The credentials of {account} end soon",
+  "notification.ACCOUNT_CREDENTIALS_ENDED": "The credentials of {account} have ended",
+  "notification.ACCOUNT_NEEDS_ATTENTION": "The network refused the credentials of {account}",
+  "notification.noAccount": "a connected account",
   "notification.emojiReaction": "{name} reacted {emoji} to your message",
   "notification.names.more": {
     one: "{first}, {second} and {count} other",

@@ -145,6 +145,11 @@ export const ja: Record<keyof typeof en, Text> = {
   "notification.PUBLICATION_NEEDS_ATTENTION":
     "アカウントの認証情報が拒否されたため、予約投稿が待機しています",
   "notification.PUBLICATION_LATE": "予約投稿が予定より遅れて公開されました",
+  "notification.ACCOUNT_CREDENTIALS_ENDING": "{account} の認証情報の期限が近づいています",
+  "notification.ACCOUNT_CREDENTIALS_ENDED": "{account} の認証情報の期限が切れました",
+  "notification.ACCOUNT_NEEDS_ATTENTION":
+    "{account} の認証情報がネットワークに拒否されました。更新してください",
+  "notification.noAccount": "連携アカウント",
   "notification.emojiReaction": "{name}があなたのメッセージに {emoji} でリアクションしました",
   "notification.names.more": "{first} さん、{second} さん、ほか {count} 人",
   "notification.names.one": "{first} さん",

@@ -65,6 +65,7 @@ test("an alert leads to the post, the person or the notifications", () => {
   expect(placeOf({ kind: "REPLY", post: { id: "p", text: "", editedAt: null } })).toBe("#/post/p");
   expect(placeOf({ kind: "FOLLOW" })).toBe("#/person/ben");
   expect(placeOf({ kind: "PUBLICATION_FAILED", actor: null })).toBe("#/notifications");
+  expect(placeOf({ kind: "ACCOUNT_CREDENTIALS_ENDING", actor: null })).toBe("#/publishing");
 });
 
 test("notifications of conversations have no alert: the messages have one, and requests have none", () => {

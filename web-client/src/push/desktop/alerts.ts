@@ -1,5 +1,6 @@
 /** What a desktop notification shows. The server's pushes have the same places, keys and tags (docs/offline-notifications.md). */
 import type { Conversation } from "../../chat/conversations/operations";
+import { isAboutAccount } from "../../home/notification-groups";
 import type { Notification } from "../../home/operations";
 import type { Translate } from "../../ui/preferences";
 import { plainText } from "../../ui/text/formatting";
@@ -43,6 +44,9 @@ const CATEGORIES: Record<AlertedNotification["kind"], NotificationCategory> = {
   PUBLICATION_UNKNOWN: "PUBLICATION",
   PUBLICATION_NEEDS_ATTENTION: "PUBLICATION",
   PUBLICATION_LATE: "PUBLICATION",
+  ACCOUNT_CREDENTIALS_ENDING: "PUBLICATION",
+  ACCOUNT_CREDENTIALS_ENDED: "PUBLICATION",
+  ACCOUNT_NEEDS_ATTENTION: "PUBLICATION",
   REPORT_DECIDED: "MODERATION",
   WARNING: "MODERATION",
   ADDED_TO_COMMUNITY: "MEMBERSHIP",
@@ -60,6 +64,7 @@ export function notificationAlert(notification: Notification, t: Translate): Ale
   return {
     title: t(titleKey(notification), {
       name: actor?.name ?? "",
+      account: notification.account?.name ?? t("notification.noAccount"),
       community: notification.community?.name ?? t("notification.noCommunity"),
     }),
     body: excerpt(message?.text ?? post?.text ?? ""),
@@ -87,6 +92,7 @@ function tagOf({ kind, message, post, community, actor }: Notification): string 
   if (post) return `#/post/${encodeURIComponent(post.id)}`;
   if (community) return `#/community/${encodeURIComponent(community.id)}`;
   if (kind === "FOLLOW" && actor) return `#/person/${encodeURIComponent(actor.id)}`;
+  if (isAboutAccount(kind)) return "#/publishing";
   return "#/notifications";
 }
 
