@@ -14,6 +14,8 @@ from jobs.publishing.failure_mails import send_failure_mails
 from jobs.publishing.publisher import PostPublisher
 from jobs.publishing.renewals import renew_credentials
 from jobs.publishing.sweepers import fail_disconnected, publish_due, resume_accounts, upload_media
+from jobs.publishing.verifications import verify_credentials
+from jobs.publishing.warnings import warn_of_ends
 from resolvers.publishing.times import LocalDateTime, local_due_moment
 from storage.identity.records import user_stream
 from storage.mongo import Document
@@ -30,6 +32,15 @@ SPRING, AUTUMN = ZoneInfo("Europe/Berlin"), ZoneInfo("Australia/Sydney")
 
 POSTING_TIME = time(9)
 MAX_STEPS = 2000
+SWEEPS = (
+    renew_credentials,
+    verify_credentials,
+    warn_of_ends,
+    resume_accounts,
+    fail_disconnected,
+    upload_media,
+    publish_due,
+)
 
 Act = Callable[[], Awaitable[object]]
 
@@ -118,7 +129,7 @@ class PlayedMonth:
 
     async def _work(self) -> None:
         """Runs all workers at the same time, as their sweepers do."""
-        for sweep in (renew_credentials, resume_accounts, fail_disconnected, upload_media, publish_due):
+        for sweep in SWEEPS:
             await asyncio.gather(*map(sweep, self.workers))
         for publisher in self.publishers:
             await publisher.uploads.wait_until_idle()
@@ -157,7 +168,7 @@ class PlayedMonth:
         wake_at = {"$cond": [{"$eq": ["$state", PublicationState.SCHEDULED.value]}, "$due", "$wake_at"]}
         # $min ignores missing values. Finished publications keep `due`, so they are left out.
         of_publications = await self._earliest("publications", {"wake_at": {"$exists": True}}, wake_at, "$upload_at")
-        of_accounts = await self._earliest("accounts", {"renew_at": {"$exists": True}}, "$renew_at")
+        of_accounts = await self._earliest("accounts", {}, "$renew_at", "$verify_at", "$warn_at")
         return min((each for each in (of_publications, of_accounts) if each is not None), default=None)
 
     async def _earliest(self, collection: str, query: Document, *times: object) -> datetime | None:
@@ -181,11 +192,10 @@ class PlayedMonth:
         return outcomes
 
     async def notification_counts(self) -> Counter[tuple[str, str]]:
-        """Returns how many notifications people have in the end, by kind and publication."""
+        """Returns how many notifications people have in the end, by kind and publication or account."""
         assert await poll_until_true(self._is_relayed)
-        query = {"_id.o": self.scenario.organization_id, "publication": {"$ne": None}}
-        found = await self.scenario.stores.mongo.find("notifications", query)
-        return Counter((each["kind"], each["publication"]) for each in found)
+        found = await self.scenario.stores.mongo.find("notifications", {"_id.o": self.scenario.organization_id})
+        return Counter((each["kind"], each["publication"] or each.get("account")) for each in found)
 
     async def _is_relayed(self) -> bool:
         stream = user_stream(self.scenario.organization_id, self.scenario.ann.id)

@@ -12,11 +12,12 @@ import pytest
 
 from jobs.providers.egress import Egress
 from jobs.providers.mailer import Mailer
+from jobs.providers.social.verification import AccountVerifier
 from jobs.publishing.publisher import PostPublisher
 from storage.publishing.accounts import AccountToConnect
 from storage.publishing.credentials.lifetimes import UNKNOWN_LIFETIME, CredentialLifetime
 from storage.publishing.networks import Network
-from storage.publishing.records import AccountTarget, ConnectedAccount, PublicationState, VerifiedAccount
+from storage.publishing.records import AccountTarget, ConnectedAccount, PublicationState
 from storage.stores import Stores
 from tests.jobs.contexts import job_context
 from tests.jobs.publishing.played_month import (
@@ -106,13 +107,18 @@ async def team(
         Network.INSTAGRAM: renewer(Network.INSTAGRAM, egress, instagram.twin.url),
     }
     mailer = Mailer(None, "noroshi@example.org", tmp_path)
+    verifier = AccountVerifier(quick_networks(shared_stores, egress))
     workers = [
-        replace(job_context(shared_stores, egress, publisher=publisher, mailer=mailer), credential_renewers=renewers)
+        replace(
+            job_context(shared_stores, egress, publisher=publisher, mailer=mailer),
+            credential_renewers=renewers,
+            account_verifier=verifier,
+        )
         for publisher in publishers
     ]
     month = PlayedMonth(scenario, workers, publishers, first_day(await scenario.now()))
     twins = dict(zip(NETWORKS, (x, instagram, mastodon, bluesky), strict=True))
-    accounts = {network: await connect(scenario, network, twins[network].twin.url) for network in NETWORKS}
+    accounts = {each: await connect(scenario, verifier, each, twins[each].twin.url) for each in NETWORKS}
     yield Team(month, x.twin, instagram.twin, mastodon.twin, bluesky, accounts)
     for publisher in publishers:
         await publisher.close()
@@ -127,8 +133,10 @@ LIFETIMES = {
 }
 
 
-async def connect(scenario: PublishingScenario, network: Network, url: str) -> ConnectedAccount:
-    owner, lifetime = VerifiedAccount("7", "@harbour"), LIFETIMES.get(network, UNKNOWN_LIFETIME)
+async def connect(
+    scenario: PublishingScenario, verifier: AccountVerifier, network: Network, url: str
+) -> ConnectedAccount:
+    owner, lifetime = await verifier.verify(network, url, SECRETS[network]), LIFETIMES.get(network, UNKNOWN_LIFETIME)
     new = AccountToConnect(scenario.organization_id, network, "Harbour", url, scenario.ann.id, owner, lifetime)
     return await scenario.stores.accounts.connect(new, SECRETS[network], None)
 
@@ -159,6 +167,7 @@ async def test_month_ends_with_each_publication_published_once_or_failed_with_a_
     assert {id_ for kind, id_ in told if kind == "PUBLICATION_FAILED"} == set(failed)
     held = {each.publication.id for each in outcomes if each.was_held}
     assert {id_ for kind, id_ in told if kind == "PUBLICATION_NEEDS_ATTENTION"} == held
+    assert told["ACCOUNT_NEEDS_ATTENTION", team.accounts[Network.X].id] == 1
     assert month.mails == len(failed)
     check_tokens(team)
     check_troubles(outcomes)

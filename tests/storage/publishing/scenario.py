@@ -171,8 +171,8 @@ async def pass_time(stores: Stores, organization_id: str, seconds: float) -> Non
 
 async def pass_account_time(stores: Stores, organization_id: str, seconds: float) -> None:
     """Simulates the passing of time: moves the dates of an organization's accounts back."""
-    back_ms = int(seconds * 1000)
-    fields = {name: _moved_back(name, back_ms) for name in ("expires_at", "renew_at", "verified_at")}
+    names, back_ms = ("expires_at", "renew_at", "verify_at", "verified_at", "warn_at"), int(seconds * 1000)
+    fields = {name: _moved_back(name, back_ms) for name in names}
     await stores.mongo["accounts"].update_many({"org": organization_id}, [{"$set": fields}])
 
 
