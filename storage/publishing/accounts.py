@@ -29,7 +29,7 @@ from storage.secrets.credentials import CredentialCipher, CredentialsLost, Seale
 ERASED_NAME = "Deleted account"
 """Name of an account that an erased user connected."""
 
-_CREDENTIAL_FIELDS = (*RENEWED_FIELDS, "credentials", "attention", "verify_at")
+_CREDENTIAL_FIELDS = (*RENEWED_FIELDS, "credentials", "attention", "verify_at", "verification")
 """Fields of an account's document that are removed with its credentials."""
 
 

@@ -7,7 +7,7 @@ from storage.mongo import Document
 from storage.publishing.networks import BEHAVIOURS, Network
 from storage.secrets.credentials import CredentialCipher
 
-RENEWED_FIELDS = ("refresh_token", "expires_at", "renew_at", "renewal", "verification", "warn_at", "warned_days")
+RENEWED_FIELDS = ("refresh_token", "expires_at", "renew_at", "renewal", "warn_at", "warned_days")
 """Fields of an account's document that are about its present credentials."""
 
 WARNING_DAYS = (14, 3, 0)

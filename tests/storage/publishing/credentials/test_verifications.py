@@ -152,12 +152,19 @@ async def test_accepted_credentials_lose_their_mark(scenario: PublishingScenario
     assert (await record(scenario, account)).attention is None
 
 
-async def test_mark_after_the_question_stays(scenario: PublishingScenario, account: ConnectedAccount) -> None:
+@pytest.mark.parametrize("was_marked", [True, False])
+async def test_mark_after_the_question_stays(
+    scenario: PublishingScenario, account: ConnectedAccount, was_marked: bool
+) -> None:
     """A publication is refused after the network has accepted the credentials."""
+    nonce = (await stored(scenario, account))["credentials"]["nonce"]
+    mark = {"code": "UNAUTHORIZED", "message": "no", "since": account.connected_at, "nonce": nonce}
+    change = {"$set": {"attention": mark}}
+    if was_marked:
+        await scenario.stores.mongo["accounts"].update_one({"_id": account.id}, change)
     claimed = await claim(scenario)
-    mark = {"code": "UNAUTHORIZED", "message": "no", "since": await scenario.now()}
-    mark["nonce"] = claimed.document["credentials"]["nonce"]
-    await scenario.stores.mongo["accounts"].update_one({"_id": account.id}, {"$set": {"attention": mark}})
+    mark["since"] = await scenario.now()
+    await scenario.stores.mongo["accounts"].update_one({"_id": account.id}, change)
     assert await scenario.stores.credential_verifications.accept(claimed, OWNER)
     assert (await record(scenario, account)).attention is not None
 

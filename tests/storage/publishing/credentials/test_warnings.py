@@ -97,6 +97,17 @@ async def test_several_workers_warn_once(scenario: PublishingScenario) -> None:
     assert await notified(scenario) == [ENDING]
 
 
+async def test_stored_warning_is_not_repeated(scenario: PublishingScenario) -> None:
+    """Not even if its time comes again, because the database's clock was set back."""
+    account = await connect(scenario)
+    await pass_days(scenario, account, 16.5)
+    await send(scenario)
+    again = {"$set": {"warn_at": await scenario.now() - timedelta(seconds=1)}}
+    await scenario.stores.mongo["accounts"].update_one({"_id": account.id}, again)
+    assert await send(scenario) == 0
+    assert await notified(scenario) == [ENDING]
+
+
 @pytest.mark.parametrize(("days", "kind"), [(28.0, ENDING), (31.0, ENDED)])
 async def test_missed_warnings_are_replaced_by_the_most_urgent(
     scenario: PublishingScenario, days: float, kind: str
