@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from storage.publishing.documents import PUBLICATIONS, AccountDocument, PublicationDocument
-from storage.publishing.events import notify_attention_once
+from storage.publishing.events import report_attention_once
 from storage.publishing.records import (
     AccountTarget,
     Publication,
@@ -86,7 +86,7 @@ class HoldForAttention(_AccountPublicationChange):
         document.pop("claim", None)
         drop_progress(document)
         add_attempt(document, batch.at, "NEEDS_ATTENTION", f"{self.code}: {self.message}")
-        notify_attention_once(batch, document)
+        report_attention_once(batch, document)
         self.put(batch, document)
 
     def _mark(self, batch: Batch, account: AccountDocument) -> None:

@@ -102,6 +102,7 @@ JOB_EVENT_KINDS: Sequence[JobEventKind] = (
     JobEventKind("CallTaskChanged", lambda stores: stores.call_jobs.tasks_by_id, CallTaskRelay),
     JobEventKind("CallLimitsChanged", lambda stores: stores.call_jobs.limits_by_id),
     JobEventKind("PublicationChanged", lambda stores: stores.scheduled_posts.publications_by_id, EventRelay),
+    JobEventKind("PublicationReported", lambda stores: stores.scheduled_posts.reports_by_ref, EventRelay),
     JobEventKind("DataExportChanged", lambda stores: stores.exports.by_user_id, EventRelay),
 )
 

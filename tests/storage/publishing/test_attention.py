@@ -67,6 +67,7 @@ def test_first_refusal_holds_publication_and_marks_account(before: Document, is_
     assert stream.stored("account", ACCOUNTS) == stored_account(attention=MARK)
     assert (stream.result, stream.emitted) == (stream.publication(), [("PublicationChanged", "pub")])
     assert stream.notified == ([] if is_notified else NOTICE)
+    assert stream.reported == ([] if is_notified else ["pub/NEEDS_ATTENTION/2"])
 
 
 @pytest.mark.parametrize("nonce", [NONCE, None])

@@ -72,11 +72,18 @@ BuildChange = Callable[[Publication], Change[Publication]]
 
 
 def change(before: Document, build: BuildChange, notices: list[Any] | None = None) -> Document:
-    """Commits a change. Returns the fields that differ. Checks the result, the event and the notifications."""
+    """Commits a change. Returns the fields that differ. Checks the result, the events and the notifications."""
     stream = InMemoryPosts()
     changed = stream.change(build, before)
     assert (stream.result, stream.emitted, stream.notified) == (stream.publication(), CHANGED, notices or [])
+    assert stream.reported == reports(stream)
     return changed
+
+
+def reports(stream: InMemoryPosts) -> list[str]:
+    """Returns the reports that belong to the notifications: one for each, of the last attempt."""
+    attempt = len(stream.stored()["attempts"])
+    return [f"pub/{kind.removeprefix('PUBLICATION_')}/{attempt}" for _, kind, _ in stream.notified]
 
 
 @pytest.mark.parametrize("due", [-10, 0])
@@ -228,6 +235,7 @@ def test_reconciliation_past_retention_is_left_to_person() -> None:
     changed = stream.change(lambda each: BeginReconciliation(each, ReconciliationPolicy(5, 43)), unknown())
     assert changed == NO_WORK | {"author_notified": True}
     assert (stream.result.progress, stream.emitted, stream.notified) == (None, CHANGED, UNKNOWN_NOTICE)
+    assert stream.reported == ["pub/UNKNOWN/1"]
     assert stream.publication().progress is not None
 
 

@@ -1,0 +1,52 @@
+"""Reports: publications that failed, wait for other credentials, have an unknown outcome, or were published late.
+
+A publication is reported in the commit that changes it: to its author, and as an event of the organization's jobs.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from storage.publishing.records import Publication, ScheduledPost
+
+
+class ReportReason(Enum):
+    """Why a publication is reported. The value is stored."""
+
+    FAILED = "FAILED"
+    NEEDS_ATTENTION = "NEEDS_ATTENTION"
+    UNKNOWN = "UNKNOWN"
+    LATE = "LATE"
+
+
+@dataclass(frozen=True, slots=True)
+class PublicationReport:
+    """A report, with the publication and its post as they are now."""
+
+    reason: ReportReason
+    publication: Publication
+    post: ScheduledPost
+
+
+def report_ref(publication_id: str, reason: ReportReason, attempt: int) -> str:
+    """Returns the reference of a report's event. A publication that was tried again may be reported again."""
+    return f"{publication_id}/{reason.value}/{attempt}"
+
+
+def publication_id_of(ref: str) -> str:
+    """Returns the id of the publication of a report."""
+    return ref.split("/")[0]
+
+
+def found_reports(
+    refs: Sequence[str], publications: Mapping[str, Publication], posts: Mapping[str, ScheduledPost]
+) -> dict[str, PublicationReport]:
+    """Returns the reports by reference, without those whose publication or post is missing."""
+    reports = {}
+    for ref in refs:
+        id_, reason, _ = ref.split("/")
+        publication = publications.get(id_)
+        post = None if publication is None else posts.get(publication.scheduled_post_id)
+        if publication is not None and post is not None:
+            reports[ref] = PublicationReport(ReportReason(reason), publication, post)
+    return reports
