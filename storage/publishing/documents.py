@@ -20,6 +20,8 @@ class AttentionDocument(TypedDict):
     since: datetime
     nonce: bytes
     """The nonce of the credentials that were refused."""
+    mailed: NotRequired[list[str]]
+    """Ids of the authors who got a mail that a post waits for the account, each once."""
 
 
 class RenewalDocument(TypedDict):
@@ -184,6 +186,15 @@ class AttemptDocument(TypedDict):
     detail: str | None
 
 
+class ReportMailDocument(TypedDict):
+    """A mail to the author that is due."""
+
+    reason: str
+    """`ReportReason` value."""
+    attempt: int
+    """Number of attempts of the publication when it was reported."""
+
+
 class PublicationDocument(TypedDict):
     """`publications`: one target of a scheduled post. Deleted only if an update removes the target."""
 
@@ -255,7 +266,9 @@ class PublicationDocument(TypedDict):
     attention_notified: NotRequired[bool]
     """True once the author was notified that the account's credentials were refused."""
     mail_at: NotRequired[datetime]
-    """When to send the failure mail next. Absent once it is sent or refused."""
+    """When to send the mail about the last report next. Absent once it is sent or refused."""
+    mail: NotRequired[ReportMailDocument]
+    """The mail that is due at `mail_at`; absent for failures that were reported by an earlier release."""
     published_at: NotRequired[datetime]
     external_id: NotRequired[str | None]
     """Internal target: id of the message or post. ACCOUNT: the network's id of the post, None if it reports none."""

@@ -44,16 +44,26 @@ def report_late(batch: Batch, publication: PublicationDocument, published_at: da
         _report(batch, publication, ReportReason.LATE)
 
 
-def report_attention_once(batch: Batch, publication: PublicationDocument) -> None:
-    """Reports that the account needs other credentials, unless this was reported before."""
-    if not publication.get("attention_notified"):
-        publication["attention_notified"] = True
-        _report(batch, publication, ReportReason.NEEDS_ATTENTION)
+def report_attention_once(batch: Batch, publication: PublicationDocument, *, is_mailed: bool) -> bool:
+    """Reports that the account needs other credentials, unless this was reported before. Returns whether it was not.
+
+    With `is_mailed`, the author gets a mail, too.
+    """
+    if publication.get("attention_notified"):
+        return False
+    publication["attention_notified"] = True
+    _report(batch, publication, ReportReason.NEEDS_ATTENTION, is_mailed=is_mailed)
+    return True
 
 
-def _report(batch: Batch, publication: PublicationDocument, reason: ReportReason) -> None:
-    """Notifies the author and emits the event. A publication that was tried again may fail again: another report."""
+def _report(batch: Batch, publication: PublicationDocument, reason: ReportReason, *, is_mailed: bool = True) -> None:
+    """Notifies the author, emits the event, and plans the mail. The caller puts the publication.
+
+    A publication that was tried again may fail again, which is another report.
+    """
     id_, attempt = publication["_id"], len(publication["attempts"])
+    if is_mailed:
+        publication |= {"mail_at": batch.at, "mail": {"reason": reason.value, "attempt": attempt}}
     kind = _KINDS[reason]
     notify(batch, publication["org"], publication["author"], kind, publication_id=id_, attempt=attempt)
     _emit(batch, publication, REPORTED, report_ref(id_, reason, attempt))

@@ -53,7 +53,8 @@ def _export_scheduled_post(post: ScheduledPostDocument) -> Document:
 PERSONAL_DATA = (
     PersonalData(
         "accounts",
-        "Network, id and times of accounts that the person connected, without credentials, names and address.",
+        "Network, id and times of accounts that the person connected, without credentials, names and address. Ids of "
+        "authors whose posts wait for other credentials.",
         rules=[change_rule(_accounts)],
         exports=[ExportedSelection(PersonalDataSelection(_accounts), _export_account)],
     ),

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from storage.publishing.records import Publication, ScheduledPost
+from storage.publishing.documents import PublicationDocument, ReportMailDocument
+from storage.publishing.records import Publication, PublicationState, ScheduledPost, publication_record
 
 
 class ReportReason(Enum):
@@ -50,3 +51,41 @@ def found_reports(
         if publication is not None and post is not None:
             reports[ref] = PublicationReport(ReportReason(reason), publication, post)
     return reports
+
+
+_REPORTED_STATES = {
+    ReportReason.FAILED: PublicationState.FAILED,
+    ReportReason.NEEDS_ATTENTION: PublicationState.NEEDS_ATTENTION,
+    ReportReason.UNKNOWN: PublicationState.UNKNOWN,
+    ReportReason.LATE: PublicationState.PUBLISHED,
+}
+"""The state in which a report is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportMail:
+    """A mail to the author of a reported publication."""
+
+    publication: Publication
+    reason: ReportReason
+    attempt: int
+    stored: ReportMailDocument | None
+    """What the publication stores about the mail; None for a failure that an earlier release reported."""
+
+    @property
+    def id(self) -> str:
+        """The same for each try to send the mail."""
+        return f"{self.publication.id}-{self.reason.value.lower()}-{self.attempt}"
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the publication is still as it was reported."""
+        return self.publication.state is _REPORTED_STATES[self.reason]
+
+
+def report_mail(document: PublicationDocument) -> ReportMail:
+    """Returns the mail that a publication stores."""
+    publication, stored = publication_record(document), document.get("mail")
+    if stored is None:
+        return ReportMail(publication, ReportReason.FAILED, len(document["attempts"]), None)
+    return ReportMail(publication, ReportReason(stored["reason"]), stored["attempt"], stored)

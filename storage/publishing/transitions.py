@@ -120,13 +120,12 @@ def add_attempt(document: PublicationDocument, at: datetime, outcome: str, detai
 
 
 def put_failed(batch: Batch, document: PublicationDocument, code: str, message: str) -> None:
-    """Sets the publication to FAILED and puts it. Notifies its author, and schedules the mail."""
+    """Sets the publication to FAILED and puts it. Reports it to its author."""
     document |= {"state": PublicationState.FAILED.value, "error": {"code": code, "message": message}}
-    document["mail_at"] = batch.at
     document.pop("progress", None)
     add_attempt(document, batch.at, "FAILED", f"{code}: {message}")
-    put_finished(batch, document)
     report_failed(batch, document)
+    put_finished(batch, document)
 
 
 @dataclass(slots=True)
