@@ -20,7 +20,7 @@ from schema.timeline import PageMixin, Timeline
 from storage.publishing import records
 from storage.publishing.networks import MediaKind, Network
 from storage.publishing.records import MediaState, PublicationState, ScheduledPostState
-from storage.publishing.reports import ReportReason
+from storage.publishing.reports.records import ReportReason
 from storage.timeline import Timestamp
 
 strawberry.enum(

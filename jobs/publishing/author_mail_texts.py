@@ -13,7 +13,7 @@ from storage.identity.accounts.local_accounts import MailLanguage
 from storage.identity.formatting import plain_text
 from storage.identity.records import User
 from storage.publishing.records import Publication, ScheduledPost
-from storage.publishing.reports import ReportReason
+from storage.publishing.reports.records import ReportReason
 
 EXCERPT_CHARS = 200
 

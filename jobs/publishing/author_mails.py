@@ -9,7 +9,7 @@ from jobs.context import JobContext
 from jobs.providers.mailer import MailDelayed, MailRefused
 from jobs.publishing.author_mail_texts import ReportedPost, TargetText, author_mail
 from storage.publishing.records import AccountTarget, Publication, TopicTarget
-from storage.publishing.reports import ReportMail
+from storage.publishing.reports.records import ReportMail
 
 BATCH_SIZE = 20
 

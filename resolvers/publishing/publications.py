@@ -19,7 +19,7 @@ from storage.errors import Forbidden
 from storage.idempotency import idempotency_key as idempotency_key_of
 from storage.identity.records import User
 from storage.publishing.records import AccountTarget, ConnectedAccount, HomeFeedTarget, Publication, TopicTarget
-from storage.publishing.reports import PublicationReport
+from storage.publishing.reports.records import PublicationReport
 from storage.redis.queue import PUBLISHING
 
 

@@ -16,7 +16,7 @@ from storage.mongo import Document, Mongo, due_filter
 from storage.mongo.leases import claim_token, lease_filter
 from storage.publishing.documents import PUBLICATIONS, PublicationDocument
 from storage.publishing.records import MediaState, Publication, PublicationState, PublishingPhase, publication_record
-from storage.publishing.reports import ReportMail, report_mail
+from storage.publishing.reports.records import ReportMail, report_mail
 from storage.publishing.scheduling import CLAIM_AHEAD_S
 from storage.publishing.transitions import LEASE_S, MANUAL_LEASE_S
 

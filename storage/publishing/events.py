@@ -4,19 +4,22 @@ from datetime import datetime, timedelta
 
 from storage.notifications import NotificationKind, notify
 from storage.publishing.documents import PublicationDocument
-from storage.publishing.reports import ReportReason, report_ref
+from storage.publishing.reports.records import ReportReason, report_ref
 from storage.streams.changes import Batch
 from storage.streams.log import jobs_stream
 
 CHANGED = "PublicationChanged"
 REPORTED = "PublicationReported"
+NOTIFY_TEAM = "NotifyTeam"
+"""Kind of the outbox rows by which the organization's team is notified (storage/publishing/reports/team.py)."""
 
-_KINDS = {
+KINDS_BY_REASON = {
     ReportReason.FAILED: NotificationKind.PUBLICATION_FAILED,
     ReportReason.NEEDS_ATTENTION: NotificationKind.PUBLICATION_NEEDS_ATTENTION,
     ReportReason.UNKNOWN: NotificationKind.PUBLICATION_UNKNOWN,
     ReportReason.LATE: NotificationKind.PUBLICATION_LATE,
 }
+"""The kind of the notification about a report."""
 
 LATE_AFTER = timedelta(seconds=60)
 """Publications that are later than this are reported."""
@@ -59,14 +62,18 @@ def report_attention_once(batch: Batch, publication: PublicationDocument, *, is_
 def _report(batch: Batch, publication: PublicationDocument, reason: ReportReason, *, is_mailed: bool = True) -> None:
     """Notifies the author, emits the event, and plans the mail. The caller puts the publication.
 
-    A publication that was tried again may fail again, which is another report.
+    The team is notified of what the author is mailed, but not of late publications. A publication that was tried again
+    may fail again, which is another report.
     """
     id_, attempt = publication["_id"], len(publication["attempts"])
     if is_mailed:
         publication |= {"mail_at": batch.at, "mail": {"reason": reason.value, "attempt": attempt}}
-    kind = _KINDS[reason]
+    kind = KINDS_BY_REASON[reason]
     notify(batch, publication["org"], publication["author"], kind, publication_id=id_, attempt=attempt)
-    _emit(batch, publication, REPORTED, report_ref(id_, reason, attempt))
+    ref = report_ref(id_, reason, attempt)
+    _emit(batch, publication, REPORTED, ref)
+    if is_mailed and reason is not ReportReason.LATE:
+        batch.add_outbox_row(jobs_stream(publication["org"]), NOTIFY_TEAM, ref)
 
 
 def _emit(batch: Batch, publication: PublicationDocument, kind: str, ref: str) -> None:

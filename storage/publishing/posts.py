@@ -33,7 +33,7 @@ from storage.publishing.records import (
     publication_record,
     publication_states_to_search,
 )
-from storage.publishing.reports import PublicationReport, found_reports, publication_id_of
+from storage.publishing.reports.records import PublicationReport, found_reports, parse_report_ref
 from storage.publishing.resolution import PersonalAnswer, ResolveUnknown
 from storage.publishing.retrying import RetryPublication
 from storage.publishing.scheduling import CancelScheduledPost, NewScheduledPost, SchedulePost
@@ -287,7 +287,7 @@ class ScheduledPostStore:
 
     async def reports_by_ref(self, organization_id: str, refs: Sequence[str]) -> dict[str, PublicationReport]:
         """Returns the organization's reports with their publications and posts as they are now, by reference."""
-        publications = await self.publications_by_id(organization_id, list({publication_id_of(ref) for ref in refs}))
+        publications = await self.publications_by_id(organization_id, list({parse_report_ref(ref)[0] for ref in refs}))
         posts = await self._load(list({each.scheduled_post_id for each in publications.values()}))
         return found_reports(refs, publications, posts)
 

@@ -54,6 +54,7 @@ from storage.notifications import (
 )
 from storage.privacy.exports import ExportStore
 from storage.publishing.posts import ScheduledPostStore
+from storage.publishing.reports.team import TeamNotificationRelay
 from storage.streams.log import Event, Stream, jobs_stream_owner
 from storage.streams.outbox import EventRelay, OutboxRelay, OutboxRelays
 
@@ -121,6 +122,7 @@ OUTBOX_RELAYS: OutboxRelays = {
     "InvitedMember": InvitedMemberRelay,
     "Notify": NotificationRelay,
     "NotificationWithdrawn": NotificationWithdrawnRelay,
+    "NotifyTeam": TeamNotificationRelay,
     "PostArrived": PostArrivedRelay,
     "PostRemoved": PostRemovedRelay,
     "PostResponse": PostResponseRelay,

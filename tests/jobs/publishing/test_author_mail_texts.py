@@ -10,7 +10,7 @@ from jobs.publishing.author_mail_texts import EXCERPT_CHARS, ReportedPost, Targe
 from storage.identity.accounts.local_accounts import MailLanguage
 from storage.identity.records import User
 from storage.publishing.records import PublicationError, post_record, publication_record
-from storage.publishing.reports import ReportReason
+from storage.publishing.reports.records import ReportReason
 from tests.storage.publishing.in_memory_posts import stored_post, stored_publication
 
 BASE = "https://noroshi.example.org"

@@ -69,7 +69,7 @@ def test_first_refusal_holds_publication_and_marks_account(before: Document, is_
     assert stream.stored("account", ACCOUNTS) == stored_account(attention=mark)
     assert (stream.result, stream.emitted) == (stream.publication(), [("PublicationChanged", "pub")])
     assert stream.notified == ([] if is_notified else NOTICE)
-    assert stream.reported == ([] if is_notified else ["pub/NEEDS_ATTENTION/2"])
+    assert stream.reported == stream.team_reports == ([] if is_notified else ["pub/NEEDS_ATTENTION/2"])
 
 
 @pytest.mark.parametrize("nonce", [NONCE, None])
@@ -80,6 +80,7 @@ def test_refusal_keeps_earlier_mark(nonce: bytes | None) -> None:
     assert changed["state"] == "NEEDS_ATTENTION"
     assert "mail_at" not in changed
     assert (stream.notified, stream.reported) == (NOTICE, ["pub/NEEDS_ATTENTION/2"])
+    assert stream.team_reports == []
     assert stream.stored("account", ACCOUNTS) == account
 
 

@@ -12,7 +12,7 @@ from storage.mongo.leases import lease_filter
 from storage.publishing.claims import MAIL_RETRY_S, UPLOAD_LEASE_S, PublicationClaims
 from storage.publishing.networks import Network
 from storage.publishing.records import Publication, PublishingPhase, ScheduledPost
-from storage.publishing.reports import ReportReason
+from storage.publishing.reports.records import ReportReason
 from storage.publishing.transitions import (
     LEASE_S,
     MANUAL_LEASE_S,

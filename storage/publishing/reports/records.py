@@ -34,9 +34,10 @@ def report_ref(publication_id: str, reason: ReportReason, attempt: int) -> str:
     return f"{publication_id}/{reason.value}/{attempt}"
 
 
-def publication_id_of(ref: str) -> str:
-    """Returns the id of the publication of a report."""
-    return ref.split("/")[0]
+def parse_report_ref(ref: str) -> tuple[str, ReportReason, int]:
+    """Returns the publication's id, the reason and the number of attempts of a report."""
+    id_, reason, attempt = ref.split("/")
+    return id_, ReportReason(reason), int(attempt)
 
 
 def found_reports(
@@ -45,11 +46,11 @@ def found_reports(
     """Returns the reports by reference, without those whose publication or post is missing."""
     reports = {}
     for ref in refs:
-        id_, reason, _ = ref.split("/")
+        id_, reason, _ = parse_report_ref(ref)
         publication = publications.get(id_)
         post = None if publication is None else posts.get(publication.scheduled_post_id)
         if publication is not None and post is not None:
-            reports[ref] = PublicationReport(ReportReason(reason), publication, post)
+            reports[ref] = PublicationReport(reason, publication, post)
     return reports
 
 

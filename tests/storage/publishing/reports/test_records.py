@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from storage.publishing.records import post_record, publication_record
-from storage.publishing.reports import ReportReason, found_reports, publication_id_of, report_ref
+from storage.publishing.reports.records import ReportReason, found_reports, parse_report_ref, report_ref
 from storage.publishing.transitions import MarkFailed
 from tests.storage.publishing.in_memory_posts import stored_post, stored_publication
 from tests.storage.publishing.scenario import PublishingScenario
@@ -18,7 +18,7 @@ POST, PUBLICATION = post_record(STORED_POST), publication_record(STORED_PUBLICAT
 @pytest.mark.parametrize("reason", ReportReason)
 def test_reference_names_publication_and_reason(reason: ReportReason) -> None:
     ref = report_ref("pub", reason, 3)
-    assert publication_id_of(ref) == "pub"
+    assert parse_report_ref(ref) == ("pub", reason, 3)
     (report,) = found_reports([ref], {"pub": PUBLICATION}, {"post": POST}).values()
     assert (report.reason, report.publication, report.post) == (reason, PUBLICATION, POST)
 
