@@ -10,6 +10,8 @@ from storage.secrets.credentials import SealedSecret
 SCHEDULED_POSTS = "scheduled_posts"
 PUBLICATIONS = "publications"
 ACCOUNT_CONNECTIONS = "account_connections"
+PROBLEMS = "publication_problems"
+SUMMARIES = "publication_summaries"
 
 
 class AttentionDocument(TypedDict):
@@ -274,6 +276,38 @@ class PublicationDocument(TypedDict):
     """Internal target: id of the message or post. ACCOUNT: the network's id of the post, None if it reports none."""
     url: NotRequired[str | None]
     """Public address, if the network reports one."""
+
+
+class PublicationProblemsDocument(TypedDict):
+    """`publication_problems`: an organization with reports. Deleted by a worker when nothing is to be summarized."""
+
+    _id: str
+    """Organization id."""
+    since: datetime
+    """When the first of them was made."""
+    reports: int
+    """Their number. It tells a worker that another report was made."""
+    due: datetime
+    """When a worker next looks whom to mail a summary."""
+
+
+class PublicationSummaryId(TypedDict):
+    """Key of the last summary of a person."""
+
+    o: str
+    """Organization id."""
+    u: str
+    """User id."""
+
+
+class PublicationSummaryDocument(TypedDict):
+    """`publication_summaries`: the last summary that a person got by mail. Deleted 30 days after it."""
+
+    _id: PublicationSummaryId
+    day: str
+    """Local day of the person, such as 2026-11-22; empty if the last try to send one failed."""
+    at: datetime
+    """When it was sent."""
 
 
 class SandboxPostId(TypedDict):

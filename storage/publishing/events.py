@@ -72,7 +72,7 @@ def _report(batch: Batch, publication: PublicationDocument, reason: ReportReason
     notify(batch, publication["org"], publication["author"], kind, publication_id=id_, attempt=attempt)
     ref = report_ref(id_, reason, attempt)
     _emit(batch, publication, REPORTED, ref)
-    if is_mailed and reason is not ReportReason.LATE:
+    if is_mailed:
         batch.add_outbox_row(jobs_stream(publication["org"]), NOTIFY_TEAM, ref)
 
 

@@ -25,6 +25,10 @@ def _scheduled_posts(person: UserKey) -> Document:
     return {"org": person.organization_id, "author": person.user_id}
 
 
+def _publication_summaries(person: UserKey) -> Document:
+    return {"_id": {"o": person.organization_id, "u": person.user_id}}
+
+
 def _export_account(account: AccountDocument) -> Document:
     return {
         "id": account["_id"],
@@ -66,5 +70,7 @@ PERSONAL_DATA = (
         exports=[ExportedSelection(PersonalDataSelection(_scheduled_posts, "ts"), _export_scheduled_post)],
     ),
     PersonalData("publications", "Ids, state and times. Texts are removed with those of the scheduled post."),
+    PersonalData("publication_problems", "Nothing: it holds nothing about people."),
+    PersonalData("publication_summaries", "Nothing.", rules=[delete_rule(_publication_summaries)]),
     PersonalData("sandbox_posts", "Nothing: posts of the built-in sandbox are deleted with the scheduled post."),
 )

@@ -97,6 +97,7 @@ from storage.publishing.credentials.connections import AccountConnectionStore
 from storage.publishing.credentials.renewals import CredentialRenewals
 from storage.publishing.held_posts import HeldPostStore
 from storage.publishing.posts import ScheduledPostStore
+from storage.publishing.reports.summaries import PublicationSummaryStore
 from storage.redis.connections import redis_client
 from storage.redis.keys import RedisKeys
 from storage.redis.queue import JobQueue, arq_client
@@ -314,6 +315,7 @@ async def _started(
         call_recordings=call_recordings,
         accounts=accounts,
         account_connections=AccountConnectionStore(mongo, clock, credentials),
+        publication_summaries=PublicationSummaryStore(mongo),
         credential_renewals=CredentialRenewals(mongo, clock, credentials, worker),
         scheduled_posts=scheduled_posts,
         held_posts=HeldPostStore(mongo, sequencer, scheduled_posts),

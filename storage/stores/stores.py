@@ -90,6 +90,7 @@ from storage.publishing.credentials.connections import AccountConnectionStore
 from storage.publishing.credentials.renewals import CredentialRenewals
 from storage.publishing.held_posts import HeldPostStore
 from storage.publishing.posts import ScheduledPostStore
+from storage.publishing.reports.summaries import PublicationSummaryStore
 from storage.redis.keys import RedisKeys
 from storage.redis.queue import JobQueue
 from storage.streams.hub import Hub
@@ -178,6 +179,7 @@ class Stores:
     locks: Locks
     accounts: ConnectedAccountStore
     account_connections: AccountConnectionStore
+    publication_summaries: PublicationSummaryStore
     credential_renewals: CredentialRenewals
     scheduled_posts: ScheduledPostStore
     held_posts: HeldPostStore

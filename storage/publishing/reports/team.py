@@ -12,9 +12,14 @@ from storage.identity.roles import Role
 from storage.identity.users import ROLE_LIFETIME_DAYS, ROLE_SEEN_EVERY
 from storage.mongo import Document, Mongo, Session
 from storage.notifications import notify
-from storage.publishing.documents import PUBLICATIONS, PublicationDocument
+from storage.publishing.documents import (
+    PROBLEMS,
+    PUBLICATIONS,
+    PublicationDocument,
+    PublicationProblemsDocument,
+)
 from storage.publishing.events import KINDS_BY_REASON
-from storage.publishing.reports.records import parse_report_ref
+from storage.publishing.reports.records import ReportReason, parse_report_ref
 from storage.streams.changes import Batch
 from storage.streams.documents import OutboxDocument
 from storage.streams.log import jobs_stream_owner
@@ -52,21 +57,37 @@ class TeamNotificationRelay(OutboxRelay):
         self._publications: dict[str, PublicationDocument] = {}
 
     async def load(self, mongo: Mongo, session: Session, rows: Sequence[OutboxDocument], batch: Batch) -> None:
-        """Reads the team and the publications."""
-        found = await find_team(mongo, jobs_stream_owner(batch.stream), batch.at, session)
+        """Reads the team, the publications, and whether summaries of the organization are open."""
+        organization_id = jobs_stream_owner(batch.stream)
+        for problems in await mongo.find(PROBLEMS, {"_id": organization_id}, session=session):
+            batch.add_loaded(PROBLEMS, problems)
+        found = await find_team(mongo, organization_id, batch.at, session)
         self._team = [person["_id"]["id"] for person in found]
         ids = list({parse_report_ref(row["ref"])[0] for row in rows})
         publications = await mongo.find(PUBLICATIONS, {"_id": {"$in": ids}}, {"author": 1}, session=session)
         self._publications = {each["_id"]: each for each in publications}
 
     def relay(self, row: OutboxDocument, batch: Batch) -> float:
-        """Notifies everybody of the team but the author."""
+        """Notifies everybody of the team but the author, and opens the organization for daily summaries."""
         id_, reason, attempt = parse_report_ref(row["ref"])
         publication = self._publications.get(id_)
         if publication is None:
+            return 0.0
+        _count_report(batch)
+        if reason is ReportReason.LATE:
             return 0.0
         organization_id, kind = jobs_stream_owner(batch.stream), KINDS_BY_REASON[reason]
         for user_id in self._team:
             if user_id != publication["author"]:
                 notify(batch, organization_id, user_id, kind, publication_id=id_, attempt=attempt)
         return 0.0
+
+
+def _count_report(batch: Batch) -> None:
+    """Counts a report of the organization. The write conflicts with a worker that closes the summaries."""
+    organization_id = jobs_stream_owner(batch.stream)
+    stored: PublicationProblemsDocument | None = batch.get(PROBLEMS, organization_id)
+    problems: PublicationProblemsDocument = (
+        {"_id": organization_id, "since": batch.at, "reports": 0, "due": batch.at} if stored is None else stored
+    )
+    batch.put(PROBLEMS, {**problems, "reports": problems["reports"] + 1})

@@ -75,6 +75,18 @@ async def test_team_is_notified_once_and_author_not_twice(scenario: PublishingSc
     assert await notified(scenario) == expected
 
 
+async def test_team_is_not_notified_of_late_publications(scenario: PublishingScenario) -> None:
+    await sign_in(scenario, "bob", Role.OPERATOR)
+    publication = await scenario.publication(await scenario.schedule())
+    stream = jobs_stream(scenario.organization_id)
+    await add_rows(scenario.stores.mongo, stream, NOTIFY_TEAM, [f"{publication.id}/LATE/1"])
+    scenario.stores.outbox.nudge(stream.name)
+    assert await notified(scenario) == []
+    stored = await scenario.stores.mongo["publication_problems"].find_one({"_id": scenario.organization_id})
+    assert stored is not None
+    assert stored["reports"] == 1
+
+
 async def test_report_of_removed_publication_notifies_nobody(scenario: PublishingScenario) -> None:
     stream = jobs_stream(scenario.organization_id)
     await add_rows(scenario.stores.mongo, stream, NOTIFY_TEAM, ["gone/FAILED/1"])
