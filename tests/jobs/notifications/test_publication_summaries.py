@@ -52,10 +52,15 @@ async def pass_night(offline: OfflineScenario) -> None:
     await mongo["publication_summaries"].update_many({}, [{"$set": sent}])
 
 
-async def send(offline: OfflineScenario, server: MailServer, workers: int = 1) -> None:
-    """Looks at every organization once more."""
+async def make_due(offline: OfflineScenario) -> None:
+    """Ends the pause of every organization."""
     problems = offline.jobs.stores.mongo["publication_problems"]
     await problems.update_many({}, [{"$set": {"due": "$$NOW"}}])
+
+
+async def send_summaries(offline: OfflineScenario, server: MailServer, workers: int = 1) -> None:
+    """Looks at every organization once more."""
+    await make_due(offline)
     jobs = jobs_with(offline, server)
     await asyncio.gather(*(send_publication_summaries(jobs) for _ in range(workers)))
 
@@ -63,11 +68,11 @@ async def send(offline: OfflineScenario, server: MailServer, workers: int = 1) -
 async def test_team_gets_one_summary_a_day(offline: OfflineScenario, server: MailServer) -> None:
     await make_operator(offline, offline.chat.bob)
     post = await fail_post(offline, "High **water**")
-    await send(offline, server)
+    await send_summaries(offline, server)
     assert server.mails == []
     await pass_night(offline)
     for _ in range(2):
-        await send(offline, server, workers=3)
+        await send_summaries(offline, server, workers=3)
     (mail,) = server.mails
     assert mail["To"] == "bob <bob@example.org>"
     assert mail["List-Unsubscribe"] is not None
@@ -78,7 +83,7 @@ async def test_team_gets_one_summary_a_day(offline: OfflineScenario, server: Mai
     assert "Published late" not in offline.text_of(mail)
     await fail_post(offline, "Low water")
     await pass_night(offline)
-    await send(offline, server)
+    await send_summaries(offline, server)
     assert len(server.mails) == 2
     assert "Low water" in offline.text_of(server.mails[1])
 
@@ -90,7 +95,7 @@ async def test_summary_is_in_the_language_of_the_person(offline: OfflineScenario
     await settings.change(offline.key(bob), CHANGE(language=MailLanguage.JA))
     await fail_post(offline, "満潮")
     await pass_night(offline)
-    await send(offline, server)
+    await send_summaries(offline, server)
     (mail,) = server.mails
     assert "公開できなかった投稿（1 件）" in offline.text_of(mail)
 
@@ -124,7 +129,7 @@ async def test_refused_summary_is_not_mailed(offline: OfflineScenario, server: M
     await refuse(offline, offline.chat.bob)
     await fail_post(offline, "High water")
     await pass_night(offline)
-    await send(offline, server)
+    await send_summaries(offline, server)
     assert [mail["To"] for mail in server.mails] == ["eve <eve@example.org>"]
 
 
@@ -133,9 +138,9 @@ async def test_summary_that_is_refused_for_now_is_sent_later(offline: OfflineSce
     await fail_post(offline, "High water")
     await pass_night(offline)
     server.refusals = {"content": [b"451 4.3.0 later"]}
-    await send(offline, server)
+    await send_summaries(offline, server)
     assert server.mails == []
-    await send(offline, server)
+    await send_summaries(offline, server)
     assert len(server.mails) == 1
 
 
@@ -145,7 +150,7 @@ async def test_summary_that_is_refused_for_good_is_not_repeated(offline: Offline
     await pass_night(offline)
     server.refusals = {"rcpt": [b"550 5.7.1 no"]}
     for _ in range(2):
-        await send(offline, server)
+        await send_summaries(offline, server)
     assert server.mails == []
 
 
@@ -160,9 +165,9 @@ async def test_interrupted_transfer_is_no_second_summary(offline: OfflineScenari
     await fail_post(offline, "High water")
     await pass_night(offline)
     server.on_step = cut
-    await send(offline, server)
+    await send_summaries(offline, server)
     server.on_step = None
-    await send(offline, server)
+    await send_summaries(offline, server)
     assert len(server.mails) == 1
 
 
@@ -170,9 +175,9 @@ async def test_organization_without_problems_is_closed(offline: OfflineScenario,
     await make_operator(offline, offline.chat.bob)
     await fail_post(offline, "High water")
     stores = offline.jobs.stores
-    await send(offline, server)
+    await send_summaries(offline, server)
     assert await stores.mongo["publication_problems"].count_documents({}) == 1
     await stores.mongo["publications"].update_many({}, {"$set": {"state": "CANCELLED"}})
     await pass_night(offline)
-    await send(offline, server)
+    await send_summaries(offline, server)
     assert (await stores.mongo["publication_problems"].count_documents({}), server.mails) == (0, [])
