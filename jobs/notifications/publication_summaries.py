@@ -24,7 +24,7 @@ from storage.publishing.reports.summaries import OrganizationProblems, SummaryCo
 from storage.secrets.unsubscribe_links import UnsubscribeLinks, UnsubscribeTarget, unsubscribe_links
 
 LONGEST_LOOK_BACK = timedelta(days=2)
-"""A summary tells of nothing that ended earlier. An organization without anything since then is closed."""
+"""A summary leaves out what ended earlier. An organization without anything since then is closed."""
 
 log = structlog.get_logger(__name__)
 

@@ -27,7 +27,7 @@ class TargetText(NamedTuple):
 
 
 class _ReportTexts(NamedTuple):
-    """What happened, and what to do next. Placeholders are in braces."""
+    """Texts about one reason: the event and the next step. Placeholders are in braces."""
 
     subject: str
     happened: str
@@ -127,7 +127,7 @@ _TEXTS = {
 
 @dataclass(frozen=True, slots=True)
 class ReportedPost:
-    """What a mail says about a publication."""
+    """A reported publication with its post and its target, as a mail shows it."""
 
     reason: ReportReason
     publication: Publication

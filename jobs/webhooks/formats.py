@@ -228,7 +228,7 @@ _OUTCOMES = {
     "UNKNOWN": "may or may not have been published to {target}: look there and answer.",
     "LATE": "was published to {target}{late} late.",
 }
-"""What happened to a reported publication, by the reason of the report."""
+"""Outcomes of reported publications, by the reason of the report."""
 
 
 def _lateness(late_ms: int | None) -> str:

@@ -71,7 +71,7 @@ class ReportMail:
     reason: ReportReason
     attempt: int
     stored: ReportMailDocument | None
-    """What the publication stores about the mail; None for a failure that an earlier release reported."""
+    """The mail as the publication stores it; None for a failure that an earlier release reported."""
 
     @property
     def id(self) -> str:

@@ -51,7 +51,7 @@ class OrganizationProblems:
 
 @dataclass(frozen=True, slots=True)
 class SummaryContent:
-    """What a summary says: publications by reason, the newest first, and names of accounts that need attention."""
+    """Content of a summary: publications by reason, the newest first, and names of accounts that need attention."""
 
     publications: dict[ReportReason, Sequence[Publication]] = field(default_factory=dict)
     accounts: Sequence[str] = ()

@@ -61,9 +61,9 @@ def test_first_refusal_holds_publication_and_marks_account(before: Document, is_
     changed = hold(stream, stored_publication(**before, **(notified if is_notified else {})))
     held = {"state": "NEEDS_ATTENTION", "error": ERROR, "wake_at": in_s(50), "claim": REMOVED}
     removed = {"progress": REMOVED} if "progress" in before else {}
-    told = notified | {"mail_at": BEGIN, "mail": {"reason": "NEEDS_ATTENTION", "attempt": 2}}
+    reported = notified | {"mail_at": BEGIN, "mail": {"reason": "NEEDS_ATTENTION", "attempt": 2}}
     assert changed == held | NO_UPLOAD | removed | {"attempts": attempts("NEEDS_ATTENTION")} | (
-        {} if is_notified else told
+        {} if is_notified else reported
     )
     mark = MARK if is_notified else {**MARK, "mailed": ["ann"]}
     assert stream.stored("account", ACCOUNTS) == stored_account(attention=mark)

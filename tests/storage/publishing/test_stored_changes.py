@@ -210,8 +210,8 @@ def mark_unknown(policy: ReconciliationPolicy) -> BuildChange:
 def test_unknown_that_only_person_resolves_leaves_no_work(policy: ReconciliationPolicy, is_notified: bool) -> None:
     before = publishing() | ({"author_notified": True} if is_notified else {})
     changed = change(before, mark_unknown(policy), [] if is_notified else UNKNOWN_NOTICE)
-    told = {"author_notified": True} | mail("UNKNOWN")
-    assert changed == NO_WORK | UNKNOWN | ({} if is_notified else told)
+    reported = {"author_notified": True} | mail("UNKNOWN")
+    assert changed == NO_WORK | UNKNOWN | ({} if is_notified else reported)
 
 
 @pytest.mark.parametrize(
@@ -224,8 +224,8 @@ def test_unknown_is_reconciled_at_most_minute_after_deadline(
     before = publishing() | {"late_at": in_s(late)}
     changed = change(before, mark_unknown(ReconciliationPolicy(delay_s)), UNKNOWN_NOTICE if is_notified else [])
     planned = UNKNOWN | {"claim": REMOVED}
-    told = {"author_notified": True} | mail("UNKNOWN")
-    assert changed == planned | {"wake_at": in_s(reconcile_s)} | (told if is_notified else {})
+    reported = {"author_notified": True} | mail("UNKNOWN")
+    assert changed == planned | {"wake_at": in_s(reconcile_s)} | (reported if is_notified else {})
     changed = change(before | {"author_notified": True}, mark_unknown(ReconciliationPolicy(delay_s)))
     assert changed == planned | {"wake_at": in_s(delay_s)}
 
