@@ -20,8 +20,9 @@ from jobs.mail.aggregation import aggregate_mail
 from jobs.mail.summary import report_bounces
 from jobs.mail_files import delete_old_mails
 from jobs.notifications.digests import send_digests
+from jobs.notifications.publication_summaries import send_publication_summaries
 from jobs.notifications.push import find_arrivals, send_pushes
-from jobs.publishing.failure_mails import send_failure_mails
+from jobs.publishing.author_mails import send_author_mails
 from jobs.publishing.renewals import renew_credentials
 from jobs.publishing.sweepers import fail_disconnected, publish_due, resume_accounts, upload_media, wake_publisher
 from jobs.publishing.verifications import verify_credentials
@@ -83,11 +84,12 @@ SWEEPERS: list[Sweeper] = [
     Sweeper("rebuild_feeds", 5.0, rebuild_feeds),
     Sweeper("publish_due", 1.0, publish_due),
     Sweeper("upload_media", 1.0, upload_media),
-    Sweeper("send_failure_mails", 2.0, send_failure_mails),
+    Sweeper("send_author_mails", 2.0, send_author_mails),
     Sweeper("send_account_mails", 1.0, send_account_mails),
     Sweeper("find_notification_arrivals", 1.0, find_arrivals),
     Sweeper("send_pushes", 1.0, send_pushes),
     Sweeper("send_digests", 5.0, send_digests),
+    Sweeper("send_publication_summaries", 60.0, send_publication_summaries),
     Sweeper("fail_disconnected", 10.0, fail_disconnected),
     Sweeper("resume_accounts", 5.0, resume_accounts),
     Sweeper("renew_credentials", 5.0, renew_credentials),

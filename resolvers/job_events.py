@@ -18,7 +18,7 @@ from resolvers.context import Context, Info
 from resolvers.events import JobEventView, StreamReady, ViewerEventSource, viewer_events
 from resolvers.exports import DataExportEvent
 from resolvers.feed.fan_outs import FanOutEvent
-from resolvers.publishing.publications import PublicationEvent
+from resolvers.publishing.publications import PublicationEvent, PublicationReportEvent
 from storage.errors import NotFound
 from storage.identity.records import User
 from storage.streams.hub import HydratedEvent
@@ -49,7 +49,14 @@ JobId = Annotated[
 
 
 JobEventRecord = (
-    StreamReady | FanOutEvent | PublicationEvent | CallJobEvent | CallTaskEvent | CallLimitsEvent | DataExportEvent
+    StreamReady
+    | FanOutEvent
+    | PublicationEvent
+    | PublicationReportEvent
+    | CallJobEvent
+    | CallTaskEvent
+    | CallLimitsEvent
+    | DataExportEvent
 )
 
 

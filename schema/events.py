@@ -19,7 +19,7 @@ from schema.feed.notifications import Notification
 from schema.feed.posts import FanOut, Post
 from schema.identity import User
 from schema.privacy import DataExport
-from schema.publishing import Publication
+from schema.publishing import Publication, PublicationReport
 from storage.streams.log import Cursor
 
 
@@ -202,6 +202,14 @@ class PublicationChanged(EventKindMixin, Event):
 
 
 @strawberry.type(
+    description="A publication failed, waits for other credentials, has an unknown outcome, or was published late. "
+    "Sent once for each, besides `PublicationChanged`, to its author and to operators."
+)
+class PublicationReported(EventKindMixin, Event):
+    report: PublicationReport = strawberry.field(description="What is reported.")
+
+
+@strawberry.type(
     description="An export of the viewer's data was requested, progressed or ended. Sent to the person only."
 )
 class DataExportChanged(EventKindMixin, Event):
@@ -264,6 +272,7 @@ ContentReportEvent = Annotated[
 JobEvent = Annotated[
     StreamReady
     | PublicationChanged
+    | PublicationReported
     | CallJobChanged
     | CallTaskChanged
     | CallLimitsChanged

@@ -20,6 +20,7 @@ from schema.timeline import PageMixin, Timeline
 from storage.publishing import records
 from storage.publishing.networks import MediaKind, Network
 from storage.publishing.records import MediaState, PublicationState, ScheduledPostState
+from storage.publishing.reports.records import ReportReason
 from storage.timeline import Timestamp
 
 strawberry.enum(
@@ -45,6 +46,17 @@ strawberry.enum(
     description=(
         "State of the upload of media. NONE: there are no media, or the network receives them together with the post. "
         "STALE: a change of the due time or of the content has invalidated the upload."
+    ),
+)
+
+
+strawberry.enum(
+    ReportReason,
+    name="PublicationReportReason",
+    description=(
+        "Why a publication is reported. FAILED: it was not published. NEEDS_ATTENTION: it waits, because the account's "
+        "credentials were refused. UNKNOWN: nobody knows whether it was published, and a worker does not find out in "
+        "time. LATE: it was published more than a minute late. More may be added."
     ),
 )
 
@@ -270,6 +282,13 @@ class ScheduledPost:
         "needs that all are so.",
         batch_resolver=resolvers.publishing.posts.editable_of_many,
     )
+
+
+@strawberry.type(description="A publication that may need a person, or that was published late.")
+class PublicationReport:
+    reason: ReportReason = strawberry.field(description="Why the publication is reported.")
+    publication: Publication = strawberry.field(description="The publication in its current state.")
+    post: ScheduledPost = strawberry.field(description="The scheduled post in its current state.")
 
 
 @strawberry.type(description="A page of scheduled posts, ordered by due time.")

@@ -54,6 +54,9 @@ subscription jobs { event: jobEvents {
   ... on CallTaskChanged { task { ...task } }
   ... on CallLimitsChanged { limits { concurrentCalls callsPerSecond activeCalls } }
   ... on PublicationChanged { publication { ...publication } }
+  ... on PublicationReported { report {
+    reason publication { ...publication } post { id text dueAt author { ...person } }
+  } }
 } }
 fragment person on User { id handle name }
 fragment file on Attachment { id name url contentType size width height altText }

@@ -171,7 +171,7 @@ TESTED_ELSEWHERE = {
     "jobs/providers/social/network.py": "tests/jobs/providers/social/test_http.py",
     "jobs/providers/social/registry.py": "tests/server/test_worker.py",
     "jobs/publishing/internal.py": "tests/jobs/publishing/test_publisher.py",
-    "jobs/publishing/sweepers.py": "tests/jobs/publishing/test_failure_mails.py",
+    "jobs/publishing/sweepers.py": "tests/jobs/publishing/test_author_mails.py",
     "schema/publishing.py": "tests/schema/test_shapes.py",
     "resolvers/publishing/inputs.py": "tests/resolvers/publishing/test_posts.py",
     "storage/feed/records.py": "tests/storage/feed/test_changes.py",

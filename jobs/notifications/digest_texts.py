@@ -93,10 +93,10 @@ def digest_mail(
         footer = {texts.more.format(count=more): f"{links.base}/#/notifications"} | footer
     text = _text(greeting, groups, footer, language, links.base)
     html = _html(greeting, groups, footer, language, links.base)
-    return Mail(to_name, to_address, subject, text, html, _headers(links.unsubscribe))
+    return Mail(to_name, to_address, subject, text, html, unsubscribe_headers(links.unsubscribe))
 
 
-def _headers(unsubscribe: str) -> dict[str, str]:
+def unsubscribe_headers(unsubscribe: str) -> dict[str, str]:
     """Returns the headers by which mail programs offer to end the mails: with one click by https (RFC 8058)."""
     headers = {"List-Unsubscribe": f"<{unsubscribe}>"}
     if unsubscribe.startswith("https:"):
@@ -132,13 +132,14 @@ def _html(greeting: str, groups: _Groups, footer: Mapping[str, str], language: M
     for category, items in groups.items():
         parts.append(f'<h2 style="font-size:1.1em">{escape(HEADINGS[language][category])}</h2>')
         for item in items:
-            link = _link(f"{base}/{place(item)}", title(item, language))
+            link = html_link(f"{base}/{place(item)}", title(item, language))
             parts.append(f"<p>{link}<br>{escape(excerpt(item.text))}</p>")
-    parts += ["<hr>", f"<p>{'<br>'.join(_link(address, name) for name, address in footer.items())}</p>"]
+    parts += ["<hr>", f"<p>{'<br>'.join(html_link(address, name) for name, address in footer.items())}</p>"]
     body = "\n".join(parts)
     style = "font-family:sans-serif;line-height:1.5;max-width:40em"
     return f'<!doctype html>\n<html lang="{language.value}"><body style="{style}">\n{body}\n</body></html>\n'
 
 
-def _link(address: str, text: str) -> str:
+def html_link(address: str, text: str) -> str:
+    """Returns a link of a mail."""
     return f'<a href="{escape(address)}">{escape(text)}</a>'

@@ -81,7 +81,7 @@ async def _send(jobs: JobContext, links: UnsubscribeLinks, channel: ClaimedChann
     if quiet_until is not None:
         await channels.postpone(channel, quiet_until)
         return
-    recipient = await _recipient(jobs, channel.owner)
+    recipient = await digest_recipient(jobs, channel.owner)
     items = [] if recipient is None else await unread_items(stores, channel, settings)
     if recipient is None or not items:
         await channels.finish(channel, 0.0)
@@ -96,8 +96,8 @@ async def _send(jobs: JobContext, links: UnsubscribeLinks, channel: ClaimedChann
     await _mail(jobs, channel, replace(mail, recipient=channel.owner), _pause_s(settings, now))
 
 
-async def _recipient(jobs: JobContext, owner: UserKey) -> tuple[User, str] | None:
-    """Returns the person and the address; None if the person gets no digest now.
+async def digest_recipient(jobs: JobContext, owner: UserKey) -> tuple[User, str] | None:
+    """Returns the person and the address; None if the person gets no digest or summary now.
 
     That is a person without access, without a verified address, or whose address the address book blocks.
     """
@@ -150,7 +150,7 @@ async def _mail(jobs: JobContext, channel: ClaimedChannel, mail: Mail, pause_s: 
         await _try_again(jobs, channel)
     except MailRefused as error:
         log.warning("digest_refused", error=str(error))
-        await _record_refusal(jobs, channel, mail, error)
+        await record_refusal(jobs, channel.owner, f"digest {channel.sending_id}", mail, error)
         await channels.finish(channel, pause_s)
 
 
@@ -165,17 +165,17 @@ async def _try_again(jobs: JobContext, channel: ClaimedChannel) -> None:
         await channels.reopen(channel, retry_s)
 
 
-async def _record_refusal(jobs: JobContext, channel: ClaimedChannel, mail: Mail, error: MailRefused) -> None:
+async def record_refusal(jobs: JobContext, owner: UserKey, message_id: str, mail: Mail, error: MailRefused) -> None:
     """Adds the reply to the mail ledger, from which the address book learns of addresses that do not exist."""
     if error.code is None or mail.to_address is None:
         return
     status = _STATUS.match(error.reply)
     event = DeliveryEvent(
-        f"digest {channel.sending_id}",
+        message_id,
         mail.to_address,
         await jobs.stores.mongo.now(),
         smtp_code=error.code,
         enhanced_status=None if status is None else status[0],
         diagnostic=error.reply,
     )
-    await jobs.stores.ledger.record(channel.owner.organization_id, SOURCE, [event])
+    await jobs.stores.ledger.record(owner.organization_id, SOURCE, [event])

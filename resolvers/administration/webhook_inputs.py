@@ -15,7 +15,8 @@ strawberry.enum(
     name="WebhookFormat",
     description="Format of the body of a message. EVENT: the event as JSON of the GraphQL types. SLACK: "
     '`{"text": "..."}` with a text for people, in English, as incoming webhooks of Slack, Mattermost and '
-    "Rocket.Chat take it, and addresses of Discord that end with `/slack`.",
+    'Rocket.Chat take it, and addresses of Discord that end with `/slack`. DISCORD: `{"content": "..."}` with the same '
+    "text, as other addresses of Discord take it. It notifies nobody.",
 )
 
 _EVENT_TYPES = (

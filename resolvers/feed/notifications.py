@@ -10,6 +10,7 @@ from strawberry import UNSET, Parent
 from resolvers.access import granted_roles, require_member, visible_communities
 from resolvers.arguments import Inclusive, Latest, Oldest, PageLimit, checked_timestamp, page_range
 from resolvers.context import Info
+from resolvers.publishing.posts import may_see
 from storage.chat.conversations.records import Conversation
 from storage.chat.records import Community, Message
 from storage.chat.stamps.packs import StampPack
@@ -205,18 +206,22 @@ async def stamp_packs(notifications: Sequence[Notification], info: Info) -> list
 
 
 async def publication(root: Parent[Notification], info: Info) -> Publication | None:
-    """Returns the notification's publication, or None if it has none or the publication was removed."""
+    """Returns the notification's publication. None without one, if it was removed, or if the viewer may not see it."""
     return (await publications([root], info))[0]
 
 
 async def publications(notifications: Sequence[Notification], info: Info) -> list[Publication | None]:
-    """Returns the publication of each notification, or None if it has none or the publication was removed."""
-    organization_id = require_member(info).organization_id
+    """Returns the publication of each notification. None as in `publication`.
+
+    People of the team are notified of publications of others, and may have lost their role since.
+    """
+    viewer, roles = require_member(info), granted_roles(info.context)
     ids = {each.publication_id for each in notifications if each.publication_id is not None}
     if not ids:
         return [None for _ in notifications]
-    found = await info.context.stores.scheduled_posts.publications_by_id(organization_id, list(ids))
-    return [None if each.publication_id is None else found.get(each.publication_id) for each in notifications]
+    found = await info.context.stores.scheduled_posts.publications_by_id(viewer.organization_id, list(ids))
+    visible = {id_: each for id_, each in found.items() if may_see(viewer, roles, each.author_id)}
+    return [None if each.publication_id is None else visible.get(each.publication_id) for each in notifications]
 
 
 async def account(root: Parent[Notification], info: Info) -> ConnectedAccount | None:

@@ -19,6 +19,7 @@ from storage.errors import Forbidden
 from storage.idempotency import idempotency_key as idempotency_key_of
 from storage.identity.records import User
 from storage.publishing.records import AccountTarget, ConnectedAccount, HomeFeedTarget, Publication, TopicTarget
+from storage.publishing.reports.records import PublicationReport
 from storage.redis.queue import PUBLISHING
 
 
@@ -30,11 +31,24 @@ class PublicationEvent(Event):
     publication: Publication
 
 
+@dataclass(frozen=True, slots=True)
+class PublicationReportEvent(Event):
+    """A report of a publication. `kind` is the event's GraphQL type."""
+
+    kind: str
+    report: PublicationReport
+
+
 JOB_EVENT_VIEWS = {
     "PublicationChanged": JobEventView(
         record=PublicationEvent,
         may_see=lambda viewer, roles, publication: may_see(viewer, roles, publication.author_id),
         job_ids=lambda publication: [publication.scheduled_post_id],
+    ),
+    "PublicationReported": JobEventView(
+        record=PublicationReportEvent,
+        may_see=lambda viewer, roles, report: may_see(viewer, roles, report.post.author_id),
+        job_ids=lambda report: [report.post.id],
     ),
 }
 

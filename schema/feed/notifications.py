@@ -119,7 +119,8 @@ class Notification:
     )
     publication: Publication | None = field(
         resolvers.feed.notifications.publication,
-        "The publication that failed or whose outcome is unknown. Null for other kinds.",
+        "The publication that failed, waits, is late, or whose outcome is unknown. OPERATORs are notified of those of "
+        "others, too. Null for other kinds, and when the viewer may not see the publication any more.",
         batch_resolver=resolvers.feed.notifications.publications,
     )
     account: ConnectedAccount | None = field(

@@ -3,6 +3,8 @@
 from pymongo import ASCENDING as UP
 from pymongo import IndexModel
 
+from storage.indexes.lifetimes import SUMMARIES_KEPT_S
+
 PUBLISHING_INDEXES: dict[str, list[IndexModel]] = {
     # AccountDocument
     "accounts": [
@@ -41,5 +43,8 @@ PUBLISHING_INDEXES: dict[str, list[IndexModel]] = {
             partialFilterExpression={"state": "NEEDS_ATTENTION"},
         ),
     ],
+    "publication_problems": [IndexModel([("due", UP)])],  # PublicationProblemsDocument
+    # PublicationSummaryDocument
+    "publication_summaries": [IndexModel([("at", UP)], expireAfterSeconds=SUMMARIES_KEPT_S)],
     "sandbox_posts": [],  # SandboxPostDocument
 }

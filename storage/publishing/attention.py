@@ -8,8 +8,8 @@ publications of the account are held without a call.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from storage.publishing.documents import PUBLICATIONS, AccountDocument, PublicationDocument
-from storage.publishing.events import notify_attention_once
+from storage.publishing.documents import PUBLICATIONS, AccountDocument, AttentionDocument, PublicationDocument
+from storage.publishing.events import report_attention_once
 from storage.publishing.records import (
     AccountTarget,
     Publication,
@@ -25,6 +25,9 @@ ACCOUNTS = "accounts"
 DISCONNECTED = "FORBIDDEN", "The account is disconnected."
 """Code and message of the error of publications to a disconnected account."""
 
+MAX_MAILED_AUTHORS = 100
+"""Number of authors who are mailed that a post waits for an account. Others are notified only."""
+
 
 @dataclass(slots=True)
 class _AccountPublicationChange(PublicationChange):
@@ -39,6 +42,11 @@ class _AccountPublicationChange(PublicationChange):
         (key,) = account_keys(self.publication)
         account: AccountDocument = batch.get(*key)
         return account
+
+
+def _mailed_authors(account: AccountDocument) -> list[str]:
+    """Returns the authors who were mailed since the account's present credentials count as refused."""
+    return [] if account_attention(account) is None else account["attention"].get("mailed", [])
 
 
 def account_keys(publication: Publication) -> list[DocumentKey]:
@@ -70,7 +78,8 @@ class HoldForAttention(_AccountPublicationChange):
         elif is_too_late(document, batch.at):
             put_failed(batch, document, self.code, self.message)
         else:
-            self._put_held(batch, document)
+            self._put_held(batch, document, account)
+            return publication_record(document)
         self._mark(batch, account)
         return publication_record(document)
 
@@ -80,20 +89,36 @@ class HoldForAttention(_AccountPublicationChange):
             return account_attention(account) is not None
         return "credentials" in account and account["credentials"]["nonce"] == self.nonce
 
-    def _put_held(self, batch: Batch, document: PublicationDocument) -> None:
+    def _put_held(self, batch: Batch, document: PublicationDocument, account: AccountDocument) -> None:
+        """Puts the publication, and the account's mark. The first post of each author under a mark is mailed."""
         document["error"] = {"code": self.code, "message": self.message}
         document |= {"state": PublicationState.NEEDS_ATTENTION.value, "wake_at": document["late_at"]}
         document.pop("claim", None)
         drop_progress(document)
         add_attempt(document, batch.at, "NEEDS_ATTENTION", f"{self.code}: {self.message}")
-        notify_attention_once(batch, document)
+        author, mailed = document["author"], _mailed_authors(account)
+        is_mailed = author not in mailed and len(mailed) < MAX_MAILED_AUTHORS
+        is_reported = report_attention_once(batch, document, is_mailed=is_mailed)
         self.put(batch, document)
+        self._mark(batch, account, author if is_reported and is_mailed else None)
 
-    def _mark(self, batch: Batch, account: AccountDocument) -> None:
-        """Marks the account, unless it is marked. The write conflicts with a replacement at the same time."""
-        if self.nonce is not None and self._is_about(account) and account_attention(account) is None:
+    def _mark(self, batch: Batch, account: AccountDocument, mailed_author: str | None = None) -> None:
+        """Marks the account, unless it is marked, and adds an author who is mailed.
+
+        The write conflicts with a replacement at the same time.
+        """
+        is_marked = account_attention(account) is not None
+        if not self._is_about(account) or (is_marked and mailed_author is None):
+            return
+        attention: AttentionDocument
+        if is_marked:
+            attention = account["attention"].copy()
+        else:
+            assert self.nonce is not None
             attention = {"code": self.code, "message": self.message, "since": batch.at, "nonce": self.nonce}
-            batch.put(ACCOUNTS, {**account, "attention": attention})
+        if mailed_author is not None:
+            attention["mailed"] = [*_mailed_authors(account), mailed_author]
+        batch.put(ACCOUNTS, {**account, "attention": attention})
 
 
 @dataclass(slots=True)

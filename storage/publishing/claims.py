@@ -16,6 +16,7 @@ from storage.mongo import Document, Mongo, due_filter
 from storage.mongo.leases import claim_token, lease_filter
 from storage.publishing.documents import PUBLICATIONS, PublicationDocument
 from storage.publishing.records import MediaState, Publication, PublicationState, PublishingPhase, publication_record
+from storage.publishing.reports.records import ReportMail, report_mail
 from storage.publishing.scheduling import CLAIM_AHEAD_S
 from storage.publishing.transitions import LEASE_S, MANUAL_LEASE_S
 
@@ -105,20 +106,21 @@ class PublicationClaims:
         query = {"_id": publication.id, "upload_claim": token}
         return bool((await self._write(self._publications.update_one, query, [renewal])).matched_count)
 
-    async def claim_mails(self, limit: int) -> list[Publication]:
-        """Claims failed publications whose author is to be mailed now."""
+    async def claim_mails(self, limit: int) -> list[ReportMail]:
+        """Claims mails to authors that are due."""
         ids = await self._ids("mail_at", limit)
-        claimed: list[Publication] = []
+        claimed: list[ReportMail] = []
         for id_ in ids:
             retry = {"$set": {"mail_at": {"$add": ["$$NOW", int(MAIL_RETRY_S * _MS)]}}}
             claim = partial(self._publications.find_one_and_update, {"_id": id_, **due_filter("mail_at")}, [retry])
             document = await self._mongo.write_past_orphans(claim)
-            claimed += [] if document is None else [publication_record(document)]
+            claimed += [] if document is None else [report_mail(document)]
         return claimed
 
-    async def mark_mailed(self, publication: Publication) -> None:
-        """Stores that the mail was sent, or can never be sent."""
-        await self._write(self._publications.update_one, {"_id": publication.id}, {"$unset": {"mail_at": ""}})
+    async def mark_mailed(self, mail: ReportMail) -> None:
+        """Stores that the mail was sent, or can never be sent. Keeps the mail of a later report."""
+        query = {"_id": mail.publication.id, "mail": mail.stored}
+        await self._write(self._publications.update_one, query, {"$unset": {"mail_at": "", "mail": ""}})
 
     async def _write(self, write: UpdateClaims, query: Document, update: Any) -> UpdateResult:
         """Executes the write. Ends a dead worker's transaction if it still locks one of the documents."""

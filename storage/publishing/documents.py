@@ -10,6 +10,8 @@ from storage.secrets.credentials import SealedSecret
 SCHEDULED_POSTS = "scheduled_posts"
 PUBLICATIONS = "publications"
 ACCOUNT_CONNECTIONS = "account_connections"
+PROBLEMS = "publication_problems"
+SUMMARIES = "publication_summaries"
 
 
 class AttentionDocument(TypedDict):
@@ -22,6 +24,8 @@ class AttentionDocument(TypedDict):
     """The nonce of the credentials that were refused."""
     of_renewal: NotRequired[bool]
     """True if the network does not renew the credentials: a verification then does not remove the mark."""
+    mailed: NotRequired[list[str]]
+    """Ids of the authors who got a mail that a post waits for the account, each once."""
 
 
 class VerificationDocument(TypedDict):
@@ -204,6 +208,15 @@ class AttemptDocument(TypedDict):
     detail: str | None
 
 
+class ReportMailDocument(TypedDict):
+    """A mail to the author that is due."""
+
+    reason: str
+    """`ReportReason` value."""
+    attempt: int
+    """Number of attempts of the publication when it was reported."""
+
+
 class PublicationDocument(TypedDict):
     """`publications`: one target of a scheduled post. Deleted only if an update removes the target."""
 
@@ -275,12 +288,46 @@ class PublicationDocument(TypedDict):
     attention_notified: NotRequired[bool]
     """True once the author was notified that the account's credentials were refused."""
     mail_at: NotRequired[datetime]
-    """When to send the failure mail next. Absent once it is sent or refused."""
+    """When to send the mail about the last report next. Absent once it is sent or refused."""
+    mail: NotRequired[ReportMailDocument]
+    """The mail that is due at `mail_at`; absent for failures that were reported by an earlier release."""
     published_at: NotRequired[datetime]
     external_id: NotRequired[str | None]
     """Internal target: id of the message or post. ACCOUNT: the network's id of the post, None if it reports none."""
     url: NotRequired[str | None]
     """Public address, if the network reports one."""
+
+
+class PublicationProblemsDocument(TypedDict):
+    """`publication_problems`: an organization with reports. Deleted by a worker when nothing is to be summarized."""
+
+    _id: str
+    """Organization id."""
+    since: datetime
+    """When the first of them was made."""
+    reports: int
+    """Their number. It tells a worker that another report was made."""
+    due: datetime
+    """When a worker next looks whom to mail a summary."""
+
+
+class PublicationSummaryId(TypedDict):
+    """Key of the last summary of a person."""
+
+    o: str
+    """Organization id."""
+    u: str
+    """User id."""
+
+
+class PublicationSummaryDocument(TypedDict):
+    """`publication_summaries`: the last summary that a person got by mail. Deleted 30 days after it."""
+
+    _id: PublicationSummaryId
+    day: str
+    """Local day of the person, such as 2026-11-22; empty if the last try to send one failed."""
+    at: datetime
+    """When it was sent."""
 
 
 class SandboxPostId(TypedDict):

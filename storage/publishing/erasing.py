@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from storage.publishing.documents import SCHEDULED_POSTS, PublicationDocument, ScheduledPostDocument
 from storage.publishing.records import WAITING_STATES, PublicationState
-from storage.publishing.scheduling import ScheduledPostChange, drop_upload, put_finished
+from storage.publishing.scheduling import ScheduledPostChange, drop_mail, drop_upload, put_finished
 from storage.streams.changes import Batch, SystemChange
 
 ERASED_MESSAGE = "The author's account was erased."
@@ -46,6 +46,6 @@ def _erase(batch: Batch, publication: PublicationDocument) -> None:
     # A worker that still holds a claim of the publication can't continue.
     publication |= {"external_id": None, "url": None, "fence": publication["fence"] + 1}
     publication.pop("progress", None)
-    publication.pop("mail_at", None)
+    drop_mail(publication)
     drop_upload(publication)
     put_finished(batch, publication)

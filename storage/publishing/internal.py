@@ -14,7 +14,7 @@ from storage.feed.changes import POSTS, PostPlan, post_place
 from storage.files.attachments import move_files
 from storage.files.uploads import FILES
 from storage.publishing.documents import PUBLICATIONS, PublicationDocument
-from storage.publishing.events import notify_late
+from storage.publishing.events import report_late
 from storage.publishing.records import Publication, PublicationState, publication_record
 from storage.publishing.scheduling import publication_place, put_finished
 from storage.publishing.transitions import DeadlinePassed, add_attempt, check_due, claimed_publication, is_too_late
@@ -96,7 +96,7 @@ def put_published(batch: Batch, document: PublicationDocument, external_id: str)
     """Sets the publication to PUBLISHED, at the time of the batch, and puts it. Notifies the author if it is late."""
     document |= {"state": PublicationState.PUBLISHED.value, "published_at": batch.at, "external_id": external_id}
     add_attempt(document, batch.at, "PUBLISHED")
-    notify_late(batch, document, batch.at)
+    report_late(batch, document, batch.at)
     put_finished(batch, document)
     return publication_record(document)
 

@@ -25,6 +25,10 @@ def _scheduled_posts(person: UserKey) -> Document:
     return {"org": person.organization_id, "author": person.user_id}
 
 
+def _publication_summaries(person: UserKey) -> Document:
+    return {"_id": {"o": person.organization_id, "u": person.user_id}}
+
+
 def _export_account(account: AccountDocument) -> Document:
     return {
         "id": account["_id"],
@@ -53,7 +57,8 @@ def _export_scheduled_post(post: ScheduledPostDocument) -> Document:
 PERSONAL_DATA = (
     PersonalData(
         "accounts",
-        "Network, id and times of accounts that the person connected, without credentials, names and address.",
+        "Network, id and times of accounts that the person connected, without credentials, names and address. Ids of "
+        "authors whose posts wait for other credentials.",
         rules=[change_rule(_accounts)],
         exports=[ExportedSelection(PersonalDataSelection(_accounts), _export_account)],
     ),
@@ -65,5 +70,7 @@ PERSONAL_DATA = (
         exports=[ExportedSelection(PersonalDataSelection(_scheduled_posts, "ts"), _export_scheduled_post)],
     ),
     PersonalData("publications", "Ids, state and times. Texts are removed with those of the scheduled post."),
+    PersonalData("publication_problems", "Nothing: it holds nothing about people."),
+    PersonalData("publication_summaries", "Nothing.", rules=[delete_rule(_publication_summaries)]),
     PersonalData("sandbox_posts", "Nothing: posts of the built-in sandbox are deleted with the scheduled post."),
 )

@@ -33,6 +33,7 @@ from storage.publishing.records import (
     publication_record,
     publication_states_to_search,
 )
+from storage.publishing.reports.records import PublicationReport, found_reports, parse_report_ref
 from storage.publishing.resolution import PersonalAnswer, ResolveUnknown
 from storage.publishing.retrying import RetryPublication
 from storage.publishing.scheduling import CancelScheduledPost, NewScheduledPost, SchedulePost
@@ -283,6 +284,12 @@ class ScheduledPostStore:
         """Returns the organization's publications as they are now, by id, with one read. Events refer to them by id."""
         publications = await self._load_publications(ids)
         return {id_: each for id_, each in publications.items() if each.organization_id == organization_id}
+
+    async def reports_by_ref(self, organization_id: str, refs: Sequence[str]) -> dict[str, PublicationReport]:
+        """Returns the organization's reports with their publications and posts as they are now, by reference."""
+        publications = await self.publications_by_id(organization_id, list({parse_report_ref(ref)[0] for ref in refs}))
+        posts = await self._load(list({each.scheduled_post_id for each in publications.values()}))
+        return found_reports(refs, publications, posts)
 
     async def _load(self, ids: Sequence[str]) -> dict[str, ScheduledPost]:
         cursor = self._scheduled_posts.find({"_id": {"$in": list(ids)}})

@@ -25,7 +25,7 @@ from storage.publishing.documents import (
 from storage.publishing.networks import BEHAVIOURS, Network
 from storage.publishing.records import Publication, PublicationState, PublishingPhase, publication_record
 from storage.publishing.retrying import check_publishable
-from storage.publishing.scheduling import put_due_again, put_finished
+from storage.publishing.scheduling import drop_mail, put_due_again, put_finished
 from storage.publishing.transitions import NOT_PUBLISHED, RETENTION_MARGIN_S, add_attempt
 from storage.streams.changes import Batch, Change, DocumentKey, Right
 
@@ -107,6 +107,7 @@ class ResolveUnknown(Change[Publication]):
         document["fence"] += 1
         progress = document.pop("progress")
         document.pop("error", None)
+        drop_mail(document)
         if self.answer.is_published:
             document |= {"state": PublicationState.PUBLISHED.value, "published_at": progress["at"]}
             document |= {"external_id": self.answer.external_id, "url": self.answer.url}

@@ -196,12 +196,18 @@ def put_due_again(batch: Batch, publication: PublicationDocument, progress: Prog
     publication |= {"wake_at": batch.at, "late_from": batch.at}
     publication.pop("claim", None)
     publication.pop("error", None)
-    publication.pop("mail_at", None)
+    drop_mail(publication)
     drop_progress(publication)
     if progress is not None:
         publication["progress"] = progress
     batch.put(PUBLICATIONS, publication)
     emit_changed(batch, publication)
+
+
+def drop_mail(publication: PublicationDocument) -> None:
+    """Removes a mail that was not sent yet."""
+    publication.pop("mail_at", None)
+    publication.pop("mail", None)
 
 
 def drop_progress(publication: PublicationDocument) -> None:

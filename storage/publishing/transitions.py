@@ -19,7 +19,7 @@ from storage.publishing.documents import (
     PublicationDocument,
     UploadDocument,
 )
-from storage.publishing.events import emit_changed, notify_failed, notify_late, notify_unknown
+from storage.publishing.events import emit_changed, report_failed, report_late, report_unknown
 from storage.publishing.records import MediaState, Publication, PublicationState, PublishingPhase, publication_record
 from storage.publishing.scheduling import drop_upload, put_finished, put_without_work, release_upload
 from storage.streams.changes import Batch, DocumentKey, SystemChange
@@ -120,13 +120,12 @@ def add_attempt(document: PublicationDocument, at: datetime, outcome: str, detai
 
 
 def put_failed(batch: Batch, document: PublicationDocument, code: str, message: str) -> None:
-    """Sets the publication to FAILED and puts it. Notifies its author, and schedules the mail."""
+    """Sets the publication to FAILED and puts it. Reports it to its author."""
     document |= {"state": PublicationState.FAILED.value, "error": {"code": code, "message": message}}
-    document["mail_at"] = batch.at
     document.pop("progress", None)
     add_attempt(document, batch.at, "FAILED", f"{code}: {message}")
+    report_failed(batch, document)
     put_finished(batch, document)
-    notify_failed(batch, document)
 
 
 @dataclass(slots=True)
@@ -186,7 +185,7 @@ class MarkPublished(PublicationChange):
         document.pop("error", None)
         document.pop("progress")
         add_attempt(document, batch.at, "PUBLISHED", self.detail)
-        notify_late(batch, document, document["published_at"])
+        report_late(batch, document, document["published_at"])
         put_finished(batch, document)
         return publication_record(document)
 
@@ -272,7 +271,7 @@ class MarkUnknown(PublicationChange):
         if self.policy.delay_s is None or self.policy.needs_person(document["progress"], batch.at):
             return leave_to_person(batch, document)
         if is_too_late(document, batch.at):
-            notify_unknown_once(batch, document)
+            report_unknown_once(batch, document)
         document["wake_at"] = self._next_at(document, self.policy.delay_s, batch.at)
         # A claim then means that a worker is asking the network, which a person's answer must not contradict.
         document.pop("claim", None)
@@ -285,16 +284,16 @@ class MarkUnknown(PublicationChange):
         return at if document.get("author_notified") else min(at, latest)
 
 
-def notify_unknown_once(batch: Batch, document: PublicationDocument) -> None:
+def report_unknown_once(batch: Batch, document: PublicationDocument) -> None:
     """Notifies the author that the outcome is unknown, unless the author was notified before."""
     if not document.get("author_notified"):
         document["author_notified"] = True
-        notify_unknown(batch, document)
+        report_unknown(batch, document)
 
 
 def leave_to_person(batch: Batch, document: PublicationDocument) -> Publication:
     """Ends automatic reconciliation and notifies the author. The files are kept, since the person may publish again."""
-    notify_unknown_once(batch, document)
+    report_unknown_once(batch, document)
     put_without_work(batch, document)
     return publication_record(document)
 

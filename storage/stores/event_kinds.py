@@ -54,6 +54,7 @@ from storage.notifications import (
 )
 from storage.privacy.exports import ExportStore
 from storage.publishing.posts import ScheduledPostStore
+from storage.publishing.reports.team import TeamNotificationRelay
 from storage.streams.log import Event, Stream, jobs_stream_owner
 from storage.streams.outbox import EventRelay, OutboxRelay, OutboxRelays
 
@@ -102,6 +103,7 @@ JOB_EVENT_KINDS: Sequence[JobEventKind] = (
     JobEventKind("CallTaskChanged", lambda stores: stores.call_jobs.tasks_by_id, CallTaskRelay),
     JobEventKind("CallLimitsChanged", lambda stores: stores.call_jobs.limits_by_id),
     JobEventKind("PublicationChanged", lambda stores: stores.scheduled_posts.publications_by_id, EventRelay),
+    JobEventKind("PublicationReported", lambda stores: stores.scheduled_posts.reports_by_ref, EventRelay),
     JobEventKind("DataExportChanged", lambda stores: stores.exports.by_user_id, EventRelay),
 )
 
@@ -120,6 +122,7 @@ OUTBOX_RELAYS: OutboxRelays = {
     "InvitedMember": InvitedMemberRelay,
     "Notify": NotificationRelay,
     "NotificationWithdrawn": NotificationWithdrawnRelay,
+    "NotifyTeam": TeamNotificationRelay,
     "PostArrived": PostArrivedRelay,
     "PostRemoved": PostRemovedRelay,
     "PostResponse": PostResponseRelay,

@@ -99,6 +99,7 @@ from storage.publishing.credentials.verifications import CredentialVerifications
 from storage.publishing.credentials.warnings import CredentialWarnings
 from storage.publishing.held_posts import HeldPostStore
 from storage.publishing.posts import ScheduledPostStore
+from storage.publishing.reports.summaries import PublicationSummaryStore
 from storage.redis.connections import redis_client
 from storage.redis.keys import RedisKeys
 from storage.redis.queue import JobQueue, arq_client
@@ -316,6 +317,7 @@ async def _started(
         call_recordings=call_recordings,
         accounts=accounts,
         account_connections=AccountConnectionStore(mongo, clock, credentials),
+        publication_summaries=PublicationSummaryStore(mongo),
         credential_renewals=CredentialRenewals(mongo, clock, credentials, worker),
         credential_verifications=CredentialVerifications(mongo, worker),
         credential_warnings=CredentialWarnings(mongo),

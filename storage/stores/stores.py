@@ -92,6 +92,7 @@ from storage.publishing.credentials.verifications import CredentialVerifications
 from storage.publishing.credentials.warnings import CredentialWarnings
 from storage.publishing.held_posts import HeldPostStore
 from storage.publishing.posts import ScheduledPostStore
+from storage.publishing.reports.summaries import PublicationSummaryStore
 from storage.redis.keys import RedisKeys
 from storage.redis.queue import JobQueue
 from storage.streams.hub import Hub
@@ -180,6 +181,7 @@ class Stores:
     locks: Locks
     accounts: ConnectedAccountStore
     account_connections: AccountConnectionStore
+    publication_summaries: PublicationSummaryStore
     credential_renewals: CredentialRenewals
     credential_verifications: CredentialVerifications
     credential_warnings: CredentialWarnings

@@ -30,6 +30,7 @@ EVENT_TYPES: dict[str, WebhookEventType] = {
     "PostArrived": _POSTS,
     "PostRemoved": _POSTS,
     "PublicationChanged": _JOBS,
+    "PublicationReported": _JOBS,
     "ReactionsChanged": _MESSAGES,
     "ThreadChanged": _MESSAGES,
     "TopicActivity": _COMMUNITIES,

@@ -23,6 +23,7 @@ class WebhookFormat(Enum):
 
     EVENT = "EVENT"
     SLACK = "SLACK"
+    DISCORD = "DISCORD"
 
 
 class DeliveryOutcome(Enum):

@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from jobs.providers.signed_webhooks import sign
 from tests.client import Client, client
 from tests.e2e.chat_topic import create_chat_topic
 from tests.serving import WebProcess, web_process, worker_process
+from tests.twins.discord import DiscordChannel
 from tests.twins.slack import SlackChannel
 from tests.twins.twin import running_twin
 from tests.waiting import until
@@ -36,6 +38,8 @@ CREATE_KEY = "mutation ($input: CreateServiceKeyInput!) { done: createServiceKey
 CREATE = "mutation ($input: CreateWebhookInput!) { done: createWebhook(input: $input) { secret webhook { id } } }"
 POST = "mutation ($input: PostMessageInput!) { done: postMessage(input: $input) { timestamp } }"
 LAUNCH = "mutation ($input: LaunchCallJobInput!) { done: launchCallJob(input: $input) { id } }"
+CONNECT = "mutation ($input: ConnectAccountInput!) { done: connectAccount(input: $input) { id } }"
+SCHEDULE = "mutation ($input: SchedulePostInput!) { done: schedulePost(input: $input) { id } }"
 CREATE_POST = "mutation ($input: CreatePostInput!) { createPost(input: $input) { id } }"
 ALL_TYPES = ["MessagePosted", "TopicCreated", "PostArrived", "CallTaskChanged"]
 
@@ -143,6 +147,22 @@ async def test_slack_channel_follows_a_community(recipes: Recipes) -> None:
             links.append(f"<{recipes.web.url}/#/topic/{topic}/{posted['timestamp']}|Watch>")
         await until(lambda: len(channel.texts) >= 2)
         assert channel.texts == [f"*ada* in {links[1]}: one", f"*ada* in {links[2]}: two &amp; three"]
+
+
+async def test_discord_channel_learns_of_failed_publications(recipes: Recipes) -> None:
+    channel, ada = DiscordChannel(), recipes.ada
+    async with running_twin(channel):
+        variables = {"key": recipes.key_id, "address": channel.address}
+        assert (await ada.run(block("graphql", "mutation DiscordChannel"), **variables))["createWebhook"] is not None
+        shop = {"network": "SANDBOX", "name": "Shop", "credentials": "fail"}
+        account = (await ada.run(CONNECT, input=shop))["done"]["id"]
+        due = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
+        new = {"text": "We open at 9", "toHomeFeed": False, "toAccountIds": [account], "dueAt": due}
+        post = (await ada.run(SCHEDULE, input=new))["done"]["id"]
+        await until(lambda: len(channel.texts) >= 1)
+        link = f"[“We open at 9”](<{recipes.web.url}/#/publishing/calendar/today/{post}>)"
+        (text,) = channel.texts
+        assert text.startswith(f"{link} of **ada** was not published to Shop (sandbox). ")
 
 
 async def test_warehouse_stores_each_event_once_and_asks_for_lost_ones(recipes: Recipes) -> None:

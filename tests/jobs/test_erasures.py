@@ -11,7 +11,7 @@ from jobs.account_mails import send_account_mails
 from jobs.erasures import erase_users
 from jobs.fan_out import finish_fan_outs
 from jobs.providers.mailer import Mail, Mailer
-from jobs.publishing.failure_mails import send_failure_mails
+from jobs.publishing.author_mails import send_author_mails
 from storage.identity.audit import Actor
 from storage.identity.privacy_rules import ErasureMethod, read_batches
 from storage.ids import UserKey
@@ -100,7 +100,7 @@ async def erased(module_stores: Stores, tmp_path_factory: pytest.TempPathFactory
     canary, bob = await create_canary(stores)
     await mailer.send(Mail("Bob", "bob@example.org", "Unread", "2 things", recipient=UserKey("acme", "bob")), "bobs")
     jobs = job_context(stores, mailer=mailer)
-    assert (await send_account_mails(jobs), await send_failure_mails(jobs)) == (2, 1)
+    assert (await send_account_mails(jobs), await send_author_mails(jobs)) == (2, 1)
     mails_before = len(files_with_strings(mails))
     (topic,) = [each["_id"] async for each in stores.mongo["topics"].find({"title": "Tides"})]
     texts = [text for text in await bob.texts(topic) if text and WORD not in text]

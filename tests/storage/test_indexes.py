@@ -610,6 +610,22 @@ async def query_verifications(stores: Stores) -> None:
     await stores.credential_verifications.refuse(verification, "UNAUTHORIZED", "no")
 
 
+async def query_summaries(scenario: TopicScenario) -> None:
+    organization_id, store = scenario.organization_id, scenario.stores.publication_summaries
+    now, person = await scenario.stores.mongo.now(), UserKey(scenario.organization_id, "ann")
+    problems: Document = {"_id": organization_id, "since": now, "reports": 1, "due": now}
+    await scenario.stores.mongo["publication_problems"].insert_one(problems)
+    claimed = await store.claim()
+    assert claimed is not None
+    await store.team(organization_id, now)
+    for last in (None, now):
+        await store.record(person, "2026-11-22", now)
+        await store.last_sent(person)
+        await store.reopen(person, "2026-11-22", last)
+    await store.content(organization_id, now)
+    await store.close(claimed)
+
+
 async def query_webhooks(scenario: TopicScenario) -> None:
     stores, org = scenario.stores, scenario.organization_id
     await stores.users.sign_in(org, "ann", (Role.ADMIN,), "Ann", None)
@@ -659,6 +675,7 @@ async def query_webhooks(scenario: TopicScenario) -> None:
 
 QUERIES = {
     query_connections: {"account_connections", "accounts"},
+    query_summaries: {"publication_problems", "publication_summaries", "publications", "accounts", "users"},
     query_webhooks: {"webhooks", "webhook_positions", "webhook_deliveries", "events"},
     query_identity: {"users", "blocks", "follows", "memberships", "sessions"},
     query_accounts: {"local_accounts", "account_tokens", "account_mails", "invitations", "sign_in_limits", "users"}
@@ -918,6 +935,8 @@ DOCUMENTS: dict[str, Any] = {
     "account_connections": publishing.AccountConnectionDocument,
     "scheduled_posts": publishing.ScheduledPostDocument,
     "publications": publishing.PublicationDocument,
+    "publication_problems": publishing.PublicationProblemsDocument,
+    "publication_summaries": publishing.PublicationSummaryDocument,
     "sandbox_posts": publishing.SandboxPostDocument,
     "call_jobs": calls.CallJobDocument,
     "call_tasks": calls.CallTaskDocument,

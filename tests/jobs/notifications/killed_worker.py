@@ -1,4 +1,4 @@
-"""Sends digests and pushes in a process that tests kill."""
+"""Sends digests, pushes and summaries in a process that tests kill."""
 
 import asyncio
 import ssl
@@ -7,6 +7,7 @@ from ipaddress import ip_network
 from pathlib import Path
 
 from jobs.notifications.digests import send_digests
+from jobs.notifications.publication_summaries import send_publication_summaries
 from jobs.notifications.push import send_pushes
 from jobs.providers.egress import Egress
 from jobs.providers.mailer import Mailer
@@ -18,7 +19,7 @@ from tests.keys import ADDRESS_KEYS
 
 
 def send(servers: Sequence[str], smtp_url: str, key: str, certificate: str) -> None:
-    """Sends the digests and pushes that are due, once."""
+    """Sends the digests, pushes and summaries that are due, once."""
     asyncio.run(_send(servers, smtp_url, key, certificate))
 
 
@@ -29,5 +30,5 @@ async def _send(servers: Sequence[str], smtp_url: str, key: str, certificate: st
     mongodb_uri, redis_url, database = servers
     async with open_stores(mongodb_uri, redis_url, database, address_keys=ADDRESS_KEYS, is_prepared=True) as stores:
         jobs = job_context(stores, egress, mailer=mailer, web_push=web_push)
-        await asyncio.gather(send_digests(jobs), send_pushes(jobs))
+        await asyncio.gather(send_digests(jobs), send_pushes(jobs), send_publication_summaries(jobs))
     await egress.aclose()

@@ -11,6 +11,13 @@ from storage.notifications.channels import CHANNELS
 from storage.notifications.settings import DigestPeriod
 from tests.jobs.notifications.conftest import OfflineScenario, RunningService
 from tests.jobs.notifications.killed_worker import send
+from tests.jobs.notifications.test_publication_summaries import (
+    fail_post,
+    make_due,
+    make_operator,
+    pass_night,
+    send_summaries,
+)
 from tests.preloaded import PreloadedProcess
 from tests.twins.mail_server import STEPS, MailServer, mail_server
 from tests.twins.push_service import SubscribedBrowser
@@ -94,6 +101,22 @@ async def test_digest_is_sent_once_however_its_worker_is_killed(
     contents = [offline.text_of(mail) for mail in twin.to("bob@example.org")]
     for step, content in zip(KILLED_AT, contents, strict=True):
         assert [each for each in KILLED_AT if f"killed at {each} @bob" in content] == [step]
+
+
+async def test_summary_is_sent_once_however_its_worker_is_killed(
+    offline: OfflineScenario, twin: MailServer, worker: KillableWorker
+) -> None:
+    """The worker is killed at each step of SMTP, each on another day. Another worker then finishes the day."""
+    await make_operator(offline, offline.chat.bob)
+    for step in KILLED_AT:
+        await fail_post(offline, f"killed at {step}")
+        await pass_night(offline)
+        await make_due(offline)
+        async with killed_at(twin, step, worker):
+            assert await worker.send() == -signal.SIGKILL
+        await send_summaries(offline, twin, workers=2)
+    contents = [offline.text_of(mail) for mail in twin.to("bob@example.org")]
+    assert [f"killed at {step}" in content for step, content in zip(KILLED_AT, contents, strict=True)] == [True] * 4
 
 
 async def test_push_is_shown_once_if_its_worker_is_killed(offline: OfflineScenario, worker: KillableWorker) -> None:

@@ -1,4 +1,4 @@
-"""Webhooks with the format SLACK send a text for people for each type of event, as chat systems take it."""
+"""Webhooks with the formats SLACK and DISCORD send a text for each type of event, as chat systems take it."""
 
 import re
 from typing import Any
@@ -6,12 +6,14 @@ from typing import Any
 import orjson
 import pytest
 
-from jobs.webhooks.formats import MAX_CHARS, NAME_CHARS, TEXT_CHARS, slack_text
+from jobs.webhooks.formats import MAX_CHARS, NAME_CHARS, REPORT_CHARS, TEXT_CHARS, event_text
 from storage.calls.calls import NextCall, TimedStart
 from storage.calls.records import CallOutcome, CallReportKind, TaskKey
 from storage.webhooks.event_types import EVENT_TYPES
+from storage.webhooks.records import WebhookFormat
 from tests.jobs.webhooks.conftest import CREATE, WebhookScenario
 from tests.resolvers.people import DELETE, EDIT, REACT, Answer
+from tests.twins.discord import DiscordChannel
 from tests.twins.slack import ARCHIVED, NO_SERVICE, SlackChannel
 from tests.twins.twin import running_twin
 
@@ -43,9 +45,17 @@ async def channel(webhooks: WebhookScenario) -> SlackChannel:
     return channel
 
 
-async def follow(webhooks: WebhookScenario, channel: SlackChannel, *types: str) -> str:
-    """Creates a webhook with the format SLACK, and returns its id."""
-    channel_webhook = {"name": "Channel", "url": channel.address, "serviceKeyId": webhooks.key, "format": "SLACK"}
+@pytest.fixture
+async def discord(webhooks: WebhookScenario) -> DiscordChannel:
+    discord = DiscordChannel()
+    await webhooks.stack.enter_async_context(running_twin(discord))
+    return discord
+
+
+async def follow(webhooks: WebhookScenario, channel: SlackChannel | DiscordChannel, *types: str) -> str:
+    """Creates a webhook with the format of the channel, and returns its id."""
+    format_ = "SLACK" if isinstance(channel, SlackChannel) else "DISCORD"
+    channel_webhook = {"name": "Channel", "url": channel.address, "serviceKeyId": webhooks.key, "format": format_}
     created = await webhooks.ada.do(CREATE, input={"eventTypes": list(types), **channel_webhook})
     return str(created["webhook"]["id"])
 
@@ -64,6 +74,25 @@ async def test_message_is_a_line_with_a_link(webhooks: WebhookScenario, channel:
     (delivery,) = await webhooks.deliveries(id_)
     assert (delivery["status"], delivery["answer"]) == (200, "ok")
     assert orjson.loads(delivery["request"]) == {"text": channel.texts[0]}
+
+
+async def test_discord_message_notifies_nobody(webhooks: WebhookScenario, discord: DiscordChannel) -> None:
+    id_ = await follow(webhooks, discord, "MessagePosted")
+    message = await webhooks.chat.ann.post(webhooks.chat.topic, "@everyone: [free](https://evil.example) *now*")
+    await webhooks.deliver()
+    place = f"{WEB}/topic/{webhooks.chat.topic}/{message['timestamp']}"
+    text = rf"**ann** in [Tides](<{place}>): \@everyone\: \[free\]\(https\://evil.example\) \*now\*"
+    assert discord.bodies == [{"content": text, "allowed_mentions": {"parse": []}}]
+    assert [each["status"] for each in await webhooks.deliveries(id_)] == [204]
+
+
+async def test_discord_refuses_bodies_of_slack(webhooks: WebhookScenario, discord: DiscordChannel) -> None:
+    id_ = await follow(webhooks, discord, "MessagePosted")
+    await webhooks.ada.do(UPDATE, input={"webhookId": id_, "format": "SLACK"})
+    await webhooks.chat.ann.post(webhooks.chat.topic)
+    await webhooks.deliver()
+    assert discord.bodies == []
+    assert "400" in (await webhooks.webhook(id_))["lastError"]
 
 
 async def test_chat_events_have_texts(webhooks: WebhookScenario, channel: SlackChannel) -> None:
@@ -166,6 +195,11 @@ async def test_texts_of_people_notify_no_channel_and_hide_no_link(
     )
 
 
+def text_of(body: dict[str, Any], base_url: str = "http://127.0.0.1:8000") -> str:
+    """Returns the text in the format SLACK."""
+    return event_text(body, WebhookFormat.SLACK, base_url)
+
+
 def message(text: str, name: str, title: str) -> dict[str, Any]:
     """Returns the body of a message about a new message."""
     author, topic_id, timestamp = {"name": name}, "t" * 32, "1700000000.000000"
@@ -174,11 +208,55 @@ def message(text: str, name: str, title: str) -> dict[str, Any]:
 
 
 def test_long_texts_are_shortened_before_they_are_escaped() -> None:
-    text = slack_text(message("&" * 9000, "&" * 900, "&" * 900), "https://noroshi.example.org")
+    text = text_of(message("&" * 9000, "&" * 900, "&" * 900), "https://noroshi.example.org")
     assert len(text) < MAX_CHARS
     assert text.count("&amp;") == TEXT_CHARS + 2 * NAME_CHARS - 3
     assert text.count("…") == 3
     assert text.endswith("&amp;…")
+
+
+REPORT_URL = "https://noroshi.example.org"
+
+
+def report(reason: str, **publication: Any) -> dict[str, Any]:
+    """Returns the body of a message about a report."""
+    target = {"account": {"name": "Shop", "network": "MASTODON"}}
+    fields = {"target": target, "error": None, "latenessMs": None, **publication}
+    post = {"id": "p1", "text": "**Open** at 9", "author": {"name": "Ann"}}
+    return {"type": "PublicationReported", "data": {"report": {"reason": reason, "publication": fields, "post": post}}}
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [
+        (report("FAILED", error={"message": "Too long."}), "was not published to Shop (mastodon). Too long."),
+        (
+            report("NEEDS_ATTENTION", error={"message": "No."}),
+            "waits for Shop (mastodon): the credentials of the account were refused. No.",
+        ),
+        (
+            report("UNKNOWN", error={"message": "No answer."}),
+            "may or may not have been published to Shop (mastodon): look there and answer. No answer.",
+        ),
+        (report("LATE", latenessMs=61_000), "was published to Shop (mastodon) 1 minute late."),
+        (report("LATE", latenessMs=600_000), "was published to Shop (mastodon) 10 minutes late."),
+    ],
+)
+def test_report_is_a_line_about_post_and_account(body: dict[str, Any], outcome: str) -> None:
+    link = f"<{REPORT_URL}/#/publishing/calendar/today/p1|“Open at 9”>"
+    assert text_of(body, REPORT_URL) == f"{link} of *Ann* {outcome}"
+
+
+@pytest.mark.parametrize("format_", [WebhookFormat.SLACK, WebhookFormat.DISCORD])
+def test_long_report_is_shortened_before_it_is_escaped(format_: WebhookFormat) -> None:
+    body = report("UNKNOWN", error={"message": "&*" * 900})
+    values = body["data"]["report"]
+    values["post"] |= {"text": "&" * 900, "author": {"name": "&*" * 90}}
+    values["publication"]["target"]["account"]["name"] = "&*" * 90
+    text = event_text(body, format_, REPORT_URL)
+    assert len(text) < MAX_CHARS
+    assert text.count("…") == 4
+    assert text.count("&") == 2 * NAME_CHARS // 2 + REPORT_CHARS - 1 + REPORT_CHARS // 2
 
 
 @pytest.mark.parametrize(
@@ -193,11 +271,11 @@ def test_long_texts_are_shortened_before_they_are_escaped() -> None:
 def test_message_without_text_says_what_it_has(more: dict[str, Any], shown_text: str) -> None:
     body = message("", "Ann", "Tides")
     body["data"]["message"] |= more
-    assert slack_text(body, "http://127.0.0.1:8000").endswith(f"|Tides>: {shown_text}")
+    assert text_of(body).endswith(f"|Tides>: {shown_text}")
 
 
 def test_unknown_type_is_shown_by_its_name() -> None:
-    assert slack_text({"type": "MoonRose"}, "http://127.0.0.1:8000") == "MoonRose"
+    assert text_of({"type": "MoonRose"}) == "MoonRose"
 
 
 @pytest.mark.parametrize(
@@ -211,7 +289,7 @@ def test_unknown_type_is_shown_by_its_name() -> None:
 def test_failed_publication_says_why(target: dict[str, Any]) -> None:
     error = {"code": "REFUSED", "message": "Too <long>"}
     publication = {"target": target, "state": "FAILED", "url": "javascript:alert(1)", "error": error}
-    text = slack_text({"type": "PublicationChanged", "data": {"publication": publication}}, "http://127.0.0.1:8000")
+    text = text_of({"type": "PublicationChanged", "data": {"publication": publication}})
     assert text.endswith(": failed.\nToo &lt;long&gt;")
     assert "javascript" not in text
 

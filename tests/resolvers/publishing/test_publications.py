@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from jobs.publishing.publisher import PostPublisher
+from storage.identity.roles import Role
 from storage.secrets.credentials import CredentialCipher
-from tests.resolvers.people import ChatScenario, Person, until_outbox_is_empty
+from tests.resolvers.people import ChatScenario, Person, SignIn, until_outbox_is_empty
 from tests.resolvers.publishing.test_posts import CANCEL, GET, connect_account, schedule
 
 pytestmark = pytest.mark.anyio
@@ -116,6 +117,43 @@ async def test_failure_is_notified(operator: Person, publisher: PostPublisher) -
     await until_outbox_is_empty(operator.stores)
     (notification,) = (await operator.run(NOTIFICATIONS))["notifications"]["items"]
     assert (notification["kind"], notification["publication"]["state"]) == ("PUBLICATION_FAILED", "FAILED")
+
+
+async def test_operator_sees_reported_publications_of_others(
+    operator: Person, sign_in: SignIn, publisher: PostPublisher
+) -> None:
+    deputy = await sign_in("deputy", roles=[Role.OPERATOR])
+    failing_account = await connect_account(operator, credentials="fail")
+    await schedule(operator, toHomeFeed=False, toAccountIds=[failing_account], dueAt=past_due_time())
+    await publish(publisher)
+    await until_outbox_is_empty(operator.stores)
+    (notification,) = (await deputy.run(NOTIFICATIONS))["notifications"]["items"]
+    assert (notification["kind"], notification["publication"]["state"]) == ("PUBLICATION_FAILED", "FAILED")
+    demoted = await sign_in("deputy", roles=[Role.MEMBER])
+    (notification,) = (await demoted.run(NOTIFICATIONS))["notifications"]["items"]
+    assert notification["publication"] is None
+
+
+REPORTS = """subscription {
+  jobEvents { type: __typename ... on PublicationReported { report { reason publication { state } post { text } } } }
+}"""
+
+
+async def test_reports_reach_author_and_operators_only(
+    chat: ChatScenario, operator: Person, sign_in: SignIn, publisher: PostPublisher
+) -> None:
+    author = await sign_in("author", roles=[Role.OPERATOR])
+    account = await connect_account(author, credentials="fail")
+    async with operator.subscribed(REPORTS) as events, chat.bob.subscribed(REPORTS) as other_events:
+        await schedule(author, toHomeFeed=False, toAccountIds=[account], dueAt=past_due_time())
+        await publish(publisher)
+        while (event := await events.next_event())["type"] != "PublicationReported":
+            pass
+        report = {"reason": "FAILED", "publication": {"state": "FAILED"}, "post": {"text": "hello"}}
+        assert event["report"] == report
+        own = await schedule(chat.bob, toHomeFeed=False, toTopicIds=[chat.topic])
+        assert own["state"] == "SCHEDULED"
+        assert (await other_events.next_event())["type"] == "PublicationChanged"
 
 
 RETRY = """

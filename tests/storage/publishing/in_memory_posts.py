@@ -8,6 +8,7 @@ from typing import Any
 
 from storage.mongo import Document
 from storage.publishing.documents import PUBLICATIONS, SCHEDULED_POSTS
+from storage.publishing.events import NOTIFY_TEAM, REPORTED
 from storage.publishing.records import Publication, publication_record
 from storage.streams.changes import Change, DocumentKey
 from tests.storage.in_memory_stream import BEGIN, ORG, InMemoryStream, differences, in_s
@@ -64,6 +65,22 @@ class InMemoryPosts(InMemoryStream):
         return publication_record(stored)
 
     @property
+    def emitted(self) -> list[tuple[str, Any]]:
+        """Kind and reference of each event, without reports."""
+        return [each for each in super().emitted if each[0] != REPORTED]
+
+    @property
+    def reported(self) -> list[Any]:
+        """Reference of each report."""
+        return [ref for _, kind, ref in self.events if kind == REPORTED]
+
+    @property
     def notified(self) -> list[tuple[str, str, str]]:
         """Stream, kind and publication of each notification."""
-        return [(row["stream"], row["ref"]["kind"], row["ref"]["publication"]) for row in self.rows]
+        rows = [row for row in self.rows if row["kind"] == "Notify"]
+        return [(row["stream"], row["ref"]["kind"], row["ref"]["publication"]) for row in rows]
+
+    @property
+    def team_reports(self) -> list[Any]:
+        """Reference of each report of which the team is notified."""
+        return [row["ref"] for row in self.rows if row["kind"] == NOTIFY_TEAM]

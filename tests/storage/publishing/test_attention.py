@@ -6,7 +6,7 @@ import pytest
 
 from storage.identity.audit import Actor
 from storage.mongo import Document
-from storage.publishing.attention import ACCOUNTS, DISCONNECTED, HoldForAttention, ResumePublication
+from storage.publishing.attention import ACCOUNTS, DISCONNECTED, MAX_MAILED_AUTHORS, HoldForAttention, ResumePublication
 from storage.publishing.documents import SCHEDULED_POSTS
 from storage.publishing.editing import ScheduledPostEdit, UpdateScheduledPost
 from storage.publishing.erasing import EraseScheduledPost
@@ -61,26 +61,53 @@ def test_first_refusal_holds_publication_and_marks_account(before: Document, is_
     changed = hold(stream, stored_publication(**before, **(notified if is_notified else {})))
     held = {"state": "NEEDS_ATTENTION", "error": ERROR, "wake_at": in_s(50), "claim": REMOVED}
     removed = {"progress": REMOVED} if "progress" in before else {}
+    reported = notified | {"mail_at": BEGIN, "mail": {"reason": "NEEDS_ATTENTION", "attempt": 2}}
     assert changed == held | NO_UPLOAD | removed | {"attempts": attempts("NEEDS_ATTENTION")} | (
-        {} if is_notified else notified
+        {} if is_notified else reported
     )
-    assert stream.stored("account", ACCOUNTS) == stored_account(attention=MARK)
+    mark = MARK if is_notified else {**MARK, "mailed": ["ann"]}
+    assert stream.stored("account", ACCOUNTS) == stored_account(attention=mark)
     assert (stream.result, stream.emitted) == (stream.publication(), [("PublicationChanged", "pub")])
     assert stream.notified == ([] if is_notified else NOTICE)
+    assert stream.reported == stream.team_reports == ([] if is_notified else ["pub/NEEDS_ATTENTION/2"])
 
 
 @pytest.mark.parametrize("nonce", [NONCE, None])
 def test_refusal_keeps_earlier_mark(nonce: bytes | None) -> None:
-    account = stored_account(attention={**MARK, "since": in_s(-60)})
+    account = stored_account(attention={**MARK, "since": in_s(-60), "mailed": ["ann"]})
     stream = stream_with(account)
-    assert hold(stream, stored_publication(), nonce)["state"] == "NEEDS_ATTENTION"
+    changed = hold(stream, stored_publication(), nonce)
+    assert changed["state"] == "NEEDS_ATTENTION"
+    assert "mail_at" not in changed
+    assert (stream.notified, stream.reported) == (NOTICE, ["pub/NEEDS_ATTENTION/2"])
+    assert stream.team_reports == []
     assert stream.stored("account", ACCOUNTS) == account
 
 
+def mailed_authors(*mailed: str) -> list[str]:
+    """Holds a publication of Ann for a marked account. Returns the authors who were mailed then."""
+    stream = stream_with(stored_account(attention={**MARK, "mailed": [*mailed]}))
+    is_mailed = "mail_at" in hold(stream, stored_publication(), None)
+    authors: list[str] = stream.stored("account", ACCOUNTS)["attention"]["mailed"]
+    assert is_mailed is (authors != [*mailed])
+    return authors
+
+
+def test_first_held_post_of_each_author_is_mailed() -> None:
+    assert mailed_authors("bob") == ["bob", "ann"]
+    assert mailed_authors("ann", "bob") == ["ann", "bob"]
+
+
+def test_mailed_authors_of_an_account_are_limited() -> None:
+    others = [f"u{number}" for number in range(MAX_MAILED_AUTHORS)]
+    assert mailed_authors(*others[1:]) == [*others[1:], "ann"]
+    assert mailed_authors(*others) == others
+
+
 def test_refusal_replaces_mark_of_earlier_credentials() -> None:
-    stream = stream_with(stored_account(attention={**MARK, "nonce": b"earlier"}))
-    hold(stream, stored_publication())
-    assert stream.stored("account", ACCOUNTS)["attention"] == MARK
+    stream = stream_with(stored_account(attention={**MARK, "nonce": b"earlier", "mailed": ["ann", "bob"]}))
+    assert "mail_at" in hold(stream, stored_publication())
+    assert stream.stored("account", ACCOUNTS)["attention"] == {**MARK, "mailed": ["ann"]}
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from storage.mongo.leases import lease_filter
 from storage.publishing.claims import MAIL_RETRY_S, UPLOAD_LEASE_S, PublicationClaims
 from storage.publishing.networks import Network
 from storage.publishing.records import Publication, PublishingPhase, ScheduledPost
+from storage.publishing.reports.records import ReportReason
 from storage.publishing.transitions import (
     LEASE_S,
     MANUAL_LEASE_S,
@@ -320,14 +321,38 @@ async def test_mail_is_claimed_once_per_retry_until_it_is_sent(scenario: Publish
     late, early = [await apply(MarkFailed(each, "X", "x")) for each in await claimed_pair(scenario)]
     earlier = {"mail_at": await scenario.now() - timedelta(hours=1)}
     await scenario.stores.mongo["publications"].update_one({"_id": early.id}, {"$set": earlier})
-    assert [each.id for each in await claims.claim_mails(1)] == [early.id]
+    (early_mail,) = await claims.claim_mails(1)
+    assert (early_mail.publication.id, early_mail.is_current) == (early.id, True)
     since = await scenario.now()
     results = await asyncio.gather(*(claims.claim_mails(10) for _ in range(5)))
-    assert [each.id for claimed in results for each in claimed] == [late.id]
+    (late_mail,) = [each for claimed in results for each in claimed]
+    assert late_mail.publication.id == late.id
     mail_at = (await scenario.stored_document(late))["mail_at"]
     assert since <= mail_at - timedelta(seconds=MAIL_RETRY_S) <= await scenario.now()
-    await claims.mark_mailed(early)
+    await claims.mark_mailed(early_mail)
     await scenario.pass_time(MAIL_RETRY_S + 1)
-    assert [each.id for each in await claims.claim_mails(10)] == [late.id]
-    await claims.mark_mailed(late)
-    assert "mail_at" not in await scenario.stored_document(late)
+    assert [each.id for each in await claims.claim_mails(10)] == [late_mail.id]
+    await claims.mark_mailed(late_mail)
+    assert {"mail_at", "mail"}.isdisjoint(await scenario.stored_document(late))
+
+
+async def test_sent_mail_leaves_mail_of_later_report(scenario: PublishingScenario) -> None:
+    await take_alone(scenario)
+    claims, stored = scenario.stores.claims, scenario.stores.mongo["publications"]
+    failed = await scenario.stores.scheduled_posts.apply(MarkFailed((await claimed_pair(scenario))[0], "X", "x"))
+    (mail,) = await claims.claim_mails(10)
+    later = {"mail_at": await scenario.now(), "mail": {"reason": "FAILED", "attempt": mail.attempt + 1}}
+    await stored.update_one({"_id": failed.id}, {"$set": later})
+    await claims.mark_mailed(mail)
+    assert (await scenario.stored_document(failed)).items() >= later.items()
+
+
+async def test_failure_of_earlier_release_is_mailed(scenario: PublishingScenario) -> None:
+    await take_alone(scenario)
+    claims, stored = scenario.stores.claims, scenario.stores.mongo["publications"]
+    failed = await scenario.stores.scheduled_posts.apply(MarkFailed((await claimed_pair(scenario))[0], "X", "x"))
+    await stored.update_one({"_id": failed.id}, {"$unset": {"mail": ""}})
+    (mail,) = await claims.claim_mails(10)
+    assert (mail.reason, mail.is_current) == (ReportReason.FAILED, True)
+    await claims.mark_mailed(mail)
+    assert "mail_at" not in await scenario.stored_document(failed)

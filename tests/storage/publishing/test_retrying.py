@@ -20,6 +20,7 @@ from tests.storage.publishing.test_attention import MARK, NO_UPLOAD, held_public
 
 ADA = Actor(ORG, "ada")
 FAILED = {"state": "FAILED", "error": {"code": "REFUSED", "message": "no"}, "mail_at": BEGIN}
+FAILED |= {"mail": {"reason": "FAILED", "attempt": 1}}
 SCHEDULED = NO_UPLOAD | {"state": "SCHEDULED", "fence": 8, "wake_at": BEGIN, "claim": REMOVED, "error": REMOVED}
 SCHEDULED |= {"late_from": BEGIN}
 NEW_TIMES = {"due": BEGIN, "late_at": in_s(60)}
@@ -37,7 +38,7 @@ def retry(stream: InMemoryPosts, before: Document, actor: Actor | None = None) -
 def test_failed_publication_is_due_at_once_with_new_deadline() -> None:
     stream = InMemoryPosts()
     changed = retry(stream, stored_publication(**FAILED))
-    assert changed == SCHEDULED | NEW_TIMES | {"mail_at": REMOVED}
+    assert changed == SCHEDULED | NEW_TIMES | {"mail_at": REMOVED, "mail": REMOVED}
     assert stream.stored("account", ACCOUNTS) == stored_account()
     assert (stream.result, stream.emitted, stream.notified) == (
         stream.publication(),

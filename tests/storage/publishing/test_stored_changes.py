@@ -64,19 +64,32 @@ def attempts(outcome: str, detail: str | None) -> Document:
 
 
 def failed(code: str, message: str) -> Document:
-    fields = {"state": "FAILED", "error": {"code": code, "message": message}, "mail_at": BEGIN}
-    return NO_WORK | fields | attempts("FAILED", f"{code}: {message}")
+    fields = {"state": "FAILED", "error": {"code": code, "message": message}}
+    return NO_WORK | mail("FAILED") | fields | attempts("FAILED", f"{code}: {message}")
+
+
+def mail(reason: str, attempt: int = 2) -> Document:
+    """Returns what a report stores about the mail to the author."""
+    return {"mail_at": BEGIN, "mail": {"reason": reason, "attempt": attempt}}
 
 
 BuildChange = Callable[[Publication], Change[Publication]]
 
 
 def change(before: Document, build: BuildChange, notices: list[Any] | None = None) -> Document:
-    """Commits a change. Returns the fields that differ. Checks the result, the event and the notifications."""
+    """Commits a change. Returns the fields that differ. Checks the result, the events and the notifications."""
     stream = InMemoryPosts()
     changed = stream.change(build, before)
     assert (stream.result, stream.emitted, stream.notified) == (stream.publication(), CHANGED, notices or [])
+    assert stream.reported == reports(stream)
+    assert stream.team_reports == reports(stream)
     return changed
+
+
+def reports(stream: InMemoryPosts) -> list[str]:
+    """Returns the reports that belong to the notifications: one for each, of the last attempt."""
+    attempt = len(stream.stored()["attempts"])
+    return [f"pub/{kind.removeprefix('PUBLICATION_')}/{attempt}" for _, kind, _ in stream.notified]
 
 
 @pytest.mark.parametrize("due", [-10, 0])
@@ -180,7 +193,9 @@ def test_author_is_notified_of_more_than_a_minute(fields: Document, is_notified:
     """The call began 8 s ago. An author who knows that the outcome was unknown is not notified of the delay."""
     notices = LATE_NOTICE if is_notified else []
     before = stored_publication(state="PUBLISHING", progress=progress(), **fields)
-    assert change(before, lambda each: MarkPublished(each, "id", None), notices)["state"] == "PUBLISHED"
+    changed = change(before, lambda each: MarkPublished(each, "id", None), notices)
+    assert changed["state"] == "PUBLISHED"
+    assert [changed.get("mail_at"), changed.get("mail")] == ([*mail("LATE").values()] if is_notified else [None, None])
 
 
 UNKNOWN = {"state": "UNKNOWN", "error": UNKNOWN_ERROR} | attempts("UNKNOWN", "no answer")
@@ -195,7 +210,8 @@ def mark_unknown(policy: ReconciliationPolicy) -> BuildChange:
 def test_unknown_that_only_person_resolves_leaves_no_work(policy: ReconciliationPolicy, is_notified: bool) -> None:
     before = publishing() | ({"author_notified": True} if is_notified else {})
     changed = change(before, mark_unknown(policy), [] if is_notified else UNKNOWN_NOTICE)
-    assert changed == NO_WORK | UNKNOWN | ({} if is_notified else {"author_notified": True})
+    reported = {"author_notified": True} | mail("UNKNOWN")
+    assert changed == NO_WORK | UNKNOWN | ({} if is_notified else reported)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +224,8 @@ def test_unknown_is_reconciled_at_most_minute_after_deadline(
     before = publishing() | {"late_at": in_s(late)}
     changed = change(before, mark_unknown(ReconciliationPolicy(delay_s)), UNKNOWN_NOTICE if is_notified else [])
     planned = UNKNOWN | {"claim": REMOVED}
-    assert changed == planned | {"wake_at": in_s(reconcile_s)} | ({"author_notified": True} if is_notified else {})
+    reported = {"author_notified": True} | mail("UNKNOWN")
+    assert changed == planned | {"wake_at": in_s(reconcile_s)} | (reported if is_notified else {})
     changed = change(before | {"author_notified": True}, mark_unknown(ReconciliationPolicy(delay_s)))
     assert changed == planned | {"wake_at": in_s(delay_s)}
 
@@ -226,8 +243,9 @@ def test_reconciliation_holds_lease_and_emits_nothing() -> None:
 def test_reconciliation_past_retention_is_left_to_person() -> None:
     stream = InMemoryPosts()
     changed = stream.change(lambda each: BeginReconciliation(each, ReconciliationPolicy(5, 43)), unknown())
-    assert changed == NO_WORK | {"author_notified": True}
+    assert changed == NO_WORK | {"author_notified": True} | mail("UNKNOWN", attempt=1)
     assert (stream.result.progress, stream.emitted, stream.notified) == (None, CHANGED, UNKNOWN_NOTICE)
+    assert stream.reported == ["pub/UNKNOWN/1"]
     assert stream.publication().progress is not None
 
 

@@ -343,13 +343,14 @@ ERASED_ERROR = {"code": "FORBIDDEN", "message": ERASED_MESSAGE}
     ],
 )
 def test_erasure_empties_post_and_ends_publication(fields: Document, erased: Document) -> None:
-    removed = {"progress": {"key": "k"}, "mail_at": BEGIN, "external_id": "id", "url": "https://example.org/1"}
+    removed: Document = {"progress": {"key": "k"}, "mail_at": BEGIN, "mail": {"reason": "FAILED", "attempt": 1}}
+    removed |= {"external_id": "id", "url": "https://example.org/1"}
     post, before = stored_post(), stored_publication(**removed, **fields)
     stream = stream_of(post, before)
     for _ in range(2):
         commit(stream, EraseScheduledPost(ORG, "post"))
     assert differences(post, stream.stored("post", SCHEDULED_POSTS)) == {"text": "", "media": [], "revision": 4}
-    gone = NO_WORK | dict.fromkeys(("progress", "mail_at", "upload"), REMOVED)
+    gone = NO_WORK | dict.fromkeys(("progress", "mail_at", "mail", "upload"), REMOVED)
     emptied = {"external_id": None, "url": None, "fence": 8, "attempts": [{**ATTEMPT, "detail": None}]}
     assert differences(before, stream.stored()) == gone | emptied | erased
     assert stream.emitted == [("PublicationChanged", "pub")]

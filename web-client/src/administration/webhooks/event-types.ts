@@ -24,7 +24,7 @@ export const EVENT_AREAS = [
   {
     area: "calls",
     scope: "jobs:read",
-    types: ["CallJobChanged", "CallTaskChanged", "CallLimitsChanged", "PublicationChanged"],
+    types: ["CallJobChanged", "CallTaskChanged", "CallLimitsChanged", "PublicationChanged", "PublicationReported"],
   },
 ] as const;
 

@@ -27,7 +27,7 @@ export function formOf(webhook: Webhook | null): WebhookForm {
   };
 }
 
-export const FORMATS = ["EVENT", "SLACK"] as const satisfies readonly Webhook["format"][];
+export const FORMATS = ["EVENT", "SLACK", "DISCORD"] as const satisfies readonly Webhook["format"][];
 
 /** Returns the ids of a text with one id on each line, each once. */
 export function idsOf(text: string): string[] {

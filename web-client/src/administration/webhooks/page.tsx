@@ -65,7 +65,7 @@ function WebhookFacts({ webhook }: { webhook: Webhook }) {
   const { format, account, createdAt, previousSecretUntil } = webhook;
   const limits = limitsText(webhook, t);
   const facts = [
-    format === "SLACK" && t("webhooks.format.SLACK"),
+    format !== "EVENT" && t(`webhooks.format.${format}`),
     t("webhooks.account", { name: account.name }),
     t("webhooks.created", { time: relativeTime(language, new Date(createdAt), now) }),
     lastDeliveryText(webhook, t, language, now),

@@ -48,8 +48,11 @@ export const webhooks = {
   "webhooks.expectedOf": "{subject}: expected {expected}",
   "webhooks.failing": "Requests have failed since {time}.",
   "webhooks.format": "Format",
+  "webhooks.format.DISCORD": "Texts for Discord",
   "webhooks.format.EVENT": "Events as JSON",
   "webhooks.format.SLACK": "Texts for Slack",
+  "webhooks.formatHint.DISCORD":
+    "For people: a line in English for each event. It notifies nobody. Copy the address from Discord as it is.",
   "webhooks.formatHint.EVENT": "For programs.",
   "webhooks.formatHint.SLACK":
     "For people: a line in English for each event. Mattermost and Rocket.Chat take it too, and Discord at addresses that end with /slack.",
@@ -123,6 +126,7 @@ export const webhooks = {
   "webhooks.type.PostArrived": "A post appears",
   "webhooks.type.PostRemoved": "A post is removed",
   "webhooks.type.PublicationChanged": "A publication changes",
+  "webhooks.type.PublicationReported": "A publication fails, waits, is unknown or late",
   "webhooks.type.ReactionsChanged": "Reactions change",
   "webhooks.type.StreamReady": "Events were lost",
   "webhooks.type.ThreadChanged": "A thread changes",

@@ -51,8 +51,11 @@ export const webhooks: Record<keyof typeof en, Text> = {
   "webhooks.expectedOf": "{subject} の条件：{expected}",
   "webhooks.failing": "{time} から送信に失敗しています。",
   "webhooks.format": "形式",
+  "webhooks.format.DISCORD": "Discord 向けの文章",
   "webhooks.format.EVENT": "イベント（JSON）",
   "webhooks.format.SLACK": "Slack 向けの文章",
+  "webhooks.formatHint.DISCORD":
+    "イベントごとに 1 行の英文を送信します。通知は発生しません。Discord の URL をそのまま貼り付けてください。",
   "webhooks.formatHint.EVENT": "プログラムで受信する場合に選択してください。",
   "webhooks.formatHint.SLACK":
     "イベントごとに 1 行の英文を送信します。Mattermost と Rocket.Chat、URL の末尾が /slack の Discord でも使えます。",
@@ -128,6 +131,7 @@ export const webhooks: Record<keyof typeof en, Text> = {
   "webhooks.type.PostArrived": "投稿の公開",
   "webhooks.type.PostRemoved": "投稿の削除",
   "webhooks.type.PublicationChanged": "公開状況の変更",
+  "webhooks.type.PublicationReported": "公開の失敗・待機・結果不明・遅延",
   "webhooks.type.ReactionsChanged": "リアクションの変更",
   "webhooks.type.StreamReady": "イベントの欠落",
   "webhooks.type.ThreadChanged": "スレッドの変更",

@@ -1,0 +1,1 @@
+"""Reports of publications that may need a person: what they hold, and who is notified."""
