@@ -14,6 +14,7 @@ from jobs.providers.egress import Egress
 from jobs.providers.mailer import Mailer
 from jobs.providers.social.verification import AccountVerifier
 from jobs.publishing.publisher import PostPublisher
+from storage.identity.roles import Role
 from storage.publishing.accounts import AccountToConnect
 from storage.publishing.credentials.lifetimes import UNKNOWN_LIFETIME, CredentialLifetime
 from storage.publishing.networks import Network
@@ -118,6 +119,7 @@ async def team(
     ]
     month = PlayedMonth(scenario, workers, publishers, first_day(await scenario.now()))
     twins = dict(zip(NETWORKS, (x, instagram, mastodon, bluesky), strict=True))
+    await shared_stores.users.sign_in(scenario.organization_id, "bob", [Role.OPERATOR], "Bob", None)
     accounts = {each: await connect(scenario, verifier, each, twins[each].twin.url) for each in NETWORKS}
     yield Team(month, x.twin, instagram.twin, mastodon.twin, bluesky, accounts)
     for publisher in publishers:
@@ -162,13 +164,7 @@ async def test_month_ends_with_each_publication_published_once_or_failed_with_a_
     assert len(outcomes) == 58 * 6
     for each in outcomes:
         check(each)
-    assert {key: count for key, count in told.items() if count > 1} == {}, "somebody was notified twice"
-    failed = [each.publication.id for each in outcomes if each.published_at is None]
-    assert {id_ for kind, id_ in told if kind == "PUBLICATION_FAILED"} == set(failed)
-    held = {each.publication.id for each in outcomes if each.was_held}
-    assert {id_ for kind, id_ in told if kind == "PUBLICATION_NEEDS_ATTENTION"} == held
-    assert told["ACCOUNT_NEEDS_ATTENTION", team.accounts[Network.X].id] == 1
-    assert month.mails == len(failed)
+    await check_told(team, outcomes, told)
     check_tokens(team)
     check_troubles(outcomes)
 
@@ -184,6 +180,24 @@ def check(each: PlayedPublication) -> None:
         assert (state, each.copies) == (PublicationState.PUBLISHED, 1), each
         assert each.published_at >= each.due_at, each
         assert each.was_held or lateness_s(each) < ON_TIME_S, each
+
+
+async def check_told(team: Team, outcomes: list[PlayedPublication], told: Counter[tuple[str, str, str]]) -> None:
+    """Checks that the author and the other OPERATOR know of each trouble, and that nobody was told twice."""
+    month, scenario = team.month, team.month.scenario
+    failed = {each.publication.id for each in outcomes if each.published_at is None}
+    held = {each.publication.id for each in outcomes if each.was_held}
+    troubles = {("PUBLICATION_FAILED", id_) for id_ in failed} | {("PUBLICATION_NEEDS_ATTENTION", id_) for id_ in held}
+    assert {key: count for key, count in told.items() if count > 1} == {}, "somebody was notified twice"
+    for person in (scenario.ann.id, "bob"):
+        assert {
+            (kind, id_) for user, kind, id_ in told if user == person and kind.startswith("PUBLICATION")
+        } == troubles
+    assert told[scenario.ann.id, "ACCOUNT_NEEDS_ATTENTION", team.accounts[Network.X].id] == 1
+    reports = [ref.split("/")[:2] for kind, ref in await scenario.events() if kind == "PublicationReported"]
+    assert sorted(reports) == sorted([id_, kind.removeprefix("PUBLICATION_")] for kind, id_ in troubles)
+    # The author gets one mail for all publications that wait for one account.
+    assert month.mails == len(failed) + len({Network.X, Network.MASTODON})
 
 
 def check_tokens(team: Team) -> None:
@@ -215,7 +229,7 @@ def lateness_s(each: PlayedPublication) -> float:
     return (each.published_at - each.due_at).total_seconds()
 
 
-def print_table(outcomes: list[PlayedPublication], told: Counter[tuple[str, str]], steps: int, mails: int) -> None:
+def print_table(outcomes: list[PlayedPublication], told: Counter[tuple[str, str, str]], steps: int, mails: int) -> None:
     """Prints the outcomes by target."""
     print(f"\n{steps} steps, {sum(told.values())} notifications, {mails} mails")
     print("| target | publications | on time | held, then published | failed, with the reason | latest on time |")
