@@ -49,6 +49,7 @@ def installed_peers() -> None:
         pytest.skip(str(error))
 
 
+@pytest.mark.soak  # Three minutes for the packages and servers of Node.
 @pytest.mark.usefixtures("installed_peers")
 def test_comparison_prints_its_table(run_on_servers: RunBenchmark) -> None:
     output = run_on_servers(comparison, f"--rounds 1 {SHORT}")

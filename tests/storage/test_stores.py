@@ -78,7 +78,7 @@ async def test_closing_stores_leaves_no_task(open_process: OpenStores) -> None:
         await asyncio.gather(*(scenario.post() for _ in range(20)))
         async with stores.hub.subscribe(scenario.stream):
             pass
-    remaining_tasks = {task.get_name() for task in asyncio.all_tasks() - tasks_before}
+    remaining_tasks = {str(task.get_coro()) for task in asyncio.all_tasks() - tasks_before}
     assert not remaining_tasks
 
 
