@@ -64,7 +64,7 @@ def posting_moments(begin: datetime) -> list[tuple[datetime, ZoneInfo]]:
 
 @dataclass
 class PlayedPublication:
-    """What became of a publication. Times are those of the played month."""
+    """The outcome of a publication. Times are those of the played month."""
 
     publication: Publication
     due_at: datetime

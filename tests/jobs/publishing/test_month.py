@@ -147,7 +147,7 @@ async def connect(
     return await scenario.stores.accounts.connect(new, SECRETS[network], None)
 
 
-async def test_month_ends_with_each_publication_published_once_or_failed_with_a_reason(team: Team) -> None:
+async def test_month_loses_and_repeats_nothing(team: Team) -> None:
     month, scenario = team.month, team.month.scenario
     texts = [account_target(team.accounts[each]) for each in NETWORKS if each is not Network.INSTAGRAM]
     for due_at, zone in posting_moments(month.begin):
@@ -162,13 +162,13 @@ async def test_month_ends_with_each_publication_published_once_or_failed_with_a_
     month.at(18, team.bluesky.stop)
     month.at(19, team.bluesky.start)
     steps = await month.play()
-    outcomes, told = await month.outcomes(await team.copies()), await month.notification_counts()
-    print_table(outcomes, told, steps, month.mails)
+    outcomes, notified = await month.outcomes(await team.copies()), await month.notification_counts()
+    print_table(outcomes, notified, steps, month.mails)
 
     assert len(outcomes) == 58 * 6
     for each in outcomes:
         check(each)
-    await check_told(team, outcomes, told)
+    await check_messages(team, outcomes, notified)
     check_tokens(team)
     check_troubles(outcomes)
 
@@ -186,16 +186,18 @@ def check(each: PlayedPublication) -> None:
         assert each.was_held or lateness_s(each) < ON_TIME_S, each
 
 
-async def check_told(team: Team, outcomes: list[PlayedPublication], told: Counter[tuple[str, str, str]]) -> None:
-    """Checks that the author and the other OPERATOR know of each trouble, and that nobody was told twice."""
+async def check_messages(
+    team: Team, outcomes: list[PlayedPublication], notified: Counter[tuple[str, str, str]]
+) -> None:
+    """Checks that the author and the other OPERATOR know of each trouble, and that nobody was notified twice."""
     month, scenario = team.month, team.month.scenario
-    assert {key: count for key, count in told.items() if count > 1} == {}, "somebody was notified twice"
+    assert {key: count for key, count in notified.items() if count > 1} == {}, "a repeated notification"
     failed = {each.publication.id for each in outcomes if each.published_at is None}
     held = {each.publication.id for each in outcomes if each.was_held}
-    ann, bob = (kinds_and_ids(told, user) for user in (scenario.ann.id, "bob"))
+    ann, bob = (kinds_and_ids(notified, user) for user in (scenario.ann.id, "bob"))
     troubles = {("PUBLICATION_FAILED", id_) for id_ in failed} | {(HELD, id_) for id_ in held}
     assert ann == troubles | {("ACCOUNT_NEEDS_ATTENTION", team.accounts[Network.X].id)} | mastodon_marks(team, ann)
-    # The team is told of the first of the publications that wait for one account.
+    # The team is notified of the first of the publications that wait for one account.
     assert {each for each in bob if each[0] != HELD} == {("PUBLICATION_FAILED", id_) for id_ in failed}
     assert len([each for each in bob if each[0] == HELD]) == len(MARKED_NETWORKS)
     assert bob <= troubles
@@ -205,14 +207,14 @@ async def check_told(team: Team, outcomes: list[PlayedPublication], told: Counte
     assert month.mails == len(failed) + len(MARKED_NETWORKS)
 
 
-def kinds_and_ids(told: Counter[tuple[str, str, str]], user: str) -> set[tuple[str, str]]:
+def kinds_and_ids(notified: Counter[tuple[str, str, str]], user: str) -> set[tuple[str, str]]:
     """Returns the kind of each notification of a person, and the id of what it is about."""
-    return {(kind, id_) for user_id, kind, id_ in told if user_id == user}
+    return {(kind, id_) for user_id, kind, id_ in notified if user_id == user}
 
 
-def mastodon_marks(team: Team, told: set[tuple[str, str]]) -> set[tuple[str, str]]:
+def mastodon_marks(team: Team, notified: set[tuple[str, str]]) -> set[tuple[str, str]]:
     """Returns the notification that Mastodon refused its token, if a verification found it out before a publication."""
-    return told & {("ACCOUNT_NEEDS_ATTENTION", team.accounts[Network.MASTODON].id)}
+    return notified & {("ACCOUNT_NEEDS_ATTENTION", team.accounts[Network.MASTODON].id)}
 
 
 def check_tokens(team: Team) -> None:
@@ -244,9 +246,11 @@ def lateness_s(each: PlayedPublication) -> float:
     return (each.published_at - each.due_at).total_seconds()
 
 
-def print_table(outcomes: list[PlayedPublication], told: Counter[tuple[str, str, str]], steps: int, mails: int) -> None:
+def print_table(
+    outcomes: list[PlayedPublication], notified: Counter[tuple[str, str, str]], steps: int, mails: int
+) -> None:
     """Prints the outcomes by target."""
-    print(f"\n{steps} steps, {sum(told.values())} notifications, {mails} mails")
+    print(f"\n{steps} steps, {sum(notified.values())} notifications, {mails} mails")
     print("| target | publications | on time | held, then published | failed, with the reason | latest on time |")
     print("| --- | --- | --- | --- | --- | --- |")
     names = {id(each): target_name(each) for each in outcomes}

@@ -248,7 +248,7 @@ async def test_credentials_are_not_verified_while_they_are_renewed(
     assert await verifications.claim([Network.X]) is not None
 
 
-async def test_due_renewal_of_another_worker_does_not_stop_verifications(
+async def test_renewal_due_for_others_stops_no_verification(
     scenario: PublishingScenario, account: ConnectedAccount
 ) -> None:
     """Without the app of X, nobody renews, and the person must be told that the credentials have ended."""
