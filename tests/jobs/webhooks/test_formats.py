@@ -78,10 +78,10 @@ async def test_message_is_a_line_with_a_link(webhooks: WebhookScenario, channel:
 
 async def test_discord_message_notifies_nobody(webhooks: WebhookScenario, discord: DiscordChannel) -> None:
     id_ = await follow(webhooks, discord, "MessagePosted")
-    message = await webhooks.chat.ann.post(webhooks.chat.topic, "@everyone: [free](https://evil.example) *now*")
+    message = await webhooks.chat.ann.post(webhooks.chat.topic, "@everyone: <@1> a_b | c")
     await webhooks.deliver()
     place = f"{WEB}/topic/{webhooks.chat.topic}/{message['timestamp']}"
-    text = rf"**ann** in [Tides](<{place}>): \@everyone\: \[free\]\(https\://evil.example\) \*now\*"
+    text = rf"**ann** in [Tides](<{place}>): \@everyone\: \<\@1\> a\_b \| c"
     assert discord.bodies == [{"content": text, "allowed_mentions": {"parse": []}}]
     assert [each["status"] for each in await webhooks.deliveries(id_)] == [204]
 

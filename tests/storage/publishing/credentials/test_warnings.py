@@ -7,12 +7,14 @@ import pytest
 from pymongo.errors import OperationFailure
 
 from server.embedded import Mongod
+from storage.ids import new_id
 from storage.mongo import Document
 from storage.publishing.accounts import AccountToConnect
 from storage.publishing.credentials.lifetimes import CredentialLifetime
 from storage.publishing.networks import Network
 from storage.publishing.records import ConnectedAccount, VerifiedAccount
-from storage.stores import Stores
+from storage.stores import open_stores
+from tests.databases import CREDENTIAL_KEYS
 from tests.storage.faults import failpoint
 from tests.storage.publishing.scenario import PublishingScenario, create_publishing_scenario
 from tests.waiting import until
@@ -119,18 +121,20 @@ async def test_missed_warnings_are_replaced_by_the_most_urgent(
     assert await notified(scenario) == [kind]
 
 
-async def test_failed_commit_leaves_the_warning_due(own_mongod: Mongod, own_stores: Stores) -> None:
+async def test_failed_commit_leaves_the_warning_due(own_mongod: Mongod, redis_url: str) -> None:
     """The worker gets no further than the commit: neither the warning nor its notification is stored."""
-    scenario = await create_publishing_scenario(own_stores)
-    account = await connect(scenario)
-    await pass_days(scenario, account, 16.5)
-    async with failpoint(own_mongod.uri, "commitTransaction", errorCode=ILLEGAL_OPERATION):
-        with pytest.raises(OperationFailure):
-            await send(scenario)
-    assert "warned_days" not in await stored(scenario, account)
-    assert await notified(scenario) == []
-    assert await send(scenario) == 1
-    assert await notified(scenario) == [ENDING]
+    uri, database = own_mongod.uri, f"t_{new_id()}"
+    async with open_stores(uri, redis_url, database, credential_keys=CREDENTIAL_KEYS) as stores:
+        scenario = await create_publishing_scenario(stores)
+        account = await connect(scenario)
+        await pass_days(scenario, account, 16.5)
+        async with failpoint(uri, "commitTransaction", errorCode=ILLEGAL_OPERATION):
+            with pytest.raises(OperationFailure):
+                await send(scenario)
+        assert "warned_days" not in await stored(scenario, account)
+        assert await notified(scenario) == []
+        assert await send(scenario) == 1
+        assert await notified(scenario) == [ENDING]
 
 
 async def test_credentials_that_are_renewed_cause_no_warning(scenario: PublishingScenario) -> None:
