@@ -70,7 +70,7 @@ async def _end(renewals: CredentialRenewals, renewal: ClaimedRenewal, reason: st
 async def _call(jobs: JobContext, renewal: ClaimedRenewal, renewer: CredentialRenewer) -> None:
     """Calls the network, and stores its answer. Raises: as `CredentialRenewer.renew`; CredentialsLost."""
     secret, refresh_token = jobs.stores.credential_renewals.secrets(renewal)
-    grant = await renewer.renew(secret, refresh_token)
+    grant = await renewer.renew(renewal.account.base_url, secret, refresh_token)
     if not await _store(jobs, renewal, grant):
         log.info("renewal_superseded", account=renewal.account.id)
         return

@@ -63,7 +63,7 @@ def renewer(network: Network, egress: Egress, url: str) -> CredentialRenewer:
     http = HttpClient(egress, call_timeout_s=60)
     if network is Network.X:
         return XOAuth(http, OAuthApp(XTwin.client_id, XTwin.client_secret), url)
-    return InstagramOAuth(http, None, url)
+    return InstagramOAuth(http, None)
 
 
 @asynccontextmanager

@@ -65,8 +65,8 @@ class OAuthNetwork(Protocol):
 class CredentialRenewer(Protocol):
     """Renews credentials of one network."""
 
-    async def renew(self, secret: str, refresh_token: str | None) -> Grant:
-        """Returns new credentials.
+    async def renew(self, base_url: str | None, secret: str, refresh_token: str | None) -> Grant:
+        """Returns new credentials. `base_url` is the account's, if it has one.
 
         Raises: RetryableFailure if nothing was renewed; OutcomeUncertain if that is not known; PublishingRefused if
         the network renews these credentials no more; ValueError for an answer of another form.

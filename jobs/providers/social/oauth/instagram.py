@@ -79,14 +79,16 @@ class InstagramOAuth:
         me = await self._read("me", {"fields": "user_id,username"}, bearer(token))
         return _grant(str(owner_of(me)["user_id"]), long)
 
-    async def renew(self, secret: str, refresh_token: str | None) -> Grant:
-        """Returns the same account's token for the next 60 days."""
+    async def renew(self, base_url: str | None, secret: str, refresh_token: str | None) -> Grant:
+        """Returns the same account's token for the next 60 days. A token goes to the address for which it was given."""
         user, _, token = secret.partition(":")
         query = {"grant_type": "ig_refresh_token", "access_token": token}
-        return _grant(user, await self._read("refresh_access_token", query))
+        return _grant(user, await self._read("refresh_access_token", query, base_url=base_url))
 
-    async def _read(self, path: str, query: dict[str, str], headers: dict[str, str] | None = None) -> NetworkResponse:
-        address = self.api_address or BEHAVIOURS[Network.INSTAGRAM].own_address
+    async def _read(
+        self, path: str, query: dict[str, str], headers: dict[str, str] | None = None, base_url: str | None = None
+    ) -> NetworkResponse:
+        address = base_url or self.api_address or BEHAVIOURS[Network.INSTAGRAM].own_address
         try:
             response = await self._http.send("GET", f"{address}/{path}", params=query, headers=headers)
             error = response["error"]

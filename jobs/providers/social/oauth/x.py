@@ -65,7 +65,7 @@ class XOAuth:
         require_scopes(token["scope"], SCOPES)
         return _grant(token, None)
 
-    async def renew(self, secret: str, refresh_token: str | None) -> Grant:
+    async def renew(self, base_url: str | None, secret: str, refresh_token: str | None) -> Grant:
         """Returns the next access token and the next refresh token."""
         if refresh_token is None:
             raise ValueError("there is no refresh token")

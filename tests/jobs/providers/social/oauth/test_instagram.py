@@ -53,20 +53,20 @@ async def test_deselected_permission_is_refused(oauth: InstagramOAuth, twin: Ins
 
 
 async def test_renewal_may_be_repeated(oauth: InstagramOAuth, twin: InstagramTwin) -> None:
-    first = await oauth.renew("1784:token", None)
-    second = await oauth.renew("1784:token", None)
+    first = await oauth.renew(None, "1784:token", None)
+    second = await oauth.renew(None, "1784:token", None)
     assert first.secret != second.secret == f"1784:{twin.token}"
     assert second.lifetime.expires_in_s == SIXTY_DAYS_S
 
 
 async def test_expired_token_is_not_renewed(oauth: InstagramOAuth) -> None:
     with pytest.raises(PublishingRefused, match="Session has expired"):
-        await oauth.renew("1784:other", None)
+        await oauth.renew(None, "1784:other", None)
 
 
 @pytest.mark.parametrize("fault", [NetworkFault.BUSY, NetworkFault.FAIL_AFTER, NetworkFault.CUT_AFTER])
 async def test_failed_renewal_is_repeated(oauth: InstagramOAuth, twin: InstagramTwin, fault: NetworkFault) -> None:
     twin.renewal_faults.append(fault)
     with pytest.raises(RetryableFailure):
-        await oauth.renew("1784:token", None)
-    assert (await oauth.renew("1784:token", None)).secret == f"1784:{twin.token}"
+        await oauth.renew(None, "1784:token", None)
+    assert (await oauth.renew(None, "1784:token", None)).secret == f"1784:{twin.token}"

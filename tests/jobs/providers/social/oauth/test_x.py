@@ -46,17 +46,17 @@ async def test_code_with_another_verifier_is_refused(oauth: XOAuth, twin: XTwin)
 
 
 async def test_refresh_token_renews_once(oauth: XOAuth, twin: XTwin) -> None:
-    first = await oauth.renew("access", "refresh-0")
+    first = await oauth.renew(None, "access", "refresh-0")
     assert (first.secret, first.lifetime.refresh_token) == (twin.token, twin.refresh_token)
     with pytest.raises(PublishingRefused, match="Value passed for the token was invalid"):
-        await oauth.renew("access", "refresh-0")
-    second = await oauth.renew(first.secret, first.lifetime.refresh_token)
+        await oauth.renew(None, "access", "refresh-0")
+    second = await oauth.renew(None, first.secret, first.lifetime.refresh_token)
     assert second.secret not in ("access", first.secret)
 
 
 async def test_missing_refresh_token_asks_nobody(oauth: XOAuth, twin: XTwin) -> None:
     with pytest.raises(ValueError, match="no refresh token"):
-        await oauth.renew("access", None)
+        await oauth.renew(None, "access", None)
     assert twin.request_counts.total() == 0
 
 
@@ -73,11 +73,11 @@ async def test_failed_renewal_says_what_is_known(
 ) -> None:
     twin.renewal_faults.append(fault)
     with pytest.raises(failure):
-        await oauth.renew("access", "refresh-0")
+        await oauth.renew(None, "access", "refresh-0")
 
 
 async def test_wrong_secret_of_the_app_is_no_refusal_of_the_grant(http: HttpClient, twin: XTwin) -> None:
     wrong = XOAuth(http, OAuthApp(twin.client_id, "wrong"), twin.url)
     with pytest.raises(RetryableFailure, match="refuses the app: Missing valid authorization header"):
-        await wrong.renew("access", "refresh-0")
+        await wrong.renew(None, "access", "refresh-0")
     assert twin.refresh_token == "refresh-0"
