@@ -595,12 +595,12 @@ async def query_connections(scenario: TopicScenario) -> None:
     await stores.credential_renewals.store(renewal, "token", lifetime)
     await stores.credential_renewals.give_up(renewal)
     await stores.credential_renewals.refuse(renewal, "UNAUTHORIZED", "no")
-    await query_verifications(stores)
+    await query_verifications(stores, account.id)
 
 
-async def query_verifications(stores: Stores) -> None:
+async def query_verifications(stores: Stores, account_id: str) -> None:
     due = {"verify_at": datetime(2020, 1, 1, tzinfo=UTC), "warn_at": datetime(2020, 1, 1, tzinfo=UTC)}
-    await stores.mongo["accounts"].update_many({}, {"$set": due, "$unset": {"renew_at": "", "renewal": ""}})
+    await stores.mongo["accounts"].update_one({"_id": account_id}, {"$set": due, "$unset": {"renew_at": "", "renewal": ""}})
     await stores.credential_warnings.send_due(10)
     await stores.credential_verifications.release_of("worker")
     verification = await stores.credential_verifications.claim([Network.X])

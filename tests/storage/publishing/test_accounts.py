@@ -162,7 +162,7 @@ async def test_erased_account_has_no_name_address_or_secret(scenario: Publishing
     changed = [differences(*each) for each in zip(before, erased, strict=True)]
     assert since <= changed[0].pop("disconnected_at") <= await scenario.now()
     emptied = {"name": "Deleted account", "base_url": None, "failing": True, "handle": REMOVED, "network_id": REMOVED}
-    assert changed == [emptied | {"credentials": REMOVED}, emptied, {}]
+    assert changed == [emptied | {"credentials": REMOVED, "verify_at": REMOVED}, emptied, {}]
     await store.mark_cleared(connected)
     await store.erase(connected.id)
     assert differences(erased[0], *await stored_accounts(scenario, connected)) == {"failing": REMOVED}
