@@ -149,7 +149,7 @@ class NotificationContent(TypedDict):
     """Id of the connected account; absent for other kinds."""
 
     occasion: NotRequired[str]
-    """Distinguishes the notification from others of its kind about the account; absent for other kinds."""
+    """A text that differs between notifications of a kind about the account; absent for other kinds."""
 
     pack: NotRequired[str]
     """Id of the pack of stamps that the notified user earned or was given; absent for other kinds."""

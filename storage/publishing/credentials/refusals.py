@@ -45,7 +45,7 @@ async def store_refusal(mongo: Mongo, query: Document, refusal: CredentialRefusa
 
 
 def _mark(account: AccountDocument, refusal: CredentialRefusal) -> Document:
-    mark = {"code": refusal.code, "message": refusal.message, "nonce": account["credentials"]["nonce"]}
+    mark: Document = {"code": refusal.code, "message": refusal.message, "nonce": account["credentials"]["nonce"]}
     if refusal.of_renewal:
         mark["of_renewal"] = True
     # As a whole, so that nothing of an earlier mark stays.

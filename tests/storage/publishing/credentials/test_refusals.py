@@ -28,8 +28,8 @@ async def store(scenario: PublishingScenario, account: ConnectedAccount, refusal
 
 
 async def stored(scenario: PublishingScenario, account: ConnectedAccount) -> Document:
-    (document,) = await scenario.stores.mongo.find("accounts", {"_id": account.id})
-    return document
+    documents: list[Document] = await scenario.stores.mongo.find("accounts", {"_id": account.id})
+    return documents[0]
 
 
 async def occasions(scenario: PublishingScenario, account: ConnectedAccount) -> set[str]:

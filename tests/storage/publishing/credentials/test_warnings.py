@@ -42,8 +42,8 @@ async def connect(
 
 
 async def stored(scenario: PublishingScenario, account: ConnectedAccount) -> Document:
-    (document,) = await scenario.stores.mongo.find("accounts", {"_id": account.id})
-    return document
+    documents: list[Document] = await scenario.stores.mongo.find("accounts", {"_id": account.id})
+    return documents[0]
 
 
 async def pass_days(scenario: PublishingScenario, account: ConnectedAccount, days: float) -> None:
