@@ -27,7 +27,14 @@ def xrpc_error(status: int, name: str, message: str) -> Response:
 class BlueskyTwin(NetworkTwin):
     """The API of Bluesky with one account: ann.example with the password `app_password`.
 
-    A video job ends at status request number `polls_until_ready`, with `video_result`.
+    A video job ends at status request number `polls_until_ready`, with `video_result`. `refusal` is the answer to all
+    calls that put a record.
+
+    Errors are quoted: of a password in github.com/MarshalX/atproto/issues/517, of a session that has expired in
+    github.com/Preloading/TwitterAPIBridge/issues/2, of videos in github.com/bluesky-social/atproto/issues/3097 and
+    github.com/bluesky-social/atproto-website/issues/407, and of a missing blob in bluesky-social/atproto,
+    packages/pds/src/actor-store/blob/transactor.ts. The other errors have the form of XRPC and a text of our own, on
+    which nothing depends.
     """
 
     def __init__(self, lose_rate: float = 0.0, seed: int = 0) -> None:
@@ -46,6 +53,8 @@ class BlueskyTwin(NetworkTwin):
         self.status: str | None = None
         """The status of an account that is not active, as in the lexicon of createSession."""
 
+        self.refusal: Response | None = None
+
     def routes(self) -> list[Route]:
         return [
             Route("/xrpc/com.atproto.server.createSession", self.session, methods=["POST"]),
@@ -55,6 +64,9 @@ class BlueskyTwin(NetworkTwin):
             Route("/xrpc/app.bsky.video.uploadVideo", self.video, methods=["POST"]),
             Route("/xrpc/app.bsky.video.getJobStatus", self.job, methods=["GET"]),
         ]
+
+    def limit_headers(self) -> dict[str, str]:
+        return {"RateLimit-Reset": str(int(time.time()) + 1)}
 
     async def session(self, request: Request) -> Response:
         body = await request.json()
@@ -76,11 +88,11 @@ class BlueskyTwin(NetworkTwin):
         parameters = request.query_params
         if not time.time() < int(parameters["exp"]) <= time.time() + 3600:
             return xrpc_error(400, "BadExpiration", "expiration is too far")
-        return JSONResponse({"token": f"{parameters['aud']} {parameters['lxm']}"})
+        return JSONResponse({"token": f"{parameters['aud']}#{parameters['lxm']}"})
 
     async def video(self, request: Request) -> Response:
         if (
-            bearer_token(request) != f"did:web:{SERVER} com.atproto.repo.uploadBlob"
+            bearer_token(request) != f"did:web:{SERVER}#com.atproto.repo.uploadBlob"
             or request.query_params["did"] != DID
         ):
             return xrpc_error(401, "InvalidToken", "not for this")
@@ -129,13 +141,16 @@ class BlueskyTwin(NetworkTwin):
         return await self.act_with_faults(lambda: self._put(body))
 
     async def _put(self, body: dict[str, Any]) -> Response:
+        if self.refusal is not None:
+            return self.refusal
         record, key = body["record"], body["rkey"]
         if body["repo"] != DID or not TID.fullmatch(key) or len(record["text"]) > 300:
             return xrpc_error(400, "InvalidRequest", "Invalid record")
         embed = record.get("embed", {})
         blobs = [each["image"] for each in embed.get("images", ())] + [embed[kind] for kind in embed if kind == "video"]
-        if any(each["ref"]["$link"] not in self.blobs for each in blobs):
-            return xrpc_error(400, "InvalidRequest", "Could not find blob")
+        missing = [each["ref"]["$link"] for each in blobs if each["ref"]["$link"] not in self.blobs]
+        if missing:
+            return xrpc_error(400, "BlobNotFound", f"Could not find blob: {missing[0]}")
         content = orjson.dumps(record, option=orjson.OPT_SORT_KEYS)
         if self.records.get(key) != content:
             # A known key with other content edits the post, which nothing may do, so the ledger gets a second entry.

@@ -28,12 +28,17 @@ def expired_token() -> Response:
 class InstagramTwin(NetworkTwin):
     """The Graph API of Instagram. A container is FINISHED at status request number `polls_until_ready`.
 
-    With `fails_processing`, its state becomes ERROR instead. `failure` is the answer to all calls that publish. GET /me
-    has the form of the page Get Started of the API with Instagram Login.
+    With `fails_processing`, its state becomes ERROR instead. `failure` is the answer to all calls that publish, and
+    `creation_failure` to all that create a container. GET /me has the form of the page Get Started of the API with
+    Instagram Login.
 
     Tokens are as developers.facebook.com, Instagram Platform describes: Business Login for Instagram, and the
     references access_token and refresh_access_token. Earlier tokens stay valid. The refusal of a used code is quoted in
     github.com/espresso-dev/instagram-basic-display-php/issues/14.
+
+    Codes and subcodes are those of the page Error Codes of the Instagram Platform. Real answers are quoted: 9007 in
+    github.com/exileum/meta-mcp/issues/138, and 9004 in github.com/gitroomhq/postiz-app/pull/1900. No source was found
+    for the refusal of a container that was published before, so nothing may depend on its code and its text.
     """
 
     client_id = "ig-client"
@@ -48,6 +53,7 @@ class InstagramTwin(NetworkTwin):
         self.quota = 50
         self.containers: dict[str, dict[str, Any]] = {}
         self.failure: Response | None = None
+        self.creation_failure: Response | None = None
         self.fails_processing = False
         self.short_token = ""
         self.lifetime_s = 5_184_000
@@ -130,12 +136,14 @@ class InstagramTwin(NetworkTwin):
     async def create(self, request: Request) -> Response:
         if not self._is_valid(bearer_token(request)) or request.path_params["user"] != self.user:
             return expired_token()
+        if self.creation_failure is not None:
+            return self.creation_failure
         fields = dict(parse_qsl((await request.body()).decode()))
         children = fields.get("children", "").split(",") if "children" in fields else []
         if any(self.containers.get(each, {}).get("status") != "FINISHED" for each in children):
             return graph_error(400, "A child is not ready", 9007, 2207027)
         if fields.get("media_type") == "CAROUSEL" and not 2 <= len(children) <= 10:
-            return graph_error(400, "A carousel has 2 to 10 items", 100, 2207023)
+            return graph_error(400, "A carousel has 2 to 10 items", 100, 2207028)
         id_ = self.new_id("c")
         self.containers[id_] = {"fields": fields, "status": "IN_PROGRESS", "polls_left": self.polls_until_ready}
         if self.fetches_media and "children" not in fields:

@@ -39,17 +39,20 @@ class AuthorizationTwin:
 
     def allow(self, url: str) -> str:
         """Allows access as a person does in the dialog. Returns the address to which the browser is sent back."""
-        parameters = self._checked(url)
+        parameters = self.check(url)
         code = f"code-{len(self._codes)}"
         self._codes[code] = parameters
         return f"{parameters['redirect_uri']}?{urlencode({'code': code, 'state': parameters['state']})}"
 
     def deny(self, url: str) -> str:
         """Denies access. Returns the address to which the browser is sent back (RFC 6749, 4.1.2.1)."""
-        parameters = self._checked(url)
-        return f"{parameters['redirect_uri']}?{urlencode({'error': 'access_denied', 'state': parameters['state']})}"
+        parameters = self.check(url)
+        text = "The resource owner or authorization server denied the request."
+        answer = {"error": "access_denied", "error_description": text, "state": parameters["state"]}
+        return f"{parameters['redirect_uri']}?{urlencode(answer)}"
 
-    def _checked(self, url: str) -> dict[str, str]:
+    def check(self, url: str) -> dict[str, str]:
+        """Returns the parameters of the dialog's address. Raises: AssertionError for undocumented ones."""
         parts = urlsplit(url)
         assert f"{parts.scheme}://{parts.netloc}" == self._address()
         assert parts.path == self._path

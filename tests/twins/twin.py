@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import re
 import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -19,6 +18,8 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
+
+from tests.twins.sent_requests import SentRequest, sent_request
 
 
 class NetworkFault(Enum):
@@ -61,6 +62,9 @@ class NetworkTwin:
         self.request_counts: Counter[str] = Counter()
         """Requests by method and path, such as "POST /hook"."""
 
+        self.sent: list[SentRequest] | None = None
+        """The requests in their order, once a test has set a list. Without it, a load test would store all bodies."""
+
         self.bodies: list[Any] = []
         """The published posts in the network's format, for networks that record them."""
 
@@ -76,7 +80,9 @@ class NetworkTwin:
         self.is_renewed = asyncio.Event()
         """Set when credentials were renewed, also if the response is lost."""
 
-        self.busy_headers: dict[str, str] = {"Retry-After": "1"}
+        self.busy_headers: dict[str, str] | None = None
+        """The headers of answers with status 429. None: those of the network, which end within a second."""
+
         self.url = ""
         self.acts_late_only_on_request = False
         """Whether a call with the fault LATE waits for `act_late`, and not for the next call."""
@@ -89,6 +95,14 @@ class NetworkTwin:
     def routes(self) -> list[Route]:
         """Returns the routes of the network's API."""
         raise NotImplementedError
+
+    def limit_headers(self) -> dict[str, str]:
+        """Returns the network's headers for a rate limit that ends within a second."""
+        return {"Retry-After": "1"}
+
+    def busy(self) -> Response:
+        headers = self.limit_headers() if self.busy_headers is None else self.busy_headers
+        return JSONResponse({"error": "Too many requests"}, 429, headers=headers)
 
     def new_id(self, prefix: str = "") -> str:
         self._ids += 1
@@ -108,7 +122,7 @@ class NetworkTwin:
         if not self.acts_late_only_on_request:
             await self.act_late()
         if fault is NetworkFault.BUSY:
-            return JSONResponse({"error": "Too many requests"}, 429, headers=self.busy_headers)
+            return self.busy()
         if fault is NetworkFault.LATE:
             self._late_acts.append(act)
         answer = None if fault in FAULTS_WITHOUT_ACT else await act()
@@ -124,7 +138,7 @@ class NetworkTwin:
         """Returns the answer to a request that verifies credentials, unless a fault replaces it."""
         fault = self.verification_faults.popleft() if self.verification_faults else None
         if fault is NetworkFault.BUSY:
-            return JSONResponse({"error": "Too many requests"}, 429, headers=self.busy_headers)
+            return self.busy()
         if fault in SILENT_FAULTS:
             await asyncio.sleep(60)
         if fault in CUTTING_FAULTS:
@@ -135,7 +149,7 @@ class NetworkTwin:
         """Calls `act`, which renews credentials, and returns its response. A fault prevents or replaces this."""
         fault = self.renewal_faults.popleft() if self.renewal_faults else None
         if fault is NetworkFault.BUSY:
-            return JSONResponse({"error": "Too many requests"}, 429, headers=self.busy_headers)
+            return self.busy()
         answer = None if fault in FAULTS_WITHOUT_ACT else act()
         if answer is not None:
             self.is_renewed.set()
@@ -158,6 +172,8 @@ class NetworkTwin:
         def with_counter(route: Route) -> Route:
             async def endpoint(request: Request) -> Response:
                 self.request_counts[f"{request.method} {request.url.path}"] += 1
+                if self.sent is not None:
+                    self.sent.append(await sent_request(request))
                 answer: Response = await route.endpoint(request)
                 return answer
 
@@ -191,21 +207,6 @@ def bearer_token(request: Request) -> str:
 def error(status: int, message: str, **more: Any) -> JSONResponse:
     """Returns an error as JSON."""
     return JSONResponse({"error": message, **more}, status)
-
-
-async def multipart(request: Request) -> dict[str, tuple[str, bytes]]:
-    """Returns the parts of a multipart form by name, each with its content type."""
-    boundary = re.search(r"boundary=([^;]+)", request.headers.get("content-type", ""))
-    if boundary is None:
-        return {}
-    parts: dict[str, tuple[str, bytes]] = {}
-    for part in (await request.body()).split(b"--" + boundary[1].encode())[1:-1]:
-        head, _, body = part.strip(b"\r\n").partition(b"\r\n\r\n")
-        name = re.search(rb'name="([^"]+)"', head)
-        content_type = re.search(rb"(?i)content-type: *([^\r\n]+)", head)
-        assert name is not None
-        parts[name[1].decode()] = (content_type[1].decode() if content_type else "", body)
-    return parts
 
 
 @asynccontextmanager

@@ -7,8 +7,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from tests.twins.multipart import multipart
 from tests.twins.oauth import AuthorizationTwin, basic_credentials, form_of
-from tests.twins.twin import NetworkTwin, bearer_token, multipart
+from tests.twins.twin import NetworkTwin, bearer_token
 
 MAX_CHUNK_BYTES = 5 * 1024 * 1024
 
@@ -37,7 +38,8 @@ class XTwin(NetworkTwin):
     form of docs.x.com, Users, Get my User.
 
     Tokens are as docs.x.com, OAuth 2.0 Authorization Code Flow with PKCE, User Access Token describes. A refresh token
-    is used once; the refusal of a used one is quoted in github.com/plhery/node-twitter-api-v2/issues/496.
+    is used once; the refusal of a used one is quoted in github.com/plhery/node-twitter-api-v2/issues/496. The failure
+    of a video has the form of developer.x.com, GET media/upload (STATUS).
     """
 
     client_id = "x-client"
@@ -56,7 +58,8 @@ class XTwin(NetworkTwin):
         self.refresh_token = "refresh-0"
         self.lifetime_s = 7200
         self.authorization = AuthorizationTwin(lambda: "https://x.com", "/i/oauth2/authorize")
-        self.busy_headers = {"x-rate-limit-reset": str(int(time.time()) + 2)}
+        self.permissions: str | None = None
+        """The scopes that are granted. None: all that the app asks for."""
 
     def routes(self) -> list[Route]:
         return [
@@ -69,6 +72,9 @@ class XTwin(NetworkTwin):
             Route("/2/media/metadata", self.metadata, methods=["POST"]),
             Route("/2/tweets", self.tweet, methods=["POST"]),
         ]
+
+    def limit_headers(self) -> dict[str, str]:
+        return {"x-rate-limit-reset": str(int(time.time()) + 1)}
 
     def add_app(self, redirect_uri: str, scopes: str) -> None:
         """Stores the operator's app, for which people may allow access."""
@@ -91,7 +97,7 @@ class XTwin(NetworkTwin):
         scope = self.authorization.use_code(form, self.client_id)
         if scope is None:
             return self._refusal("Value passed for the authorization code was invalid.")
-        return self._tokens(scope)
+        return self._tokens(scope if self.permissions is None else self.permissions)
 
     def _renew(self, refresh_token: str) -> Response:
         if refresh_token != self.refresh_token:
@@ -155,7 +161,8 @@ class XTwin(NetworkTwin):
     def _processed(self, id_: str) -> dict[str, Any]:
         medium = self.media[id_]
         if self.fails_processing:
-            failure = {"state": "failed", "error": {"message": "Unsupported video format"}}
+            error = {"code": 1, "name": "InvalidMedia", "message": "Unsupported video format"}
+            failure = {"state": "failed", "error": error}
             return self._data(id_, processing_info=failure)
         if medium["polls_left"] > 0:
             return self._data(id_, processing_info={"state": "in_progress", "check_after_secs": 1})

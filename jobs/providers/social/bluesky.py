@@ -46,6 +46,9 @@ MAX_BLOB_BYTES = FILE_LIMITS[Network.BLUESKY].max_image_bytes
 BLOB_LIFETIME_S = 300.0
 """How long an uploaded blob is used. Bluesky removes a blob without a record after some minutes (not documented)."""
 
+BLOB_NOT_FOUND = "Could not find blob"
+"""The beginning of the refusal of a record whose blob is gone (atproto, packages/pds/src/actor-store/blob)."""
+
 SESSION_REUSE_S = 1800.0
 VIDEO_TOKEN_LIFETIME_S = 1800
 MAX_VIDEO_ALT_CHARS = 1000
@@ -149,7 +152,7 @@ class Bluesky:
             "POST", _xrpc_url(account, "com.atproto.repo.putRecord"), headers=bearer(session.token), json=body
         )
         self._check_session(account, response)
-        if response.status == 400 and "blob" in str(response["message"]).lower():
+        if response.status == 400 and str(response["message"]).startswith(BLOB_NOT_FOUND):
             raise UploadExpired(str(response["message"]))
         return PublishedPost(
             require_success(response).text("uri"), f"https://bsky.app/profile/{session.did}/post/{key}"

@@ -13,7 +13,7 @@ import httpx2
 import orjson
 
 from jobs.providers.egress import Egress, EgressFailed, EgressRefused, write_all
-from jobs.providers.retry_after import retry_after_s
+from jobs.providers.retry_after import reset_in_s, retry_after_s
 from jobs.providers.social.media import MediaFile
 from jobs.providers.social.network import (
     CredentialsRefused,
@@ -45,6 +45,12 @@ _CREDENTIAL_REFUSALS = (
 
 Mastodon: app/controllers/api/base_controller.rb (`_MISSING_SCOPE`; a login that is disabled, pending or unconfirmed).
 X: the problem types of a token without the right to write, and of an app without access.
+"""
+
+RESET_HEADERS = ("x-ratelimit-reset", "ratelimit-reset", "x-rate-limit-reset")
+"""Headers with the end of a rate limit: of Mastodon (ISO 8601), and of Bluesky and X (Unix times). None of them sends
+Retry-After. Sources: docs.joinmastodon.org, api/rate-limits, and mastodon/mastodon, config/initializers/rack_attack.rb;
+github.com/MarshalX/atproto/issues/514; docs.x.com, Rate limits.
 """
 
 _INVALID_TOKEN = frozenset({102, 190})
@@ -237,13 +243,19 @@ def require_success(response: NetworkResponse) -> NetworkResponse:
     if response.is_success:
         return response
     if response.status == 429:
-        after_s = retry_after_s(response.headers.get("retry-after", ""))
-        raise RetryableFailure(f"Rate limited: {response.summary}", after_s)
+        raise RetryableFailure(f"Rate limited: {response.summary}", _wait_s(response.headers))
     if refuses_credentials(response):
         raise CredentialsRefused(response.summary)
     if 300 <= response.status < 500:
         raise PublishingRefused("UNAUTHORIZED" if response.status == 403 else "REFUSED", response.summary)
     raise OutcomeUncertain(response.summary)
+
+
+def _wait_s(headers: httpx2.Headers) -> float | None:
+    """Returns how long a rate-limited client has to wait; None if the network does not say so."""
+    if (after_s := retry_after_s(headers.get("retry-after", ""))) is not None:
+        return after_s
+    return next((reset_in_s(headers[name]) for name in RESET_HEADERS if name in headers), None)
 
 
 def require_accepted(response: NetworkResponse) -> NetworkResponse:

@@ -2,8 +2,8 @@
 
 After a lost response, the container's status shows the outcome. Instagram refuses to publish a container twice, so a
 call is repeated only with the same container.
-Source: developers.facebook.com, Instagram Platform, Content Publishing; and for `verify` API with Instagram Login, Get
-Started.
+Source: developers.facebook.com, Instagram Platform, Content Publishing and Error Codes; and for `verify` API with
+Instagram Login, Get Started.
 """
 
 import asyncio
@@ -43,6 +43,8 @@ MAY_BE_PUBLISHED = 2207051
 
 RATE_LIMITED = frozenset({4, 17, 32, 613})
 LIMIT_REACHED = 2207042
+SERVER_ERRORS = frozenset({-2, -1, 1, 2})
+"""Failures of Instagram itself, which come with status 400 too. Their pages say: try again."""
 
 
 class Instagram:
@@ -84,8 +86,13 @@ class Instagram:
 
     async def _create(self, account: PublishingAccount, fields: dict[str, str]) -> str:
         user, headers = _credentials(account)
-        response = await self._http.send_retryable("POST", _url(account, f"{user}/media"), headers=headers, data=fields)
-        return response.text("id")
+        try:
+            response = await self._http.send("POST", _url(account, f"{user}/media"), headers=headers, data=fields)
+            if _error(response).get("code") in RATE_LIMITED | SERVER_ERRORS:
+                raise RetryableFailure(response.reason)
+            return require_success(response).text("id")
+        except OutcomeUncertain as error:
+            raise RetryableFailure(str(error)) from None
 
     async def _wait_until_finished(self, account: PublishingAccount, container: str) -> None:
         for _ in range(POLLS):
@@ -216,6 +223,8 @@ def _failure(response: NetworkResponse) -> Exception:
         return RetryableFailure(message)
     if code == 24 or "expired" in message.lower():
         return UploadExpired(message)
+    if code in SERVER_ERRORS:
+        return OutcomeUncertain(message)
     try:
         require_success(response)
     except (PublishingRefused, RetryableFailure, OutcomeUncertain) as failure:

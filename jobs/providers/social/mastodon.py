@@ -1,6 +1,7 @@
 """Mastodon: media first, then one status under an Idempotency-Key, which the server keeps for an hour.
 
-Source: docs.joinmastodon.org, methods/statuses, methods/media and methods/accounts#verify_credentials.
+Source: docs.joinmastodon.org, methods/statuses, methods/media, methods/accounts#verify_credentials, and client/intro.
+Servers write errors in their default language: app/controllers/api/base_controller.rb skips `set_locale`.
 """
 
 import asyncio
@@ -33,6 +34,9 @@ from storage.publishing.records import ScheduledMedia, VerifiedAccount
 
 UNATTACHED_MEDIUM_LIFETIME_S = 24 * 3600
 """Servers remove media without a status after a day."""
+
+NOT_PROCESSED = "not finished processing"
+"""Part of the refusal of media that may be ready when they are queried, in English (mastodon/mastodon/issues/21864)."""
 
 POLL_S = 1.0
 POLLS = 60
@@ -76,9 +80,7 @@ class Mastodon:
 
     async def _wait_until_processed(self, account: PublishingAccount, id_: str) -> None:
         for _ in range(POLLS):
-            response = await self._http.send_retryable(
-                "GET", f"{account.base_url}/api/v1/media/{id_}", headers=bearer(account.secret)
-            )
+            response = await self._http.send_retryable("GET", _medium_url(account, id_), headers=bearer(account.secret))
             if response.status != 206:
                 return
             await asyncio.sleep(self._poll_s)
@@ -88,16 +90,36 @@ class Mastodon:
         self, account: PublishingAccount, post: OutgoingPost, key: str, references: Sequence[Any]
     ) -> PublishedPost:
         """Posts one status. A repeated key returns the first status again."""
-        response = await self._http.send(
-            "POST",
-            f"{account.base_url}/api/v1/statuses",
-            headers=bearer(account.secret) | {"Idempotency-Key": key},
-            json={"status": post.text, "media_ids": list(references)},
-        )
+        body: dict[str, Any] = {"status": post.text}
+        if references:
+            body["media_ids"] = list(references)
+        headers = bearer(account.secret) | {"Idempotency-Key": key}
+        response = await self._http.send("POST", f"{account.base_url}/api/v1/statuses", headers=headers, json=body)
         if response.status == 422:
-            raise _unprocessable(response)
+            raise await self._unprocessable(account, response, references)
         posted = require_success(response)
         return PublishedPost(posted.text("id"), posted.text("url"))
+
+    async def _unprocessable(
+        self, account: PublishingAccount, response: NetworkResponse, references: Sequence[Any]
+    ) -> Exception:
+        """Returns the exception for a refused status. The refusal is in the server's language, so media are queried."""
+        if NOT_PROCESSED in response.reason:
+            return RetryableFailure(response.reason)
+        for id_ in references:
+            status = await self._medium_status(account, id_)
+            if status == 404:
+                return UploadExpired(response.reason)
+            if status not in (200, 422):
+                return RetryableFailure(response.reason)
+        return PublishingRefused("REFUSED", response.reason)
+
+    async def _medium_status(self, account: PublishingAccount, id_: str) -> int:
+        """Returns the status of the answer: 404 for a medium that is deleted or attached, 206 while it is processed."""
+        try:
+            return (await self._http.send("GET", _medium_url(account, id_), headers=bearer(account.secret))).status
+        except OutcomeUncertain as error:
+            raise RetryableFailure(str(error)) from None
 
     async def look_up(self, account: PublishingAccount, references: Sequence[Any]) -> PublishedPost | None:
         """Raises OutcomeUncertain: after a lost response, the same key is sent again instead."""
@@ -112,10 +134,5 @@ class Mastodon:
         return publication_id
 
 
-def _unprocessable(response: NetworkResponse) -> Exception:
-    error = str(response["error"])
-    if "not finished processing" in error:
-        return RetryableFailure(error)
-    if "not found" in error.lower() and "media" in error.lower():
-        return UploadExpired(error)
-    return PublishingRefused("REFUSED", error)
+def _medium_url(account: PublishingAccount, id_: str) -> str:
+    return f"{account.base_url}/api/v1/media/{id_}"

@@ -8,7 +8,6 @@ github.com/akrherz/iembot/issues/163.
 """
 
 import asyncio
-import time
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -52,8 +51,6 @@ class X:
     async def verify(self, account: PublishingAccount) -> VerifiedAccount:
         """Asks for the token's user, which only a token of a user has. It needs users.read and tweet.read."""
         response = await self._http.send("GET", _url(account, "/2/users/me"), headers=bearer(account.secret))
-        if response.status == 429:
-            raise RetryableFailure(response.reason, _reset_in_s(response))
         user = require_accepted(response)["data"]
         if not isinstance(user, dict) or not {"id", "username"} <= user.keys():
             raise ValueError("no user in the answer")
@@ -126,8 +123,6 @@ class X:
         if response.status == 403 and "duplicate content" in str(response["detail"]):
             # The credentials are valid. X refuses a text that the account has posted before.
             raise PublishingRefused("REFUSED", response.summary)
-        if response.status == 429:
-            raise RetryableFailure(f"Rate limited: {response.summary}", _reset_in_s(response))
         id_ = str(require_success(response)["data"]["id"])
         return PublishedPost(id_, f"https://x.com/i/status/{id_}")
 
@@ -157,9 +152,3 @@ def _refuses_media_ids(response: NetworkResponse) -> bool:
 
 def _url(account: PublishingAccount, path: str) -> str:
     return f"{account.base_url or BEHAVIOURS[Network.X].own_address}{path}"
-
-
-def _reset_in_s(response: NetworkResponse) -> float | None:
-    """Returns the seconds until X accepts posts again: its reset time, less the time of this host's clock."""
-    reset = response.headers.get("x-rate-limit-reset", "")
-    return max(0.0, int(reset) - time.time()) if reset.isdecimal() else None

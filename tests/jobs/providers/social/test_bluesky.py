@@ -13,7 +13,7 @@ from storage.publishing.networks import MediaKind, ReconciliationMethod
 from storage.publishing.records import ScheduledMedia
 from tests.jobs.providers.social.outgoing import DUE_AT, account, medium, outgoing
 from tests.jobs.providers.stub_server import StubServer
-from tests.twins.bluesky import TID, BlueskyTwin
+from tests.twins.bluesky import TID, BlueskyTwin, xrpc_error
 from tests.twins.twin import NetworkFault, running_twin
 
 pytestmark = pytest.mark.anyio
@@ -103,6 +103,14 @@ async def test_missing_blob_is_reported_as_upload_expired(
         await bluesky.publish(account(twin, SECRET), post, tid(1, 1), uploaded.references)
 
 
+async def test_blob_of_wrong_form_is_refused(bluesky: Bluesky, twin: BlueskyTwin) -> None:
+    """Quoted in github.com/yamada-sexta/touitomamout-next/issues/80. Another upload would be refused again."""
+    message = "Invalid app.bsky.feed.post record: Expected blob value type (got {}) at $.record.embed"
+    twin.refusal = xrpc_error(400, "InvalidRequest", message)
+    with pytest.raises(PublishingRefused, match="Expected blob value type"):
+        await bluesky.publish(account(twin, SECRET), outgoing(), tid(1, 1), ())
+
+
 async def test_session_expired_before_upload_is_renewed(bluesky: Bluesky, twin: BlueskyTwin, media: StubServer) -> None:
     for post in (outgoing("x", medium(media.url("/a.png"))), outgoing("x", video(media))):
         await bluesky.upload(account(twin, SECRET), post)
@@ -117,8 +125,10 @@ async def test_invalid_record_is_refused_and_busy_server_retried(bluesky: Bluesk
     with pytest.raises(PublishingRefused):
         await bluesky.publish(account(twin, SECRET), outgoing("x" * 301), tid(1, 1), ())
     twin.faults.append(NetworkFault.BUSY)
-    with pytest.raises(RetryableFailure):
+    with pytest.raises(RetryableFailure) as busy:
         await bluesky.publish(account(twin, SECRET), outgoing(), tid(1, 1), ())
+    assert busy.value.after_s is not None
+    assert 0 < busy.value.after_s <= 1
     assert twin.ledger == []
 
 

@@ -1,6 +1,7 @@
 """The outcome of a call that follows from an HTTP status or failure, and size limits of responses and media."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -8,6 +9,7 @@ from jobs.providers.egress import Egress
 from jobs.providers.social.http import (
     MAX_CONCURRENT_VIDEOS,
     MAX_RESPONSE_BYTES,
+    RESET_HEADERS,
     HttpClient,
     NetworkResponse,
     require_success,
@@ -99,6 +101,19 @@ async def test_retry_after_header_is_read(http: HttpClient, media: StubServer) -
     with pytest.raises(RetryableFailure) as ready:
         require_success(await get(http, media, "/x"))
     assert ready.value.after_s == 0
+
+
+@pytest.mark.parametrize("name", RESET_HEADERS)
+async def test_end_of_rate_limit_is_read(http: HttpClient, media: StubServer, name: str) -> None:
+    media.answers["/x"] = respond(b"no", 429, **{name: str(round(time.time()) + 100)})
+    with pytest.raises(RetryableFailure) as busy:
+        require_success(await get(http, media, "/x"))
+    assert busy.value.after_s is not None
+    assert 30 < busy.value.after_s <= 101
+    media.answers["/x"] = respond(b"no", 429, **{name: "soon"})
+    with pytest.raises(RetryableFailure) as unclear:
+        require_success(await get(http, media, "/x"))
+    assert unclear.value.after_s is None
 
 
 async def test_lost_response_is_uncertain(http: HttpClient, media: StubServer) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
+from starlette.responses import Response
 
 from jobs.providers.social.http import HttpClient
 from jobs.providers.social.instagram import CONTAINER_LIFETIME_S, Instagram
@@ -145,6 +146,8 @@ async def test_instagram_reached_quota_is_refused(instagram: Instagram, twin: In
         (graph_error(403, "rate", 32), RetryableFailure),
         (graph_error(400, "spam", 100, 2207006), PublishingRefused),
         (graph_error(500, "oops", 2), OutcomeUncertain),
+        (graph_error(400, "Instagram server error", -1, 2207001), OutcomeUncertain),
+        (graph_error(400, "The media you are trying to access has expired", -2, 2207020), UploadExpired),
         (expired_token(), CredentialsRefused),
     ],
 )
@@ -155,6 +158,23 @@ async def test_instagram_error_codes_map_to_outcomes(
     twin.failure = failure  # type: ignore[assignment]
     with pytest.raises(outcome):
         await instagram.publish(account(twin, SECRET), outgoing(), "key", container)
+
+
+@pytest.mark.parametrize(
+    ("failure", "outcome"),
+    [
+        (graph_error(400, "Create media fail, please try to re-create media", -1, 2207032), RetryableFailure),
+        (graph_error(400, "It takes too long to download the media.", -2, 2207003), RetryableFailure),
+        (graph_error(403, "Application request limit reached", 4), RetryableFailure),
+        (graph_error(400, "The image format is not supported", 36001, 2207005), PublishingRefused),
+    ],
+)
+async def test_failed_container_is_created_again_if_instagram_failed(
+    instagram: Instagram, twin: InstagramTwin, failure: Response, outcome: type[Exception]
+) -> None:
+    twin.creation_failure = failure
+    with pytest.raises(outcome):
+        await upload_image(instagram, twin)
 
 
 async def test_invalid_media_and_tokens_are_refused(instagram: Instagram, twin: InstagramTwin) -> None:

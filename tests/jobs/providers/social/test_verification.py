@@ -142,7 +142,7 @@ async def test_busy_network_is_unavailable_until_it_is_ready(
         await verifier.verify(network, twin.url, SECRETS[network])
     retry_after_ms = unavailable.value.details["retryAfterMs"]
     assert isinstance(retry_after_ms, int)
-    assert retry_after_ms <= 2000, "The twins ask for one or two seconds."
+    assert retry_after_ms <= 1000, "The twins ask for a second at most."
 
 
 async def test_silent_network_is_unavailable_after_deadline(http: HttpClient, network: Network) -> None:

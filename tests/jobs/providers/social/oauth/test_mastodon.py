@@ -51,6 +51,13 @@ async def test_wrong_code_verifier_or_address_is_refused(oauth: MastodonOAuth, t
         await oauth.exchange(twin.url, authorization, code)
 
 
+async def test_missing_scope_is_refused(oauth: MastodonOAuth, twin: MastodonTwin) -> None:
+    twin.permissions = "read:accounts write:media"
+    authorization, code = await allowed(oauth, twin.authorization, twin.url)
+    with pytest.raises(PublishingRefused, match="permissions write:statuses were not granted"):
+        await oauth.exchange(twin.url, authorization, code)
+
+
 async def test_app_of_another_server_is_refused(oauth: MastodonOAuth, twin: MastodonTwin) -> None:
     authorization, code = await allowed(oauth, twin.authorization, twin.url)
     with pytest.raises(RetryableFailure, match="refuses the app"):

@@ -45,6 +45,13 @@ async def test_code_with_another_verifier_is_refused(oauth: XOAuth, twin: XTwin)
         await oauth.exchange(None, replace(authorization, verifier="w" * 43), code)
 
 
+async def test_missing_scope_is_refused(oauth: XOAuth, twin: XTwin) -> None:
+    twin.permissions = "tweet.read users.read media.write offline.access"
+    authorization, code = await allowed(oauth, twin.authorization)
+    with pytest.raises(PublishingRefused, match=r"permissions tweet\.write were not granted"):
+        await oauth.exchange(None, authorization, code)
+
+
 async def test_refresh_token_renews_once(oauth: XOAuth, twin: XTwin) -> None:
     first = await oauth.renew(None, "access", "refresh-0")
     assert (first.secret, first.lifetime.refresh_token) == (twin.token, twin.refresh_token)
