@@ -600,7 +600,9 @@ async def query_connections(scenario: TopicScenario) -> None:
 
 async def query_verifications(stores: Stores, account_id: str) -> None:
     due = {"verify_at": datetime(2020, 1, 1, tzinfo=UTC), "warn_at": datetime(2020, 1, 1, tzinfo=UTC)}
-    await stores.mongo["accounts"].update_one({"_id": account_id}, {"$set": due, "$unset": {"renew_at": "", "renewal": ""}})
+    await stores.mongo["accounts"].update_one(
+        {"_id": account_id}, {"$set": due, "$unset": {"renew_at": "", "renewal": ""}}
+    )
     await stores.credential_warnings.send_due(10)
     await stores.credential_verifications.release_of("worker")
     verification = await stores.credential_verifications.claim([Network.X])
