@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 from jobs.providers.social.http import NetworkResponse, require_success
 from jobs.providers.social.network import OutcomeUncertain, PublishingRefused, RetryableFailure
 from storage.publishing.credentials.lifetimes import CredentialLifetime
+from storage.secrets import pkce
 
 APP_REFUSED = frozenset({"invalid_client", "unauthorized_client"})
 """Errors of RFC 6749, 5.2, that are about the app and not about the person's grant."""
@@ -77,6 +78,20 @@ class CredentialRenewer(Protocol):
 def with_parameters(address: str, parameters: Mapping[str, str]) -> str:
     """Returns the address with a query. Spaces become %20, which every network reads."""
     return f"{address}?{urlencode(parameters, quote_via=quote)}"
+
+
+def pkce_address(address: str, authorization: Authorization, scopes: Iterable[str]) -> str:
+    """Returns the address at which a person allows access, with a challenge of PKCE."""
+    parameters = {
+        "response_type": "code",
+        "client_id": authorization.app.client_id,
+        "redirect_uri": authorization.redirect_uri,
+        "scope": " ".join(scopes),
+        "state": authorization.state,
+        "code_challenge": pkce.challenge(authorization.verifier),
+        "code_challenge_method": "S256",
+    }
+    return with_parameters(address, parameters)
 
 
 def require_grant(response: NetworkResponse) -> NetworkResponse:

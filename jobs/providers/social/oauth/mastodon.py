@@ -9,12 +9,11 @@ from jobs.providers.social.oauth.authorization import (
     Authorization,
     Grant,
     OAuthApp,
+    pkce_address,
     require_grant,
     require_scopes,
-    with_parameters,
 )
 from storage.publishing.credentials.lifetimes import UNKNOWN_LIFETIME
-from storage.secrets import pkce
 
 CLIENT_NAME = "Noroshi"
 SCOPES = ("read:accounts", "write:statuses", "write:media")
@@ -37,18 +36,7 @@ class MastodonOAuth:
 
     def authorization_url(self, base_url: str | None, authorization: Authorization) -> str:
         """Returns the address of the server's form. The person may choose another account there."""
-        return with_parameters(
-            f"{base_url}/oauth/authorize",
-            {
-                "response_type": "code",
-                "client_id": authorization.app.client_id,
-                "redirect_uri": authorization.redirect_uri,
-                "scope": " ".join(SCOPES),
-                "state": authorization.state,
-                "code_challenge": pkce.challenge(authorization.verifier),
-                "code_challenge_method": "S256",
-            },
-        )
+        return pkce_address(f"{base_url}/oauth/authorize", authorization, SCOPES)
 
     async def exchange(self, base_url: str | None, authorization: Authorization, code: str) -> Grant:
         """Exchanges the code for a token without an end."""

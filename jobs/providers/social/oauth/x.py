@@ -12,14 +12,13 @@ from jobs.providers.social.oauth.authorization import (
     Authorization,
     Grant,
     OAuthApp,
+    pkce_address,
     positive_seconds,
     require_grant,
     require_scopes,
-    with_parameters,
 )
 from storage.publishing.credentials.lifetimes import CredentialLifetime
 from storage.publishing.networks import BEHAVIOURS, Network
-from storage.secrets import pkce
 
 AUTHORIZE = "https://x.com/i/oauth2/authorize"
 SCOPES = ("tweet.read", "tweet.write", "users.read", "media.write", "offline.access")
@@ -40,18 +39,7 @@ class XOAuth:
 
     def authorization_url(self, base_url: str | None, authorization: Authorization) -> str:
         """Returns the address of X's dialog."""
-        return with_parameters(
-            AUTHORIZE,
-            {
-                "response_type": "code",
-                "client_id": authorization.app.client_id,
-                "redirect_uri": authorization.redirect_uri,
-                "scope": " ".join(SCOPES),
-                "state": authorization.state,
-                "code_challenge": pkce.challenge(authorization.verifier),
-                "code_challenge_method": "S256",
-            },
-        )
+        return pkce_address(AUTHORIZE, authorization, SCOPES)
 
     async def exchange(self, base_url: str | None, authorization: Authorization, code: str) -> Grant:
         """Exchanges the code, within the 30 seconds that X documents."""
