@@ -4,6 +4,7 @@ import asyncio
 import base64
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.anyio
 def web(tmp_path: Path, mongodb_uri: str, redis_url: str, database: str) -> Iterator[WebProcess]:
     """A web process whose public address is its own, so that the network sends the browser back to it."""
     port = free_port()
-    variables = {
+    variables: dict[str, Any] = {
         "NOROSHI_EGRESS_ALLOW": "127.0.0.0/8, ::1/128",
         "NOROSHI_CREDENTIAL_KEYS": f"1:{base64.b64encode(b'k' * 32).decode()}",
         "NOROSHI_PUBLIC_URL": f"http://127.0.0.1:{port}",
