@@ -24,7 +24,13 @@ export const EVENT_AREAS = [
   {
     area: "calls",
     scope: "jobs:read",
-    types: ["CallJobChanged", "CallTaskChanged", "CallLimitsChanged", "PublicationChanged", "PublicationReported"],
+    types: [
+      "CallJobChanged",
+      "CallTaskChanged",
+      "CallLimitsChanged",
+      "PublicationChanged",
+      "PublicationReported",
+    ],
   },
 ] as const;
 
