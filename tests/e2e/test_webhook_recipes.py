@@ -154,11 +154,7 @@ async def test_discord_channel_learns_of_failed_publications(recipes: Recipes) -
     async with running_twin(channel):
         variables = {"key": recipes.key_id, "address": channel.address}
         assert (await ada.run(block("graphql", "mutation DiscordChannel"), **variables))["createWebhook"] is not None
-        shop = {"network": "SANDBOX", "name": "Shop", "credentials": "fail"}
-        account = (await ada.run(CONNECT, input=shop))["done"]["id"]
-        due = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
-        new = {"text": "We open at 9", "toHomeFeed": False, "toAccountIds": [account], "dueAt": due}
-        post = (await ada.run(SCHEDULE, input=new))["done"]["id"]
+        post = await schedule_failing_post(ada)
         await until(lambda: len(channel.texts) >= 1)
         link = f"[“We open at 9”](<{recipes.web.url}/#/publishing/calendar/today/{post}>)"
         (text,) = channel.texts
@@ -289,16 +285,26 @@ def assert_cases_are_told_apart(command: list[str], folder: Path) -> None:
     assert json.loads(completed.stdout) == [is_genuine for _, _, is_genuine in given]
 
 
+async def schedule_failing_post(ada: Client) -> str:
+    """Schedules a post, due in a second, whose publication to an account fails. Returns its id."""
+    shop = {"network": "SANDBOX", "name": "Shop", "credentials": "fail"}
+    account = (await ada.run(CONNECT, input=shop))["done"]["id"]
+    due = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
+    new = {"text": "We open at 9", "toHomeFeed": False, "toAccountIds": [account], "dueAt": due}
+    return str((await ada.run(SCHEDULE, input=new))["done"]["id"])
+
+
 async def test_examples_of_bodies_have_the_fields_of_messages(recipes: Recipes) -> None:
     """Compares the JSON of the page with messages that a webhook sends."""
     place, port = await create_chat_topic(recipes.ada), free_port()
-    _, secret = await recipes.create(f"http://127.0.0.1:{port}/", ALL_TYPES)
+    _, secret = await recipes.create(f"http://127.0.0.1:{port}/", [*ALL_TYPES, "PublicationReported"])
     with recipes.receiver("warehouse.py", port, secret):
         await recipes.ada.run(POST, input={"topicId": place.topic, "text": "High water"})
         await recipes.ada.run(CREATE_POST, input={"text": "Low tide"})
         csv = "phone_number,name\n+819012345678,Aya\n"
         await recipes.ada.run(LAUNCH, input={"name": "Reminders", "scenario": "Hello", "csv": csv})
-        types = {"MessagePosted", "PostArrived", "CallTaskChanged"}
+        await schedule_failing_post(recipes.ada)
+        types = {"MessagePosted", "PostArrived", "CallTaskChanged", "PublicationReported"}
         await until(lambda: types <= {name for (name,) in recipes.rows("SELECT type FROM events")})
     sent = {name: json.loads(body) for name, body in recipes.rows("SELECT type, body FROM events")}
     examples = [json.loads(text) for text in blocks("json")]
