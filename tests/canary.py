@@ -27,7 +27,7 @@ from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.identity.session_records import NewSession, SignInMethod
 from storage.ids import UserKey, message_key
-from storage.publishing.credentials.connections import PendingConnection
+from storage.publishing.credentials.connections import ConnectionOwner, PendingConnection
 from storage.publishing.networks import Network
 from storage.publishing.records import PublishingPhase, VerifiedAccount
 from storage.publishing.transitions import MANUAL, BeginAttempt, MarkFailed, MarkPublished, MarkUnknown
@@ -378,11 +378,11 @@ async def _feed(canary: CanaryPerson, bob: Person) -> None:
 
 
 async def _begin_connection(stores: Stores, canary: CanaryPerson) -> None:
-    """Leaves a connection in the browser unfinished, as the server stores it."""
-    new = {"network": "MASTODON", "baseUrl": f"https://{WORD}.example", "name": f"{WORD} account"}
-    await canary.run(CONNECT_IN_BROWSER, input=new)
-    ((owner, request),) = canary.connections.begun
-    pending = PendingConnection(request.network, request.name, request.base_url, None, WORD, WORD, WORD)
+    """Leaves a connection in the browser unfinished. Stores one itself, too: not every canary has a real server."""
+    name, address = f"{WORD} account", canary.mastodon_url
+    await canary.run(CONNECT_IN_BROWSER, input={"network": "MASTODON", "baseUrl": address, "name": name})
+    owner = ConnectionOwner(UserKey(canary.organization_id, canary.id), None)
+    pending = PendingConnection(Network.MASTODON, name, address, None, WORD, WORD, WORD)
     await stores.account_connections.begin(owner, pending)
 
 
