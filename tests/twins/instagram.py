@@ -58,6 +58,9 @@ class InstagramTwin(NetworkTwin):
         self.short_token = ""
         self.lifetime_s = 5_184_000
         self.earlier_tokens: set[str] = set()
+        self.are_tokens_young = False
+        """Whether tokens are not 24 hours old yet, and so are not renewed."""
+
         self.permissions: str | None = None
         """The permissions that the person grants. None: all that the app asks for."""
 
@@ -116,6 +119,8 @@ class InstagramTwin(NetworkTwin):
         return await self.renew_with_faults(lambda: self._refresh(query["access_token"]))
 
     def _refresh(self, token: str) -> Response:
+        if self.are_tokens_young:
+            return graph_error(400, "The access token can be refreshed when it is 24 hours old", 100)
         return self._long_lived() if self._is_valid(token) else expired_token()
 
     def _long_lived(self) -> Response:
