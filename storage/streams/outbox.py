@@ -143,11 +143,15 @@ class RelayRows(SystemChange[float]):
         rows: list[OutboxDocument] = await read_first(known)
         if len(rows) < RELAY_LIMIT:
             return rows
-        # Rows that wait must not take the places of rows that are due.
+        # Rows that wait, and rows that were deferred before, must not take the places of rows that were never tried.
         later = {"$gt": now, "$lt": now + MAX_WAIT}
         waiting: list[OutboxDocument] = await mongo.find("outbox", {**known, "due": later}, session=session)
-        due: list[OutboxDocument] = await read_first({**known, "due": {"$not": later}})
-        return waiting + due
+        untried: list[OutboxDocument] = await read_first({**known, "due": {"$exists": False}})
+        if len(untried) == RELAY_LIMIT:
+            return waiting + untried
+        due, room = {**known, "due": {"$exists": True, "$not": later}}, RELAY_LIMIT - len(untried)
+        deferred: list[OutboxDocument] = await mongo.find("outbox", due, None, [("due", 1)], room, session=session)
+        return waiting + untried + deferred
 
     def plan(self, batch: Batch) -> float:
         """Relays the rows, and removes those that are done.

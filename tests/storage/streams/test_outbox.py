@@ -39,10 +39,11 @@ class GatedRelay(CopyRelay):
 
     gate: ClassVar[asyncio.Event]
     tries: ClassVar[int] = 0
+    wait_s: ClassVar[float] = 0.1
 
     def relay(self, row: Document, batch: Batch) -> float:
         GatedRelay.tries += 1
-        return CopyRelay.relay(self, row, batch) if GatedRelay.gate.is_set() else 0.1
+        return CopyRelay.relay(self, row, batch) if GatedRelay.gate.is_set() else GatedRelay.wait_s
 
 
 class OutboxScenario:
@@ -190,7 +191,11 @@ async def test_deferred_rows_do_not_block_other_rows_of_stream(scenario: OutboxS
     await scenario.outbox.close()
 
 
-async def test_more_deferred_rows_than_limit_block_no_other_rows(scenario: OutboxScenario) -> None:
+@pytest.mark.parametrize("wait_s", [0.1, 0.001], ids=["waiting", "due again at once"])
+async def test_more_deferred_rows_than_limit_block_no_other_rows(
+    scenario: OutboxScenario, monkeypatch: pytest.MonkeyPatch, wait_s: float
+) -> None:
+    monkeypatch.setattr(GatedRelay, "wait_s", wait_s)
     GatedRelay.gate = asyncio.Event()
     await scenario.insert_rows(2 * RELAY_LIMIT, kind="GatedRelay")
     await scenario.insert_rows(2)
