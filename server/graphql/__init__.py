@@ -24,7 +24,7 @@ larger request bodies.
 
 from server.graphql.budgets import CostPerMinute
 from server.graphql.event_execution import EventExecution
-from server.graphql.http import GraphQLEndpoint
+from server.graphql.http.endpoint import GraphQLEndpoint
 from server.graphql.limits import DocumentLimits
 from server.graphql.operations import Operations
 from server.graphql.socket_writer import WebSocketProtocol

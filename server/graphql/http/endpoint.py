@@ -4,21 +4,16 @@ Conforms to the audits of npm graphql-http: application/json always gets 200; ap
 if nothing was executed. A request that is refused before execution gets 400, 401, 403, 405, 413, 429 or 503.
 """
 
-import math
 from collections.abc import Awaitable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any
 
-import orjson
 import strawberry
 from cachetools import LRUCache
-from graphql import ExecutionResult, GraphQLError
+from graphql import ExecutionResult
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
-from strawberry.http.parse_content_type import parse_content_type
 
 from schema.errors import to_client_error
 from server.graphql.budgets import DEFAULT_COST_PER_MINUTE, CostPerMinute
@@ -26,31 +21,21 @@ from server.graphql.coalescing import QueryCoalescer, SharedAnswer
 from server.graphql.deadlines import EXECUTION_TIMEOUT_S
 from server.graphql.documents import OperationRefused, OperationRequest, PreparedOperation
 from server.graphql.fair_shares import MeasuredAwaitable
+from server.graphql.http.requests import REQUEST_MEDIA_TYPE, media_type, parse_request
+from server.graphql.http.responses import MethodNotAllowed, refusal_response, result_response
 from server.graphql.limits import DocumentLimits
 from server.graphql.operations import Operations
 from server.graphql.protocols import Application, Session, Viewer
 from server.graphql.subscriptions import Subscriptions
 from server.graphql.websocket import GraphQLSockets, SocketServices
 from server.transport.bodies import MAX_BODY_BYTES, MAX_LIST_BODY_BYTES, PROCESS_BODIES, BodyTooLarge
-from server.transport.json_decoding import decode_json
 from storage.errors import BadUserInput
 
-REQUEST_MEDIA_TYPE = "application/json"
-RESPONSE_MEDIA_TYPE = "application/graphql-response+json"
 COST_HEADER = b"graphql-cost"
 MAX_COALESCED_BYTES = 20_000
 """The largest body of a coalesced query."""
 
 MAX_COALESCIBLE = 500
-
-HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-
-
-class MethodNotAllowed(BadUserInput):
-    """The request's method is not POST."""
-
-    def __init__(self) -> None:
-        super().__init__("method", "POST", "Send operations by POST.")
 
 
 class GraphQLEndpoint:
@@ -97,7 +82,7 @@ class GraphQLEndpoint:
         try:
             if scope["method"] != "POST":
                 raise MethodNotAllowed
-            if _media_type(headers.get(b"content-type", b"")) != REQUEST_MEDIA_TYPE:
+            if media_type(headers.get(b"content-type", b"")) != REQUEST_MEDIA_TYPE:
                 raise BadUserInput("Content-Type", REQUEST_MEDIA_TYPE)
             session = await self._application.session_of_request(Headers(scope=scope))
             max_bytes = self._max_body_bytes(headers.get(b"content-length", b""), session)
@@ -107,7 +92,7 @@ class GraphQLEndpoint:
             # No client receives this response, but ASGI expects one.
             return Response(status_code=400)
         except Exception as error:
-            return _refusal(error)
+            return refusal_response(error)
 
     def _max_body_bytes(self, content_length: bytes, session: Session | None) -> int:
         """Returns the size limit of the body before parsing: larger for viewers who may send large bodies."""
@@ -122,7 +107,7 @@ class GraphQLEndpoint:
         if session is not None and len(body) <= MAX_COALESCED_BYTES and COST_HEADER not in headers:
             operation = self._coalescible.get(body)
             if operation is None:
-                request = _parse_request(body)
+                request = parse_request(body)
                 operation = self._find_coalescible(request, body)
             if operation is not None:
                 return await self._coalesce(operation, session, accept, body)
@@ -155,7 +140,7 @@ class GraphQLEndpoint:
     ) -> SharedAnswer:
         context = self._application.new_shared_context(session, viewers)
         result = await self.operations.run_for_all(operation, context, viewers)
-        return SharedAnswer(_response(result, accept), context.audience.excluded_ids)
+        return SharedAnswer(result_response(result, accept), context.audience.excluded_ids)
 
     async def _execute(
         self,
@@ -171,79 +156,12 @@ class GraphQLEndpoint:
         # The viewer waits before a large body and the document are parsed, so that refused ones wait as well.
         await self.operations.shares.begin(self.operations.shares.of(context.viewer, is_service=context.is_service))
         try:
-            operation = self.operations.documents.operation(request or _parse_request(body))
+            operation = self.operations.documents.operation(request or parse_request(body))
         except OperationRefused as refused:
-            return _response(ExecutionResult(None, [to_client_error(each) for each in refused.errors]), accept)
+            return result_response(ExecutionResult(None, [to_client_error(each) for each in refused.errors]), accept)
         if len(body) > MAX_BODY_BYTES and not operation.document.accepts_large_body:
             raise BodyTooLarge
         async with self.operations.run(operation, context) as result:
             if COST_HEADER.decode() in connection.headers:
                 result.extensions = {"cost": {"operation": operation.cost, "left": self.operations.budget_of(context)}}
-            return _response(result, accept)
-
-
-@lru_cache(maxsize=64)
-def _media_type(content_type: bytes) -> str:
-    return parse_content_type(content_type.decode("latin-1"))[0]
-
-
-def _parse_request(body: bytes) -> OperationRequest:
-    """Returns the request of a JSON body. Raises: BadUserInput if it is not one GraphQL operation."""
-    try:
-        values = decode_json(body)
-    except orjson.JSONDecodeError:
-        raise _not_an_operation("Send JSON.") from None
-    if not isinstance(values, dict):
-        raise _not_an_operation("Send one operation at a time, as a JSON object.")
-    query = _member(values, "query", str, "a string")
-    if not query:
-        raise BadUserInput("query", "a GraphQL document")
-    _member(values, "extensions", dict, "an object")
-    variables = _member(values, "variables", dict, "an object")
-    return OperationRequest(query, variables, _member(values, "operationName", str, "a string"))
-
-
-def _member(body: Mapping[str, Any], name: str, type_: type, expected: str) -> Any:
-    value = body.get(name)
-    if value is not None and not isinstance(value, type_):
-        raise _not_an_operation(f"`{name}` must be {expected} or null, if provided.")
-    return value
-
-
-def _not_an_operation(message: str) -> BadUserInput:
-    return BadUserInput("body", "one GraphQL operation as a JSON object", message)
-
-
-def _response(result: ExecutionResult, accept: str) -> Response:
-    """Returns the response in the accepted media type, without `data` if nothing was executed."""
-    is_new_type, status, formatted = RESPONSE_MEDIA_TYPE in accept, 200, result.formatted
-    if result.data is None and result.errors and all(each.path is None for each in result.errors):
-        del formatted["data"]
-        status = 400 if is_new_type else 200
-    media_type = f"{RESPONSE_MEDIA_TYPE}; charset=utf-8" if is_new_type else REQUEST_MEDIA_TYPE
-    return Response(orjson.dumps(formatted), status, HEADERS | {"Vary": "Accept"}, media_type)
-
-
-def _refusal(error: Exception) -> Response:
-    """Returns the response to a request that was not executed. Its body has the form of a result with one error."""
-    client_error = to_client_error(GraphQLError(str(error), original_error=error))
-    status, headers = _status(error, client_error.extensions or {})
-    return Response(orjson.dumps({"errors": [client_error.formatted]}), status, HEADERS | headers, REQUEST_MEDIA_TYPE)
-
-
-def _status(error: Exception, extensions: Mapping[str, Any]) -> tuple[int, dict[str, str]]:
-    if isinstance(error, MethodNotAllowed):
-        return 405, {"Allow": "POST"}
-    if isinstance(error, BodyTooLarge):
-        return 413, {}
-    match extensions["code"]:
-        case "BAD_USER_INPUT":
-            return 400, {}
-        case "UNAUTHENTICATED":
-            return 401, {"WWW-Authenticate": "Bearer"}
-        case "FORBIDDEN":
-            return 403, {}
-        case "RATE_LIMITED" | "UNAVAILABLE" as code:
-            wait_s = math.ceil(extensions["retryAfterMs"] / 1000)
-            return 429 if code == "RATE_LIMITED" else 503, {"Retry-After": str(wait_s)}
-    return 500, {}
+            return result_response(result, accept)

@@ -1,0 +1,1 @@
+"""GraphQL over HTTP: requests, responses, and the endpoint that answers one with the other."""

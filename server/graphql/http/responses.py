@@ -1,0 +1,60 @@
+"""Writes the results and refusals of GraphQL requests as HTTP responses."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from graphql import ExecutionResult, GraphQLError
+from starlette.responses import Response
+
+from schema.errors import to_client_error
+from server.graphql.http.requests import REQUEST_MEDIA_TYPE
+from server.transport.bodies import BodyTooLarge
+from storage.errors import BadUserInput
+
+RESPONSE_MEDIA_TYPE = "application/graphql-response+json"
+
+HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+class MethodNotAllowed(BadUserInput):
+    """The request's method is not POST."""
+
+    def __init__(self) -> None:
+        super().__init__("method", "POST", "Send operations by POST.")
+
+
+def result_response(result: ExecutionResult, accept: str) -> Response:
+    """Returns the response in the accepted media type, without `data` if nothing was executed."""
+    is_new_type, status, formatted = RESPONSE_MEDIA_TYPE in accept, 200, result.formatted
+    if result.data is None and result.errors and all(each.path is None for each in result.errors):
+        del formatted["data"]
+        status = 400 if is_new_type else 200
+    media_type = f"{RESPONSE_MEDIA_TYPE}; charset=utf-8" if is_new_type else REQUEST_MEDIA_TYPE
+    return Response(orjson.dumps(formatted), status, HEADERS | {"Vary": "Accept"}, media_type)
+
+
+def refusal_response(error: Exception) -> Response:
+    """Returns the response to a request that was not executed. Its body has the form of a result with one error."""
+    client_error = to_client_error(GraphQLError(str(error), original_error=error))
+    status, headers = _status(error, client_error.extensions or {})
+    return Response(orjson.dumps({"errors": [client_error.formatted]}), status, HEADERS | headers, REQUEST_MEDIA_TYPE)
+
+
+def _status(error: Exception, extensions: Mapping[str, Any]) -> tuple[int, dict[str, str]]:
+    if isinstance(error, MethodNotAllowed):
+        return 405, {"Allow": "POST"}
+    if isinstance(error, BodyTooLarge):
+        return 413, {}
+    match extensions["code"]:
+        case "BAD_USER_INPUT":
+            return 400, {}
+        case "UNAUTHENTICATED":
+            return 401, {"WWW-Authenticate": "Bearer"}
+        case "FORBIDDEN":
+            return 403, {}
+        case "RATE_LIMITED" | "UNAVAILABLE" as code:
+            wait_s = math.ceil(extensions["retryAfterMs"] / 1000)
+            return 429 if code == "RATE_LIMITED" else 503, {"Retry-After": str(wait_s)}
+    return 500, {}
