@@ -30,7 +30,7 @@ from server.auth.passkeys.ceremonies import PasskeyCeremonies
 from server.auth.passkeys.relying_party import relying_party
 from server.auth.tokens import TokenVerifier
 from server.auth.viewers import ViewerSessions
-from server.graphql import CostPerMinute, GraphQLEndpoint
+from server.graphql import CostPerMinute, DocumentLimits, GraphQLEndpoint, PersistedDocuments, TrustedDocuments
 from server.http import account_connections, health
 from server.http.accounts import account_routes, invitation_routes
 from server.http.audit_export import audit_export_route
@@ -54,6 +54,7 @@ from server.settings import Settings
 from server.stores import open_stores_for
 from server.telephony import telephony_lines
 from server.transport.bodies import RefusalsAfterBodies
+from server.transport.compression import Compression
 from storage.mail.legacy_book import LegacyBook
 from storage.publishing.sandbox import SandboxStore
 from storage.secrets.download_urls import DownloadUrls, media_urls
@@ -137,6 +138,10 @@ async def _add_routes_of_stores(
             settings.viewer_cost_per_minute,
             settings.service_cost_per_minute,
             settings.organization_cost_per_minute,
+        ),
+        limits=DocumentLimits(allows_introspection=settings.introspection),
+        persisted=PersistedDocuments(
+            TrustedDocuments(settings.trusted_texts, settings.may_send_any_document), stores.persisted_documents
         ),
     )
     app.router.routes[:0] = [
@@ -237,7 +242,7 @@ def authenticators(settings: Settings, stores: Stores) -> dict[CredentialKind, A
 
 def _middleware(settings: Settings) -> list[Middleware]:
     hosts = [settings.host, urlsplit(settings.base_url).hostname or "", *settings.allowed_hosts]
-    checks = [Middleware(RefusalsAfterBodies), Middleware(HostCheck, names=hosts)]
+    checks = [Middleware(RefusalsAfterBodies), Middleware(HostCheck, names=hosts), Middleware(Compression)]
     if not settings.page_origins:
         return checks
     cors = Middleware(

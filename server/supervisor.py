@@ -345,6 +345,8 @@ async def _fill_with_demo_data(settings: Settings, url: str, say: PrintText) -> 
     for user in DEMO_USERS:
         label = f"{user.name} (@{user.handle}, {user.organization_id}, {' '.join(user.roles)})"
         say(f"  {label}  {url}/#token={sign_user_token(settings, user)}")
+    say(f"GraphiQL as {DEMO_USERS[0].name}")
+    say(f"  {url}/graphiql#token={sign_user_token(settings, DEMO_USERS[0])}")
     try:
         await fill(url, functools.partial(sign_user_token, settings))
     except Exception:

@@ -76,8 +76,11 @@ class SubscriptionSocket:
 
     async def subscribe(self, query: str, /, **variables: Any) -> str:
         """Subscribes, and returns the operation's id."""
+        return await self.send_subscribe({"query": query, "variables": variables})
+
+    async def send_subscribe(self, payload: dict[str, Any]) -> str:
+        """Sends the request of an operation, and returns its id."""
         id_ = str(next(self._ids))
-        payload = {"query": query, "variables": variables}
         await self.ws.send(orjson.dumps({"id": id_, "type": "subscribe", "payload": payload}).decode())
         return id_
 

@@ -83,6 +83,8 @@ def web_process(
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         with serving_process(folder, "web", all_variables, listener) as web:
             assert eventually(lambda: is_ready(url) or web.process.poll() is not None), web.log_text
+            # A request to the listener of a process that has ended would wait for ever.
+            assert web.process.poll() is None, web.log_text
             yield WebProcess(web.process, web.log_file, url, database, secret)
     if shared is None:
         shutil.rmtree(files_folder(database), ignore_errors=True)

@@ -8,7 +8,9 @@ The engine adds to Strawberry:
 - Lists and objects are completed by compiled functions, with the results of graphql-core.
 - Identical queries that arrive together share one execution (ADR 44). Identical subscriptions share one execution and
   one payload for each event (ADR 10).
-- GraphQL over HTTP conforms to the audits of graphql-http (`GraphQLEndpoint`).
+- GraphQL over HTTP conforms to the audits of graphql-http, with batches and queries by GET (`GraphQLEndpoint`).
+- Clients may send the hash of a document instead of its text, and roles may be limited to trusted documents
+  (`PersistedDocuments`).
 - graphql-transport-ws has strict frames, sign-in, close codes, and bounded memory for slow clients (`GraphQLEndpoint`,
   and `WebSocketProtocol` for uvicorn).
 
@@ -27,6 +29,7 @@ from server.graphql.event_execution import EventExecution
 from server.graphql.http.endpoint import GraphQLEndpoint
 from server.graphql.limits import DocumentLimits
 from server.graphql.operations import Operations
+from server.graphql.persisted_documents import PersistedDocuments, TrustedDocuments
 from server.graphql.socket_writer import WebSocketProtocol
 
 __all__ = [
@@ -35,5 +38,7 @@ __all__ = [
     "EventExecution",
     "GraphQLEndpoint",
     "Operations",
+    "PersistedDocuments",
+    "TrustedDocuments",
     "WebSocketProtocol",
 ]

@@ -56,8 +56,69 @@ class OperationRequest:
     """The request for one operation of a document, over any transport."""
 
     query: str
+    """The document's text. Empty if only `document_id` was sent."""
     variables: dict[str, Any] | None = None
     operation_name: str | None = None
+    document_id: str | None = None
+    """The id or hash of the document (server/graphql/persisted_documents.py)."""
+
+
+class _Members:
+    """The members of one operation, each of which may be missing or null."""
+
+    def __init__(self, values: Mapping[str, Any], item: str) -> None:
+        self._values, self._item = values, item
+
+    def string(self, name: str) -> str | None:
+        value: str | None = self._member(name, str, "a string")
+        return value
+
+    def object(self, name: str) -> dict[str, Any] | None:
+        value: dict[str, Any] | None = self._member(name, dict, "an object")
+        return value
+
+    def _member(self, name: str, type_: type, expected: str) -> Any:
+        value = self._values.get(name)
+        if value is not None and not isinstance(value, type_):
+            message = f"`{name}` must be {expected} or null, if provided."
+            raise not_an_operation(f"body{self._item}", message)
+        return value
+
+
+def operation_request(values: object, item: str = "") -> OperationRequest:
+    """Returns the request with these members. `item` is the index of a batch's item, such as `[2]`.
+
+    Raises: BadUserInput.
+    """
+    if not isinstance(values, dict):
+        raise not_an_operation(f"body{item}", "Send one operation as a JSON object, or a list of operations.")
+    members = _Members(values, item)
+    id_ = members.string("documentId") or _persisted_hash(members)
+    query = members.string("query")
+    if query is None and id_ is None:
+        raise no_query(item)
+    return OperationRequest(query or "", members.object("variables"), members.string("operationName"), id_)
+
+
+def _persisted_hash(members: _Members) -> str | None:
+    """Returns the hash of Apollo's protocol; None without one."""
+    persisted = (members.object("extensions") or {}).get("persistedQuery")
+    if persisted is None:
+        return None
+    hash_ = persisted.get("sha256Hash") if isinstance(persisted, dict) else None
+    if not isinstance(hash_, str) or not hash_:
+        raise BadUserInput("extensions.persistedQuery.sha256Hash", "the SHA-256 of `query`, in hexadecimal")
+    return hash_
+
+
+def no_query(item: str = "") -> BadUserInput:
+    """Returns the error of a request without a document."""
+    return BadUserInput(f"{item}.query".lstrip("."), "a GraphQL document")
+
+
+def not_an_operation(field: str, message: str) -> BadUserInput:
+    """Returns the error of a request that has not the form of an operation."""
+    return BadUserInput(field, "one GraphQL operation as a JSON object", message)
 
 
 class OperationRefused(Exception):
@@ -74,7 +135,7 @@ class PreparedDocument:
     def __init__(self, schema: GraphQLSchema, document: DocumentNode, limits: DocumentLimits) -> None:
         self.document = document
         self._schema, self._limits = schema, limits
-        self._errors = limits.check_shape(document) or _validation_errors(schema, document)
+        self._errors = limits.check_shape(document) or _validation_errors(schema, document, limits)
         self._size_variables: dict[int, frozenset[str]] = {}
         self._costs: LRUCache[object, tuple[int, list[GraphQLError]]] = LRUCache(MAX_CACHED_COSTS)
 
@@ -166,6 +227,11 @@ class PreparedOperation:
         return self.node.operation is OperationType.QUERY
 
     @property
+    def is_mutation(self) -> bool:
+        """Whether the operation is a mutation."""
+        return self.node.operation is OperationType.MUTATION
+
+    @property
     def is_subscription(self) -> bool:
         """Whether the operation is a subscription."""
         return self.node.operation is OperationType.SUBSCRIPTION
@@ -220,9 +286,10 @@ class DocumentCache:
         return PreparedOperation(document, node, request, cost)
 
 
-def _validation_errors(schema: GraphQLSchema, document: DocumentNode) -> list[GraphQLError]:
+def _validation_errors(schema: GraphQLSchema, document: DocumentNode, limits: DocumentLimits) -> list[GraphQLError]:
     rules = (*specified_rules, MaybeNullValidationRule, OneOfInputValidationRule)
-    errors = validate(schema, document, rules, max_errors=MAX_ERRORS)
+    hides = not limits.allows_introspection
+    errors = validate(schema, document, rules, max_errors=MAX_ERRORS, hide_suggestions=hides)
     for error in errors:
         if error.message == ABORTED:
             error.message = "The document selects fields with equal names too often. Select each field once."

@@ -51,6 +51,7 @@ class DocumentLimits:
     aliases: int = 15
     root_fields: int = 20
     cost: int = 200_000
+    allows_introspection: bool = True
 
     def check_text(self, query: str) -> None:
         """Raises: GraphQLError when the UTF-8 text is too long."""
@@ -85,6 +86,8 @@ class DocumentLimits:
         return _limit_errors("The operation costs {}", cost.total, self.cost, operation)
 
     def _check_extent(self, extent: SelectionExtent, node: OperationDefinitionNode) -> list[GraphQLError]:
+        if extent.introspection_depth and not self.allows_introspection:
+            return [validation_error("This server does not allow introspection.", node)]
         introspection = "The operation is {} levels deep in introspection"
         return [
             *_limit_errors("The operation is {} levels deep", extent.depth, self.depth, node),

@@ -16,9 +16,10 @@ from schema.errors import to_client_error
 from server.graphql.budgets import DEFAULT_COST_PER_MINUTE, CostBudgets, CostPerMinute
 from server.graphql.compiled import compiled_executor
 from server.graphql.deadlines import EXECUTION_TIMEOUT_S, LARGE_BODY_TIMEOUT_S, deadline
-from server.graphql.documents import DocumentCache, PreparedOperation
+from server.graphql.documents import DocumentCache, OperationRequest, PreparedOperation
 from server.graphql.fair_shares import FairShares, attribute_time_to, execute_root_fields_singly
 from server.graphql.limits import DocumentLimits
+from server.graphql.persisted_documents import PersistedDocuments
 from server.graphql.protocols import OperationContext, Viewer
 from storage.errors import BadUserInput
 
@@ -42,6 +43,7 @@ class Operations:
         cost_per_minute: CostPerMinute = DEFAULT_COST_PER_MINUTE,
         execution_timeout_s: float = EXECUTION_TIMEOUT_S,
         concurrency: ConcurrencyLimiter | None = None,
+        persisted: PersistedDocuments | None = None,
     ) -> None:
         """Queries, mutations and executions of events are stopped after `execution_timeout_s` seconds.
 
@@ -52,11 +54,23 @@ class Operations:
         # this attribute disappears.
         self.schema: GraphQLSchema = schema._schema
         self.documents = DocumentCache(self.schema, limits)
+        self.persisted = persisted or PersistedDocuments()
         self.executor_class = compiled_executor(self.documents)
         self.execution_timeout_s = execution_timeout_s
         self.budgets = CostBudgets(cost_per_minute)
         self.shares = FairShares()
         self._concurrency = concurrency or ConcurrencyLimiter()
+
+    async def prepare(self, request: OperationRequest, context: OperationContext) -> PreparedOperation:
+        """Returns the requested operation. Saves the text of a document that came with its hash from a viewer.
+
+        Raises: OperationRefused; Forbidden for a document that is not trusted; BadUserInput.
+        """
+        found = await self.persisted.find(request, context.roles)
+        operation = self.documents.operation(found)
+        if request.document_id is not None and request.query and context.viewer is not None:
+            await self.persisted.save(request.document_id, request.query)
+        return operation
 
     @asynccontextmanager
     async def run(self, operation: PreparedOperation, context: OperationContext) -> AsyncIterator[ExecutionResult]:

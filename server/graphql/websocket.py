@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from json import JSONDecodeError
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import orjson
 import strawberry
@@ -35,14 +35,14 @@ from uvicorn.protocols.utils import ClientDisconnected
 
 from schema.errors import to_client_error
 from server.graphql.compiled.variables import is_storable
-from server.graphql.documents import OperationRefused, OperationRequest, PreparedOperation
+from server.graphql.documents import OperationRefused, OperationRequest, PreparedOperation, operation_request
 from server.graphql.fair_shares import LoopShare, MeasuredAwaitable, attribute_time_to
 from server.graphql.operations import Operations
 from server.graphql.protocols import Application, OperationContext, Session
 from server.graphql.socket_writer import connection_of
 from server.graphql.subscriptions import Subscriptions
 from server.transport.json_decoding import decode_json
-from storage.errors import CredentialExpired, Forbidden, RateLimited, Unauthenticated
+from storage.errors import BadUserInput, CredentialExpired, Forbidden, RateLimited, Unauthenticated
 
 INVALID_MESSAGE = 4400
 UNAUTHORIZED = 4401
@@ -146,6 +146,9 @@ class SocketHandler(BaseGraphQLTransportWSHandler[OperationContext, None]):
         if fault is not None:
             await self.handle_invalid_message(fault)
             return
+        if message["type"] == "subscribe":
+            # Strawberry hands on the text only, so its place holds the whole request.
+            message["payload"]["query"] = operation_request(message["payload"])
         if message["type"] == "subscribe" and self.context.viewer is not None:
             # The socket reads no further frames while its viewer must wait.
             await self._share.wait_for_turn()
@@ -218,7 +221,8 @@ class SocketHandler(BaseGraphQLTransportWSHandler[OperationContext, None]):
     async def _run_operation(self, operation: Operation[OperationContext, None]) -> None:
         errors: Sequence[Exception]
         try:
-            error = await self._execute(operation)
+            execution = await self._prepare(operation)
+            error = await execution
             errors = () if error is None else (error,)
         except OperationRefused as refused:
             errors = refused.errors
@@ -229,14 +233,14 @@ class SocketHandler(BaseGraphQLTransportWSHandler[OperationContext, None]):
         if errors:
             await operation.send_initial_errors([_client_error(error) for error in errors])
 
-    def _execute(self, operation: Operation[OperationContext, None]) -> Awaitable[Exception | None]:
+    async def _prepare(self, operation: Operation[OperationContext, None]) -> Awaitable[Exception | None]:
         """Returns the awaitable of an operation, whose result is the error that ends it, if any.
 
         Nothing refers to the text and the variables while a subscription waits for events.
         """
-        request = OperationRequest(operation.query, operation.variables, operation.operation_name)
+        request = cast("OperationRequest", operation.query)
         operation.query, operation.variables = "", None
-        prepared = self.services.operations.documents.operation(request)
+        prepared = await self.services.operations.prepare(request, self.context)
         return self._subscribe(operation, prepared) if prepared.is_subscription else self._answer(operation, prepared)
 
     async def _answer(self, operation: Operation[OperationContext, None], prepared: PreparedOperation) -> None:
@@ -316,6 +320,11 @@ class GraphQLSockets(GraphQL[OperationContext, None]):
         """Returns a context without a viewer, who signs in later, with connection_init."""
         return self._application.new_context(request)
 
+    async def create_websocket_response(self, request: WebSocket, subprotocol: str | None) -> WebSocket:
+        """Accepts a socket. One without our sub-protocol gets its own, so that its client sees the close code 4406."""
+        await request.accept(subprotocol=subprotocol or next(iter(request["subprotocols"]), None))
+        return request
+
     def decode_json(self, data: str | bytes) -> object:
         """Decodes JSON, also with lone surrogates in its strings. Raises: orjson.JSONDecodeError."""
         return decode_json(data)
@@ -341,12 +350,10 @@ def _frame_fault(message: Any) -> str | None:
 
 
 def _subscribe_fault(payload: dict[str, Any] | None) -> str | None:
-    if payload is None or not isinstance(payload.get("query"), str):
+    if payload is None:
         return "A subscribe message must have a payload with a query"
-    if not isinstance(payload.get("variables"), dict | None):
-        return "Variables must be an object"
-    if not isinstance(payload.get("extensions"), dict | None):
-        return "Extensions must be an object"
-    if not isinstance(payload.get("operationName"), str | None):
-        return "An operationName must be a string"
+    try:
+        operation_request(payload)
+    except BadUserInput as error:
+        return error.message
     return None

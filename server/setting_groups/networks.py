@@ -1,10 +1,10 @@
 """Settings of the apps by which social networks know this server."""
 
-from server.setting_groups.http import HttpSettings
+from server.setting_groups.graphql import GraphqlSettings
 from server.setting_groups.values import setting
 
 
-class NetworkSettings(HttpSettings):
+class NetworkSettings(GraphqlSettings):
     """The apps at social networks. Mastodon needs none: an app is registered at each server."""
 
     x_client_id: str | None = setting(

@@ -7,6 +7,7 @@ from prometheus_client import Counter, Gauge
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from server.transport.compression import decode
 from storage.errors import BadUserInput, RateLimited
 
 MAX_BODY_BYTES = 1_000_000
@@ -58,8 +59,22 @@ class HeldBody:
     def __exit__(self, *_error: object) -> None:
         self._bodies.held_bytes -= self._bytes
 
-    async def read(self) -> bytes:
-        """Returns the whole body. Raises: BodyTooLarge, RateLimited, ClientDisconnect."""
+    async def read(self, encoding: str = "identity") -> bytes:
+        """Returns the whole body without its Content-Encoding. The limit holds before and after decoding.
+
+        Raises: BodyTooLarge, RateLimited, ClientDisconnect; BadUserInput if it cannot be decoded.
+        """
+        body = await self._read()
+        if encoding == "identity":
+            return body
+        decoded = decode(body, encoding.lower(), self._max_bytes)
+        if len(decoded) > self._max_bytes:
+            raise BodyTooLarge
+        self._bodies.add(len(decoded))
+        self._bytes += len(decoded)
+        return decoded
+
+    async def _read(self) -> bytes:
         chunks, has_more = [], True
         while has_more:
             message = await self._receive()

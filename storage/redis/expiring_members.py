@@ -1,22 +1,15 @@
 """Sets in Redis whose members expire one by one, by the clock of Redis."""
 
-import asyncio
-import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from redis.asyncio import Redis
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import RedisError
 
-ANSWER_TIMEOUT_S = 1.0
-RETRY_AFTER_S = 1.0
-"""How long no command is sent after a failure, so that a Redis that does not answer holds up few callers."""
+from storage.redis.circuit_breaker import CircuitBreaker
 
 MAX_AT_ONCE = 500
 """Maximum number of members or sets of one command, since a command holds up all other clients of Redis."""
-
-FAILURES = (RedisError, OSError, TimeoutError)
 
 _NOW = """
 local time = redis.call('TIME')
@@ -70,7 +63,7 @@ class ExpiringMembers:
         self._remove = redis.register_script("redis.call('ZREM', KEYS[1], ARGV[1])")
         self._members = redis.register_script(_MEMBERS)
         self._among = redis.register_script(_AMONG)
-        self._unavailable_until = 0.0
+        self._breaker = CircuitBreaker()
 
     async def add(self, key: str, members: Sequence[str], life_s: float, max_members: int) -> None:
         """Adds the members or renews them. Leaves out new members of a set that holds `max_members`."""
@@ -96,14 +89,7 @@ class ExpiringMembers:
         return {member.decode() for member in found}
 
     async def _run(self, script: _Script, keys: Sequence[str], arguments: Sequence[str | int] = ()) -> Any:
-        if time.monotonic() < self._unavailable_until:
-            raise RedisConnectionError("Redis did not answer a moment ago.")
-        try:
-            async with asyncio.timeout(ANSWER_TIMEOUT_S):
-                return await script(keys=keys, args=arguments)
-        except FAILURES:
-            self._unavailable_until = time.monotonic() + RETRY_AFTER_S
-            raise
+        return await self._breaker.run(partial(script, keys=keys, args=arguments))
 
 
 def _chunks(values: Sequence[str]) -> Iterator[Sequence[str]]:

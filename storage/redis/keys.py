@@ -37,3 +37,17 @@ class RedisKeys:
         Expires 6 s after the last signal. Owner: storage/identity/presence/typing_hub.py.
         """
         return f"{self.prefix}:typing:{topic_id}"
+
+    def persisted_document(self, sha256: str) -> str:
+        """Returns the key of a string: the text of a document, by its SHA-256 in hexadecimal.
+
+        Expires 7 days after its last use. Owner: storage/redis/persisted_documents.py.
+        """
+        return f"{self.prefix}:document:{sha256}"
+
+    def persisted_documents(self) -> str:
+        """Returns the key of a sorted set: the SHA-256 of each persisted document, by its last use in Unix seconds.
+
+        Expires 7 days after a document was saved. Owner: storage/redis/persisted_documents.py.
+        """
+        return f"{self.prefix}:documents"

@@ -102,6 +102,7 @@ from storage.publishing.posts import ScheduledPostStore
 from storage.publishing.reports.summaries import PublicationSummaryStore
 from storage.redis.connections import redis_client
 from storage.redis.keys import RedisKeys
+from storage.redis.persisted_documents import PersistedDocuments
 from storage.redis.queue import JobQueue, arq_client
 from storage.secrets.credentials import CredentialCipher
 from storage.stores.event_kinds import OUTBOX_RELAYS, EventSubjectReader
@@ -279,6 +280,7 @@ async def _started(
         relations=RelationStore(mongo),
         mutes=MuteStore(mongo),
         online=OnlinePeople(redis, keys),
+        persisted_documents=PersistedDocuments(redis, keys),
         typing=TypingHub(redis, keys),
         presence_settings=PresenceSettingsStore(mongo, audit),
         communities=communities,

@@ -94,6 +94,7 @@ from storage.publishing.held_posts import HeldPostStore
 from storage.publishing.posts import ScheduledPostStore
 from storage.publishing.reports.summaries import PublicationSummaryStore
 from storage.redis.keys import RedisKeys
+from storage.redis.persisted_documents import PersistedDocuments
 from storage.redis.queue import JobQueue
 from storage.streams.hub import Hub
 from storage.streams.log import EventLog
@@ -142,6 +143,7 @@ class Stores:
     relations: RelationStore
     mutes: MuteStore
     online: OnlinePeople
+    persisted_documents: PersistedDocuments
     typing: TypingHub
     presence_settings: PresenceSettingsStore
     communities: CommunityStore

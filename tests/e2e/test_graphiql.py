@@ -35,6 +35,7 @@ def test_graphiql_queries_and_subscribes_from_own_origin(product: DeployedProduc
     assert report["address"] == f"{product.url}/graphiql", "The token is still in the address bar."
     assert report["tabs"] == TABS
     assert report["viewer"]["handle"] == "ann"
+    assert report["viewerOfClient"]["handle"] == "ann"
     assert report["ready"]["__typename"] == "StreamReady"
     assert report["receivedEvent"]["__typename"] == "MessagePosted"
     assert report["receivedEvent"]["message"]["text"] == report["posted"]["text"] == "a fire on the hill"

@@ -35,10 +35,11 @@ const recorded = recordTraffic(browser);
 
 try {
   const results = await runOperations();
+  const viewerOfClient = await openFromClient();
   // The invalid token causes errors in the console.
   const pageErrors = [...recorded.pageErrors];
   const rejectionMessage = await signInWithInvalidToken();
-  console.log(JSON.stringify({ ...results, pageErrors, rejectionMessage, requests: recorded.requests }));
+  console.log(JSON.stringify({ ...results, viewerOfClient, pageErrors, rejectionMessage, requests: recorded.requests }));
 } finally {
   await browser.close();
 }
@@ -73,6 +74,16 @@ async function runOperations() {
   await first.screenshot({ path: screenshot });
   const isTokenStored = await first.evaluate((text) => JSON.stringify(localStorage).includes(text), token);
   return { ...page, viewer, ready, posted, receivedEvent: event.data.topicEvents, isTokenStored };
+}
+
+/** Signs in to the web client, and opens GraphiQL without a link. Returns the viewer there. */
+async function openFromClient() {
+  const page = await browser.newPage();
+  await page.goto(`${url}/#token=${token}`);
+  await page.waitForFunction(() => localStorage.getItem("noroshi.token"), undefined, { timeout: TIMEOUT_MS });
+  await page.goto(`${url}/graphiql`);
+  await chooseTab(page, "WhoAmI");
+  return (await run(page)).data.viewer;
 }
 
 /** Returns the message that GraphiQL shows when the server rejects the token. */

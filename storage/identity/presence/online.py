@@ -12,7 +12,8 @@ import structlog
 from redis.asyncio import Redis
 
 from storage.ids import UserKey
-from storage.redis.expiring_members import FAILURES, ExpiringMembers
+from storage.redis.circuit_breaker import FAILURES
+from storage.redis.expiring_members import ExpiringMembers
 from storage.redis.keys import RedisKeys
 
 RENEW_EVERY_S = 5.0

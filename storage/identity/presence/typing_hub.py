@@ -17,7 +17,8 @@ from cachetools import LRUCache
 from redis.asyncio import Redis
 
 from storage.ids import new_id
-from storage.redis.expiring_members import FAILURES, ExpiringMembers
+from storage.redis.circuit_breaker import FAILURES
+from storage.redis.expiring_members import ExpiringMembers
 from storage.redis.keys import RedisKeys
 from storage.streams.hub import HydratedEvent, PositionExpired, Subscriber, is_resumable
 from storage.streams.log import Event, Stream, StreamHead, StreamPosition

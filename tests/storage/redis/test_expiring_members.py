@@ -8,8 +8,9 @@ from redis.asyncio import Redis
 from server.embedded import Valkey
 from storage.ids import new_id
 from storage.redis import expiring_members
+from storage.redis.circuit_breaker import FAILURES
 from storage.redis.connections import redis_client
-from storage.redis.expiring_members import FAILURES, ExpiringMembers
+from storage.redis.expiring_members import ExpiringMembers
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio

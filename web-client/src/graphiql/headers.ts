@@ -1,10 +1,11 @@
 /**
  * The header editor's content when the page opens. The token of a sign-in link is kept while the browser's tab is open,
- * so a reload stays signed in. GraphiQL stores headers longer only if the user chose that in its settings.
+ * so a reload stays signed in. Without a link, the user of the web client is signed in. GraphiQL stores headers longer
+ * only if the user chose that in its settings.
  */
 
 import { translate } from "../i18n/texts";
-import { identityOf, userTextOf } from "../session/identity";
+import { identityOf, isSession, userTextOf } from "../session/identity";
 import { isSignedOut, removeSignOutMark } from "../session/sign-out-marks";
 import { takeTokenFromFragment } from "../token";
 import { language } from "../ui/preferences";
@@ -18,8 +19,8 @@ const KEEP_HEADERS_KEY = "graphiql:shouldPersistHeaders";
 /** Returns whether the user chose to keep headers in this browser. By its own default, GraphiQL would keep them. */
 export const headersAreKept = (): boolean => localStorage.getItem(KEEP_HEADERS_KEY) === "true";
 
-/** Returns headers with the token of the sign-in link as JSON; undefined if this tab has no such token. */
-export function headersFromLink(): string | undefined {
+/** Returns headers with the token of the sign-in link or of the web client as JSON; undefined if there is none. */
+export function initialHeaders(): string | undefined {
   const linkToken = takeTokenFromFragment();
   if (linkToken !== null && mayReplaceUser(linkToken)) {
     sessionStorage.setItem(LINK_TOKEN_KEY, linkToken);
@@ -27,16 +28,22 @@ export function headersFromLink(): string | undefined {
     forgetKeptHeaders();
   }
   removeTokenAfterSignOut();
-  const token = sessionStorage.getItem(LINK_TOKEN_KEY);
+  const token = sessionStorage.getItem(LINK_TOKEN_KEY) ?? clientToken();
   return token === null ? undefined : JSON.stringify({ Authorization: `Bearer ${token}` }, null, 2);
 }
 
+/** Returns the token with which the web client is signed in; null if there is none. A session needs no header. */
+function clientToken(): string | null {
+  const stored = storedCredential();
+  return stored && !isSession(stored) && !isSignedOut(stored) ? stored : null;
+}
+
+const storedCredential = (): string | null =>
+  sessionStorage.getItem(SESSION_TOKEN_KEY) ?? localStorage.getItem(SESSION_TOKEN_KEY);
+
 /** Returns whether a link may be used. Asks before it replaces another user: any page can open such a link. */
 function mayReplaceUser(linkToken: string): boolean {
-  const ownToken =
-    sessionStorage.getItem(LINK_TOKEN_KEY) ??
-    sessionStorage.getItem(SESSION_TOKEN_KEY) ??
-    localStorage.getItem(SESSION_TOKEN_KEY);
+  const ownToken = sessionStorage.getItem(LINK_TOKEN_KEY) ?? storedCredential();
   if (!ownToken || isSignedOut(ownToken) || identityOf(ownToken) === identityOf(linkToken)) return true;
   const users = { own: userTextOf(ownToken), linked: userTextOf(linkToken) };
   return confirm(translate(language.get(), "signInLink.text", users));

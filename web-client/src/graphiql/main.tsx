@@ -11,7 +11,7 @@ import { watchSignOut } from "../session/sign-out-marks";
 import { tokenInFragment } from "../token";
 import { language } from "../ui/preferences";
 import { fetcher } from "./fetcher";
-import { headersAreKept, headersFromLink, removeTokenAfterSignOut } from "./headers";
+import { headersAreKept, initialHeaders, removeTokenAfterSignOut } from "./headers";
 import { OPERATIONS } from "./operations";
 
 // GraphiQL's history plugin is left out, because it writes the headers of every run to local storage.
@@ -30,7 +30,7 @@ loadTexts(language.get()).then(() =>
       fetcher={fetcher}
       plugins={plugins}
       defaultTabs={OPERATIONS}
-      defaultHeaders={headersFromLink()}
+      defaultHeaders={initialHeaders()}
       defaultEditorToolsVisibility="variables"
       shouldPersistHeaders={headersAreKept()}
       showPersistHeadersSettings
