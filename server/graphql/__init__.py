@@ -9,6 +9,7 @@ The engine adds to Strawberry:
 - Identical queries that arrive together share one execution (ADR 44). Identical subscriptions share one execution and
   one payload for each event (ADR 10).
 - GraphQL over HTTP conforms to the audits of graphql-http (`GraphQLEndpoint`).
+- Event streams answer subscriptions over plain HTTP as well (ADR 107). A process that stops ends its `PROCESS_STREAMS`.
 - graphql-transport-ws has strict frames, sign-in, close codes, and bounded memory for slow clients (`GraphQLEndpoint`,
   and `WebSocketProtocol` for uvicorn).
 
@@ -25,11 +26,13 @@ larger request bodies.
 from server.graphql.budgets import CostPerMinute
 from server.graphql.event_execution import EventExecution
 from server.graphql.http.endpoint import GraphQLEndpoint
+from server.graphql.http.event_streams import PROCESS_STREAMS
 from server.graphql.limits import DocumentLimits
 from server.graphql.operations import Operations
 from server.graphql.socket_writer import WebSocketProtocol
 
 __all__ = [
+    "PROCESS_STREAMS",
     "CostPerMinute",
     "DocumentLimits",
     "EventExecution",

@@ -21,6 +21,8 @@ from server.graphql.coalescing import QueryCoalescer, SharedAnswer
 from server.graphql.deadlines import EXECUTION_TIMEOUT_S
 from server.graphql.documents import OperationRefused, OperationRequest, PreparedOperation
 from server.graphql.fair_shares import MeasuredAwaitable
+from server.graphql.http.event_streams import StreamedSubscriptions
+from server.graphql.http.media_types import accepts_event_stream
 from server.graphql.http.requests import REQUEST_MEDIA_TYPE, media_type, parse_request
 from server.graphql.http.responses import MethodNotAllowed, refusal_response, result_response
 from server.graphql.limits import DocumentLimits
@@ -63,6 +65,7 @@ class GraphQLEndpoint:
         self._coalescible: LRUCache[bytes, PreparedOperation] = LRUCache(MAX_COALESCIBLE)
         """Coalescible operations by the body of their requests, which then need not be parsed again."""
         self.subscriptions = Subscriptions(self.operations)
+        self._streams = StreamedSubscriptions(application, self.subscriptions, self.operations.shares)
         services = SocketServices(application, self.operations, self.subscriptions)
         self._sockets = GraphQLSockets(schema, services, allowed_origins)
 
@@ -161,6 +164,8 @@ class GraphQLEndpoint:
             return result_response(ExecutionResult(None, [to_client_error(each) for each in refused.errors]), accept)
         if len(body) > MAX_BODY_BYTES and not operation.document.accepts_large_body:
             raise BodyTooLarge
+        if operation.is_subscription and accepts_event_stream(accept):
+            return self._streams.answer(connection, session, operation, context)
         async with self.operations.run(operation, context) as result:
             if COST_HEADER.decode() in connection.headers:
                 result.extensions = {"cost": {"operation": operation.cost, "left": self.operations.budget_of(context)}}

@@ -9,6 +9,8 @@ from graphql import ExecutionResult, GraphQLError
 from starlette.responses import Response
 
 from schema.errors import to_client_error
+from server.graphql.frames import STREAM_END, stream_event
+from server.graphql.http.media_types import EVENT_STREAM, prefers_event_stream
 from server.graphql.http.requests import REQUEST_MEDIA_TYPE
 from server.transport.bodies import BodyTooLarge
 from storage.errors import BadUserInput
@@ -16,6 +18,12 @@ from storage.errors import BadUserInput
 RESPONSE_MEDIA_TYPE = "application/graphql-response+json"
 
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+STREAM_HEADERS = HEADERS | {
+    "Content-Type": f"{EVENT_STREAM}; charset=utf-8",
+    "Vary": "Accept",
+    # nginx sends each event at once.
+    "X-Accel-Buffering": "no",
+}
 
 
 class MethodNotAllowed(BadUserInput):
@@ -31,6 +39,8 @@ def result_response(result: ExecutionResult, accept: str) -> Response:
     if result.data is None and result.errors and all(each.path is None for each in result.errors):
         del formatted["data"]
         status = 400 if is_new_type else 200
+    if prefers_event_stream(accept):
+        return Response(stream_event(orjson.dumps(formatted)) + STREAM_END, headers=STREAM_HEADERS)
     media_type = f"{RESPONSE_MEDIA_TYPE}; charset=utf-8" if is_new_type else REQUEST_MEDIA_TYPE
     return Response(orjson.dumps(formatted), status, HEADERS | {"Vary": "Accept"}, media_type)
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from websockets.asyncio.client import ClientConnection, connect
 
-from server.graphql.frames import EventFrames, SocketSubscription
+from server.graphql.frames import EventFrames, Listener
 from server.graphql.socket_writer import (
     WebSocketProtocol,
 )
@@ -58,7 +58,7 @@ async def test_joined_frames_equal_frames_sent_one_by_one(
     for id_, viewer in ids:
         end: asyncio.Future[DomainError | None] = asyncio.get_running_loop().create_future()
         hidden = tuple(index for index, (_, hidden_from) in enumerate(payloads) if viewer in hidden_from)
-        frames.write(SocketSubscription(connection, orjson.dumps(id_)[1:-1], viewer, end), hidden)
+        frames.write(Listener(connection, orjson.dumps(id_)[1:-1], viewer, end), hidden)
         # More than 1 MiB of waiting data would close the socket.
         assert await poll_until_true(lambda: not connection.transport.get_write_buffer_size())
     connection.write_events(text_frame(b"end"), 0)
