@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import httpx2
@@ -55,8 +55,6 @@ class RecordedStream:
     is_closed: bool = False
     """Whether the server has closed the stream."""
 
-    _recording: asyncio.Task[None] | None = field(default=None, repr=False)
-
     @property
     def events(self) -> list[ServerSentEvent]:
         """The complete events, without comments."""
@@ -102,7 +100,8 @@ class RecordedStream:
 
 
 @asynccontextmanager
-async def streamed(
+async def recorded(
+    http: httpx2.AsyncClient,
     url: str,
     token: str | None,
     query: str,
@@ -111,17 +110,11 @@ async def streamed(
     last_event_id: str | None = None,
     **values: Any,
 ) -> AsyncIterator[RecordedStream]:
-    """Posts an operation, and records the stream until the block ends."""
-    headers = {"accept": accept}
-    if token is not None:
-        headers["authorization"] = f"Bearer {token}"
-    if last_event_id is not None:
-        headers["last-event-id"] = last_event_id
-    body = {"query": query, "variables": values}
-    async with (
-        httpx2.AsyncClient(timeout=60) as http,
-        http.stream("POST", f"{url}/graphql", json=body, headers=headers) as response,
-    ):
+    """Posts an operation with a client, and records the stream until the block ends."""
+    authorization = None if token is None else f"Bearer {token}"
+    headers = {"accept": accept, "authorization": authorization, "last-event-id": last_event_id}
+    sent = {name: value for name, value in headers.items() if value is not None}
+    async with http.stream("POST", url, json={"query": query, "variables": values}, headers=sent) as response:
         stream = RecordedStream(response)
         task = asyncio.create_task(stream.record())
         try:
@@ -130,3 +123,13 @@ async def streamed(
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
+
+
+@asynccontextmanager
+async def streamed(url: str, token: str | None, query: str, **options: Any) -> AsyncIterator[RecordedStream]:
+    """Posts an operation to a server on a connection of its own, and records the stream until the block ends."""
+    async with (
+        httpx2.AsyncClient(timeout=60) as http,
+        recorded(http, f"{url}/graphql", token, query, **options) as stream,
+    ):
+        yield stream
