@@ -195,7 +195,7 @@ class _SubscriptionResponse(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends the events. Frees everything afterwards."""
         tasks = [asyncio.create_task(self._serve()), asyncio.create_task(_cut_at_disconnect(self._stream, receive))]
-        watch = self._watched and self._watched.watch()
+        watch = None if self._watched is None else self._watched.watch()
         PROCESS_STREAMS.add(self._stream)
         try:
             await self._send(scope, receive, send)
