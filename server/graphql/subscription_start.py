@@ -95,15 +95,13 @@ class SubscriptionStarter:
 def _resumed_after(executor: Executor[Any], since: str) -> Executor[Any]:
     """Returns a copy that opens the source after the cursor, also if the operation has another cursor or none.
 
-    Without an argument of the name, such as that of people who are typing, the source is opened as without a cursor.
+    A field without such an argument, such as that of people who are typing, ignores it.
     """
     root_type = executor.schema.subscription_type
     assert root_type is not None
     operation = executor.operation
     collected = collect_fields(executor.schema, executor.fragments, executor.variable_values, root_type, operation)
-    (details,) = next(iter(collected.grouped_field_set.values()))[:1]
-    if SINCE not in root_type.fields[details.node.name.value].args:
-        return executor
+    details = next(iter(collected.grouped_field_set.values()))[0]
     selected = SelectionSetNode(selections=(_with_argument(details.node, SINCE, since),))
     resumed = copy(executor)
     resumed.operation = replace(operation, selection_set=selected)

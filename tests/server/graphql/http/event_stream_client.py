@@ -48,7 +48,7 @@ def _stripped(value: str | None) -> str | None:
 
 @dataclass
 class RecordedStream:
-    """What a client has received so far on one stream."""
+    """A stream, and the text that has arrived on it so far."""
 
     response: httpx2.Response
     text: str = ""

@@ -23,6 +23,7 @@ from server.graphql.http.event_streams import KEEP_ALIVE, EventStream
 from server.graphql.socket_writer import MAX_WAITING_BYTES, MAX_WAITING_EVENTS
 from server.transport.bodies import RefusalsAfterBodies
 from server.transport.http_protocol import HttpProtocol
+from tests.browser_sessions import SESSION_COOKIE
 from tests.client import client
 from tests.e2e.chat_topic import create_chat_topic
 from tests.http_server import http_server
@@ -139,6 +140,22 @@ async def test_refusal_before_execution_keeps_status(
     response, text = await run(web, query, **options)
     assert (response.status_code, response.headers["content-type"]) == (status, "application/json")
     assert orjson.loads(text)["errors"][0]["extensions"]["code"] == code
+
+
+@pytest.mark.parametrize(
+    ("content", "headers", "status"),
+    [
+        ("{", {}, 400),
+        ('{"query": "{ __typename }", "operationName": "Nope"}', {}, 400),
+        ('{"query": "{ __typename }"}', {"cookie": f"{SESSION_COOKIE}={'x' * 43}"}, 403),
+        ('{"query": "{ __typename }"}', {"authorization": "Basic YTpi"}, 401),
+    ],
+)
+async def test_refused_request_gets_json(web: WebProcess, content: str, headers: dict[str, str], status: int) -> None:
+    sent = {"accept": EVENT_STREAM, "content-type": "application/json"} | headers
+    async with httpx2.AsyncClient(timeout=60) as http:
+        response = await http.post(f"{web.url}/graphql", content=content, headers=sent)
+    assert (response.status_code, response.headers["content-type"]) == (status, "application/json")
 
 
 async def test_subscription_without_event_stream_is_refused(web: WebProcess) -> None:
