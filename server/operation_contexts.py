@@ -33,9 +33,9 @@ class OperationContexts:
         self._access_watch, self._credentials = access_watch, credentials
         self._online, self._new_context = online, new_context
 
-    async def session_of_request(self, headers: Headers) -> ViewerSession | None:
+    async def session_of_request(self, headers: Headers, *, is_use: bool = True) -> ViewerSession | None:
         """Returns the session of a request; None without a credential. Raises: Unauthenticated, Forbidden."""
-        return await self._access_watch.sessions.session(self._credentials.of_request(headers))
+        return await self._access_watch.sessions.session(self._credentials.of_request(headers), is_use=is_use)
 
     async def session_of_socket(self, authorization: str | None, headers: Headers, *, is_use: bool) -> ViewerSession:
         """Returns the session of a socket. Raises: Unauthenticated, Forbidden."""

@@ -6,7 +6,7 @@ import socket
 
 import uvicorn
 
-from server.graphql import WebSocketProtocol
+from server.graphql import PROCESS_STREAMS, WebSocketProtocol
 from server.processes import StartupError, without_garbage_collection
 from server.settings import Settings
 from server.transport.http_protocol import HttpProtocol
@@ -64,7 +64,7 @@ def serve_web(settings: Settings, listener: socket.socket | None = None) -> None
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, with the garbage collector tuned for thousands of sockets."""
+    """uvicorn's server, with the garbage collector tuned for thousands of sockets, and an end without event streams."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Starts the server, then excludes all present objects from garbage collection."""
@@ -72,3 +72,8 @@ class _Server(uvicorn.Server):
         gc.collect()
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Ends the event streams, for which uvicorn would wait, and then the server."""
+        PROCESS_STREAMS.close()
+        await super().shutdown(sockets)

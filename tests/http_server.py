@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -11,9 +12,9 @@ from uvicorn.server import ServerState
 
 
 @asynccontextmanager
-async def http_server(app: ASGIApp, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
-    """Serves the application, and yields its port."""
-    config = uvicorn.Config(app, lifespan="off", log_config=None)
+async def http_server(app: ASGIApp, tls: ssl.SSLContext | None = None, **options: Any) -> AsyncIterator[int]:
+    """Serves the application, and yields its port. `options` are passed to uvicorn."""
+    config = uvicorn.Config(app, lifespan="off", log_config=None, **options)
     config.load()
     state = ServerState()
     protocol = config.http_protocol_class

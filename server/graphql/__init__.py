@@ -11,6 +11,7 @@ The engine adds to Strawberry:
 - GraphQL over HTTP conforms to the audits of graphql-http, with batches and queries by GET (`GraphQLEndpoint`).
 - Clients may send the hash of a document instead of its text, and roles may be limited to trusted documents
   (`PersistedDocuments`).
+- Event streams answer subscriptions over plain HTTP as well (ADR 107). A process that stops ends its `PROCESS_STREAMS`.
 - graphql-transport-ws has strict frames, sign-in, close codes, and bounded memory for slow clients (`GraphQLEndpoint`,
   and `WebSocketProtocol` for uvicorn).
 
@@ -27,12 +28,14 @@ larger request bodies.
 from server.graphql.budgets import CostPerMinute
 from server.graphql.event_execution import EventExecution
 from server.graphql.http.endpoint import GraphQLEndpoint
+from server.graphql.http.event_streams import PROCESS_STREAMS
 from server.graphql.limits import DocumentLimits
 from server.graphql.operations import Operations
 from server.graphql.persisted_documents import PersistedDocuments, TrustedDocuments
 from server.graphql.socket_writer import WebSocketProtocol
 
 __all__ = [
+    "PROCESS_STREAMS",
     "CostPerMinute",
     "DocumentLimits",
     "EventExecution",

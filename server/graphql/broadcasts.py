@@ -22,7 +22,7 @@ from resolvers.events import HiddenEvents, SharedEventSource
 from server.graphql.departures import Departures
 from server.graphql.event_execution import EventExecution
 from server.graphql.fair_shares import MeasuredAwaitable, attribute_time_to, wait_for_turn
-from server.graphql.frames import EventFrames, SocketSubscription
+from server.graphql.frames import EventFrames, Listener
 from storage.errors import DomainError, Unavailable
 from storage.streams.hub import MAX_QUEUE, HydratedEvent, PositionExpired, is_resumable
 from storage.streams.log import StreamPosition
@@ -64,7 +64,7 @@ class Broadcast:
     on_close: Callable[["Broadcast"], None]
     """Called when the last listener has left."""
     position: StreamPosition | None = None
-    listeners: set[SocketSubscription] = field(default_factory=set)
+    listeners: set[Listener] = field(default_factory=set)
     started: asyncio.Event = field(default_factory=asyncio.Event)
     moved: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when `position` changes, and then replaced by a new event."""
@@ -80,7 +80,7 @@ class Broadcast:
         default_factory=dict
     )
 
-    async def serve(self, listener: SocketSubscription, since: StreamPosition | None) -> DomainError | None:
+    async def serve(self, listener: Listener, since: StreamPosition | None) -> DomainError | None:
         """Serves the listener until the caller is cancelled or the subscription ends.
 
         Returns the error with which a recheck of permissions ended the subscription. Raises: the errors of reads that
@@ -98,7 +98,7 @@ class Broadcast:
         finally:
             self._leave(listener)
 
-    def _leave(self, listener: SocketSubscription) -> None:
+    def _leave(self, listener: Listener) -> None:
         self.listeners.discard(listener)
         if listener.catch_up_task is not None:
             listener.catch_up_task.cancel()
@@ -109,7 +109,7 @@ class Broadcast:
                 self.recheck_task.cancel()
             self.on_close(self)
 
-    async def _start_listener(self, listener: SocketSubscription, since: StreamPosition | None) -> None:
+    async def _start_listener(self, listener: Listener, since: StreamPosition | None) -> None:
         """Sends StreamReady, then the missed events. If these have expired, starts again at the current position."""
         start = None
         if since is not None and is_resumable(since, await self._retry(self.source.hub.head, self.source.stream)):
@@ -123,7 +123,7 @@ class Broadcast:
             except PositionExpired:
                 start = None
 
-    async def _catch_up(self, listener: SocketSubscription, position: StreamPosition) -> None:
+    async def _catch_up(self, listener: Listener, position: StreamPosition) -> None:
         """Sends the listener the events after `position`, up to the broadcast's position. Raises: PositionExpired."""
         while position != self.position:
             moved, before = self.moved, position
@@ -237,17 +237,17 @@ class Broadcast:
         """Executes the events if there are viewers. Returns the frames, and the events hidden from each viewer."""
         events = _present(batch.events) if viewer_ids else []
         if not events:
-            return EventFrames([]), {}
+            return EventFrames([], []), {}
         executed, hidden = await asyncio.gather(
             self._execute(batch.position.epoch, events), self.source.hidden_from(viewer_ids, events)
         )
         return executed.frames, hidden
 
-    def _start_catching_up(self, listener: SocketSubscription, position: StreamPosition) -> None:
+    def _start_catching_up(self, listener: Listener, position: StreamPosition) -> None:
         listener.is_live = False
         listener.catch_up_task = asyncio.create_task(self._catch_up_or_end(listener, position), name="catch up")
 
-    async def _catch_up_or_end(self, listener: SocketSubscription, position: StreamPosition) -> None:
+    async def _catch_up_or_end(self, listener: Listener, position: StreamPosition) -> None:
         """Sends the listener the events after `position`. An error ends the subscription."""
         try:
             try:
@@ -260,8 +260,9 @@ class Broadcast:
 
     async def _execute(self, epoch: str, events: Sequence[HydratedEvent]) -> ExecutedEvents:
         EXECUTIONS.inc(len(events))
-        executions = [self._execute_in_turn(self.source.record(epoch, event)) for event in events]
-        return ExecutedEvents(events, EventFrames(await asyncio.gather(*executions)))
+        records = [self.source.record(epoch, event) for event in events]
+        payloads = await asyncio.gather(*(self._execute_in_turn(record) for record in records))
+        return ExecutedEvents(events, EventFrames(payloads, [record.cursor for record in records]))
 
     async def _execute_in_turn(self, record: object) -> bytes:
         """Executes the operation for an event. The time counts for the viewer if there is only one viewer."""
@@ -273,9 +274,7 @@ class Broadcast:
             await wait_for_turn()
             return await MeasuredAwaitable(self.execution.run(record))
 
-    async def _send_ready(
-        self, listeners: Sequence[SocketSubscription], position: StreamPosition, resumed: bool
-    ) -> None:
+    async def _send_ready(self, listeners: Sequence[Listener], position: StreamPosition, resumed: bool) -> None:
         frames = await self._ready_frames(position, resumed)
         for listener in listeners:
             frames.write(listener)
@@ -288,7 +287,8 @@ class Broadcast:
         frames = self.ready.get((position, resumed))
         if frames is None:
             record = self.source.ready(SubscriptionStart(position, resumed, datetime.now(UTC)))
-            frames = self.ready[position, resumed] = EventFrames([await self.execution.run(record)])
+            frames = EventFrames([await self.execution.run(record)], [record.cursor])
+            self.ready[position, resumed] = frames
         return frames
 
     def _start_recheck(self) -> None:

@@ -19,7 +19,7 @@ from resolvers.events import ViewerEventSource
 from schema.errors import to_client_error
 from server.graphql.deadlines import EXECUTION_TIMEOUT_S, deadline
 from server.graphql.fair_shares import wait_for_turn
-from server.graphql.frames import EventFrames, SocketSubscription
+from server.graphql.frames import EventFrames, Listener
 from storage.errors import Unavailable
 
 RETRY_PAUSE_S = 0.5
@@ -60,7 +60,7 @@ class EventExecution:
         return orjson.dumps(payload)
 
 
-async def write_events(execution: EventExecution, source: ViewerEventSource, listener: SocketSubscription) -> None:
+async def write_events(execution: EventExecution, source: ViewerEventSource, listener: Listener) -> None:
     """Executes and writes every event of one viewer's source, at the pace at which the client reads.
 
     Runs until it is cancelled. Raises: DomainError that ends the subscription.
@@ -68,7 +68,7 @@ async def write_events(execution: EventExecution, source: ViewerEventSource, lis
     async with aclosing(aiter(source)) as events:
         async for event in events:
             await wait_for_turn()
-            EventFrames([await _run_with_retries(execution, event)]).write(listener)
+            EventFrames([await _run_with_retries(execution, event)], [event.cursor]).write(listener)
             await listener.connection.wait_for_room()
             # A source with many stored events must not starve other tasks.
             await asyncio.sleep(0)

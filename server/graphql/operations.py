@@ -82,7 +82,9 @@ class Operations:
         is spent, or if too many operations of the viewer wait; Unavailable at the deadline.
         """
         if operation.is_subscription:
-            raise BadUserInput("query", "a query or a mutation; subscriptions go over WebSocket")
+            raise BadUserInput(
+                "query", "a query or a mutation; subscriptions go over WebSocket, or need Accept: text/event-stream"
+            )
         operation.document.require_scopes(context.scopes)
         async with AsyncExitStack() as entered:
             if context.viewer is not None:

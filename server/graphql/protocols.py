@@ -77,7 +77,7 @@ class Session(Protocol):
 
 
 CheckSocket = Callable[[], Coroutine[None, None, None]]
-"""Authenticates a socket again, and closes it if it has lost its access."""
+"""Authenticates a socket or an event stream again, and closes it if it has lost its access."""
 
 
 class Application(Protocol):
@@ -86,8 +86,11 @@ class Application(Protocol):
     Parameters of type Any are sessions and viewers that the application has returned.
     """
 
-    async def session_of_request(self, headers: Headers) -> Session | None:
-        """Returns the session of a request; None without a credential. Raises: Unauthenticated, Forbidden."""
+    async def session_of_request(self, headers: Headers, *, is_use: bool = True) -> Session | None:
+        """Returns the session of a request; None without a credential.
+
+        `is_use` is False for a check of an open event stream. Raises: Unauthenticated, Forbidden.
+        """
 
     async def session_of_socket(self, authorization: str | None, headers: Headers, *, is_use: bool) -> Session:
         """Returns the session of a socket by the first credential: `authorization`, then the headers of the handshake.

@@ -1,19 +1,26 @@
 """Starts subscriptions, and computes the keys by which identical subscriptions share one execution."""
 
 from collections.abc import Awaitable, Hashable, Mapping
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 from graphql import (
+    ArgumentNode,
     ExecutionResult,
+    FieldNode,
     NamedTypeNode,
+    NameNode,
     NonNullTypeNode,
     OperationDefinitionNode,
+    SelectionSetNode,
+    StringValueNode,
     TypeNode,
     create_source_event_stream,
 )
 from graphql.execution import Executor
+from graphql.execution.collect_fields import collect_fields
 
 from resolvers.arguments import require_storable
 from resolvers.events import SharedEventSource, ViewerEventSource
@@ -22,6 +29,8 @@ from server.graphql.operations import Operations
 from server.graphql.protocols import OperationContext
 
 CURSOR_TYPE = "Cursor"
+SINCE = "since"
+"""The argument of subscriptions that says after which event they resume."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +57,16 @@ class SubscriptionStarter:
         self._schema, self._executor_class = operations.schema, operations.executor_class
 
     async def start(
-        self, context: OperationContext, operation: PreparedOperation
+        self, context: OperationContext, operation: PreparedOperation, since: str | None = None
     ) -> SharedSubscription | ViewerSubscription:
-        """Returns the started subscription.
+        """Returns the started subscription, which resumes after `since`, or else after the operation's own cursor.
 
         Raises: OperationRefused; Forbidden for a service key without the scope; BadUserInput for a lone surrogate.
         """
         operation.document.require_scopes(context.scopes)
         require_storable(operation.request.variables)
         executor = self._build_executor(operation, context)
-        source = await _open_source(executor)
+        source = await _open_source(executor if since is None else _resumed_after(executor, since))
         if isinstance(source, ViewerEventSource):
             return ViewerSubscription(executor, source)
         audience_key = _viewer_key(context) if operation.document.depends_on_viewer else source.viewer.organization_id
@@ -81,6 +90,28 @@ class SubscriptionStarter:
         if isinstance(executor, list):
             raise OperationRefused(executor)
         return executor
+
+
+def _resumed_after(executor: Executor[Any], since: str) -> Executor[Any]:
+    """Returns a copy that opens the source after the cursor, also if the operation has another cursor or none.
+
+    A field without such an argument, such as that of people who are typing, ignores it.
+    """
+    root_type = executor.schema.subscription_type
+    assert root_type is not None
+    operation = executor.operation
+    collected = collect_fields(executor.schema, executor.fragments, executor.variable_values, root_type, operation)
+    details = next(iter(collected.grouped_field_set.values()))[0]
+    selected = SelectionSetNode(selections=(_with_argument(details.node, SINCE, since),))
+    resumed = copy(executor)
+    resumed.operation = replace(operation, selection_set=selected)
+    return resumed
+
+
+def _with_argument(field: FieldNode, name: str, value: str) -> FieldNode:
+    others = (each for each in field.arguments or () if each.name.value != name)
+    argument = ArgumentNode(name=NameNode(value=name), value=StringValueNode(value=value))
+    return replace(field, arguments=(*others, argument))
 
 
 async def _open_source(executor: Executor[Any]) -> SharedEventSource | ViewerEventSource:

@@ -12,7 +12,6 @@ Close codes (docs/semantics.md, 3):
 """
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -39,6 +38,7 @@ from server.graphql.documents import OperationRefused, OperationRequest, Prepare
 from server.graphql.fair_shares import LoopShare, MeasuredAwaitable, attribute_time_to
 from server.graphql.operations import Operations
 from server.graphql.protocols import Application, OperationContext, Session
+from server.graphql.session_watch import SessionWatch
 from server.graphql.socket_writer import connection_of
 from server.graphql.subscriptions import Subscriptions
 from server.transport.json_decoding import decode_json
@@ -52,7 +52,6 @@ TRY_AGAIN_LATER = 1013
 INIT_TIMEOUT_S = 5.0
 MAX_OPERATIONS = 50
 SEND_TIMEOUT_S = 10.0
-MAX_TIMER_S = 7 * 86_400.0
 MAX_REASON_BYTES = 123
 
 SIGN_IN_HEADERS = frozenset((b"authorization", b"cookie", b"host", b"origin"))
@@ -125,9 +124,8 @@ class SocketHandler(BaseGraphQLTransportWSHandler[OperationContext, None]):
     services: ClassVar[SocketServices]
 
     _authorization: str | None = None
-    _session: Session | None = None
     _init_timer: asyncio.TimerHandle | None = None
-    _expiry_timer: asyncio.TimerHandle | None = None
+    _watch: SessionWatch | None = None
 
     def on_request_accepted(self) -> None:
         """Starts the time for connection_init, with a timer: Strawberry has a task for each socket."""
@@ -190,20 +188,14 @@ class SocketHandler(BaseGraphQLTransportWSHandler[OperationContext, None]):
 
     def _sign_in(self, session: Session) -> None:
         """Lets the socket's operations run for the session's user, until the session ends."""
-        self._session = session
         session.sign_in(self.context)
-        self._set_expiry_timer(session.expires_at)
-        self.services.application.socket_opened(session, self._check_access)
+        self._watch = SessionWatch(self.services.application, session, self._authenticate_again, self._forbid)
 
-    async def _check_access(self) -> None:
-        """Closes the socket if its session has ended or its roles have changed. Otherwise adopts the session's end."""
-        session = await self._authenticate(is_use=False)
-        if session is None:
-            return
-        if session.roles != self.context.roles:
-            await self.websocket.close(FORBIDDEN, "The roles of the user have changed")
-        else:
-            self._set_expiry_timer(session.expires_at)
+    async def _authenticate_again(self) -> Session | None:
+        return await self._authenticate(is_use=False)
+
+    async def _forbid(self, reason: str) -> None:
+        await self.websocket.close(FORBIDDEN, reason)
 
     async def handle_subscribe(self, message: SubscribeMessage) -> None:
         """Starts an operation, or refuses it if the socket already runs as many operations as it may."""
@@ -268,25 +260,14 @@ class SocketHandler(BaseGraphQLTransportWSHandler[OperationContext, None]):
         id_ = orjson.dumps(operation.id)[1:-1]
         return self.services.subscriptions.serve(prepared, self.context, connection, id_, self._share)
 
-    def _set_expiry_timer(self, expires_at: float) -> None:
-        """Sets the timer that checks access at the expiry, which other requests of the browser may have deferred."""
-        if self._expiry_timer is not None:
-            self._expiry_timer.cancel()
-        # The event loop's timers overflow after some weeks.
-        wait_s = min(expires_at - time.time(), MAX_TIMER_S)
-        self._expiry_timer = asyncio.get_running_loop().call_later(wait_s, self._start_check)
-
-    def _start_check(self) -> None:
-        asyncio.ensure_future(self._check_access())
-
     async def shutdown(self) -> None:
         """Ends the operations, the timers of connection_init and of the token's expiry, and the checks of access."""
         if self._init_timer is not None:
             self._init_timer.cancel()
-        if self._session is not None:
-            self.services.application.socket_closed(self._session, self._check_access)
-        if self._expiry_timer is not None:
-            self._expiry_timer.cancel()
+        if self._watch is not None:
+            self._watch.stop()
+            # The watch refers to this handler.
+            self._watch = None
         await super().shutdown()
 
     async def handle_task_exception(self, error: Exception) -> None:

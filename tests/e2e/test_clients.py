@@ -13,7 +13,7 @@ from gql.transport.websockets import WebsocketsTransport
 from tests.e2e.conftest import DeployedProduct
 from tests.programs import run_client_script
 
-NODE_CLIENTS = ["graphql-ws", "urql", "apollo", "relay"]
+NODE_CLIENTS = ["graphql-ws", "graphql-sse", "urql", "urql-sse", "apollo", "relay"]
 # The product executes no operation by GET. The audits only recommend GET.
 GET_AUDITS = {"5A70", "D6D5", "6A70"}
 
@@ -29,7 +29,7 @@ TOPIC_EVENTS = """
 
 
 @pytest.mark.parametrize("script", NODE_CLIENTS)
-def test_graphql_ws_client_queries_subscribes_and_resumes(product: DeployedProduct, script: str) -> None:
+def test_node_client_queries_subscribes_and_resumes(product: DeployedProduct, script: str) -> None:
     report = run_client_script(script, url=product.url, token=product.token("ann", org=f"clients-{script}"))
     assert report["viewer"]["handle"] == "ann"
     assert report["errorCode"] == "NOT_FOUND"

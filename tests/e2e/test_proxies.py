@@ -22,9 +22,12 @@ from storage.ids import new_id
 from storage.stores import Stores, open_stores
 from tests.browser_sessions import CLIENT, SESSION_COOKIE, begin_session, session_headers
 from tests.client import Client, SubscriptionSocket
+from tests.e2e.chat_topic import create_chat_topic
 from tests.e2e.proxies import DEPLOY, PROXY_ADDRESS, Proxy, caddy, nginx
+from tests.server.graphql.http.event_stream_client import recorded
 from tests.serving import WebProcess, web_process
 from tests.storage.identity.accounts.conftest import PASSWORD, new_invitation
+from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -182,6 +185,22 @@ async def test_socket_receives_events_and_pings(proxy: Proxy, web: WebProcess, m
             post = 'mutation ($id: ID!) { postMessage(input: {topicId: $id, text: "Hello"}) { id } }'
             await client.run(post, id=topic)
             assert (await socket.next_event())["__typename"] == "MessagePosted"
+
+
+async def test_event_stream_receives_events_and_comments(proxy: Proxy, web: WebProcess) -> None:
+    async with proxy.client(ANN) as http:
+        client = Client(proxy.url, web.token("gil"), http)
+        chat = await create_chat_topic(client)
+        query = "subscription ($topic: ID!) { topicEvents(topicId: $topic) { __typename } }"
+        async with recorded(http, f"{proxy.url}/graphql", client.token, query, topic=chat.topic) as stream:
+            await until(lambda: stream.events)
+            assert stream.events[0].value["__typename"] == "StreamReady"
+            await until(lambda: stream.text.endswith("\n\n:\n\n"))
+            await client.run(
+                'mutation ($id: ID!) { postMessage(input: {topicId: $id, text: "Hello"}) { id } }', id=chat.topic
+            )
+            assert await stream.receives(1)
+    assert stream.events[1].id
 
 
 def test_nginx_waits_longer_than_pings_and_answers_take() -> None:

@@ -22,6 +22,8 @@ from server.graphql.coalescing import QueryCoalescer, SharedAnswer
 from server.graphql.deadlines import EXECUTION_TIMEOUT_S
 from server.graphql.documents import OperationRefused, OperationRequest, PreparedOperation
 from server.graphql.fair_shares import MeasuredAwaitable
+from server.graphql.http.event_streams import StreamedSubscriptions
+from server.graphql.http.media_types import accepts_event_stream
 from server.graphql.http.requests import REQUEST_MEDIA_TYPE, RawRequest, media_type
 from server.graphql.http.responses import (
     MethodNotAllowed,
@@ -80,6 +82,7 @@ class GraphQLEndpoint:
         self._coalescible: LRUCache[RawRequest, PreparedOperation] = LRUCache(MAX_COALESCIBLE)
         """Coalescible operations by their requests, which then need not be parsed again."""
         self.subscriptions = Subscriptions(self.operations)
+        self._streams = StreamedSubscriptions(application, self.subscriptions, self.operations.shares)
         services = SocketServices(application, self.operations, self.subscriptions)
         self._sockets = GraphQLSockets(schema, services, allowed_origins)
 
@@ -198,6 +201,8 @@ class GraphQLEndpoint:
             raise BodyTooLarge
         if raw.is_get and operation.is_mutation:
             raise MethodNotAllowed("POST")
+        if operation.is_subscription and accepts_event_stream(raw.accept):
+            return self._streams.answer(connection, session, operation, context)
         async with self._run(operation, context, connection) as result:
             return result_response(result, raw.accept)
 

@@ -10,6 +10,8 @@ from starlette.responses import Response
 
 from schema.errors import to_client_error
 from server.graphql.documents import OperationRefused
+from server.graphql.frames import STREAM_END, stream_event
+from server.graphql.http.media_types import EVENT_STREAM, prefers_event_stream
 from server.graphql.http.requests import REQUEST_MEDIA_TYPE
 from server.transport.bodies import BodyTooLarge
 from storage.errors import BadUserInput
@@ -17,6 +19,12 @@ from storage.errors import BadUserInput
 RESPONSE_MEDIA_TYPE = "application/graphql-response+json"
 
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+STREAM_HEADERS = HEADERS | {
+    "Content-Type": f"{EVENT_STREAM}; charset=utf-8",
+    "Vary": "Accept",
+    # nginx sends each event at once.
+    "X-Accel-Buffering": "no",
+}
 
 
 class MethodNotAllowed(BadUserInput):
@@ -30,6 +38,8 @@ class MethodNotAllowed(BadUserInput):
 def result_response(result: ExecutionResult, accept: str) -> Response:
     """Returns the response in the accepted media type, without `data` if nothing was executed."""
     is_new_type, formatted = RESPONSE_MEDIA_TYPE in accept, _formatted(result)
+    if prefers_event_stream(accept):
+        return Response(stream_event(orjson.dumps(formatted)) + STREAM_END, headers=STREAM_HEADERS)
     status = 400 if is_new_type and "data" not in formatted else 200
     content_type = f"{RESPONSE_MEDIA_TYPE}; charset=utf-8" if is_new_type else REQUEST_MEDIA_TYPE
     return Response(orjson.dumps(formatted), status, HEADERS | {"Vary": "Accept"}, content_type)

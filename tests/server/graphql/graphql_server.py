@@ -23,7 +23,7 @@ from server.auth.tokens import TokenVerifier, mint
 from server.auth.viewers import ViewerSessions
 from server.graphql import GraphQLEndpoint
 from server.graphql.deadlines import EXECUTION_TIMEOUT_S
-from server.graphql.frames import SocketSubscription
+from server.graphql.frames import Listener
 from server.operation_contexts import OperationContexts
 from storage.stores import Stores
 from storage.streams.log import StreamPosition, format_cursor
@@ -147,7 +147,7 @@ class GraphQLServer:
         return self.scenario.stores
 
     @property
-    def listeners(self) -> list[SocketSubscription]:
+    def listeners(self) -> list[Listener]:
         """The listeners of all broadcasts."""
         return [
             each

@@ -1,4 +1,4 @@
-"""Joined frames equal frames that are sent one by one, on both event loops."""
+"""Joined frames equal frames that are sent one by one, on both event loops. Event streams share their bytes."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from websockets.asyncio.client import ClientConnection, connect
 
-from server.graphql.frames import EventFrames, SocketSubscription
+from server.graphql.frames import EventFrames, Listener, stream_event
 from server.graphql.socket_writer import (
     WebSocketProtocol,
 )
@@ -54,11 +54,11 @@ async def test_joined_frames_equal_frames_sent_one_by_one(
     ids: list[tuple[str, str]],
 ) -> None:
     connection, ws = connected_socket
-    frames = EventFrames([orjson.dumps(value) for value, _ in payloads])
+    frames = EventFrames([orjson.dumps(value) for value, _ in payloads], [""] * len(payloads))
     for id_, viewer in ids:
         end: asyncio.Future[DomainError | None] = asyncio.get_running_loop().create_future()
         hidden = tuple(index for index, (_, hidden_from) in enumerate(payloads) if viewer in hidden_from)
-        frames.write(SocketSubscription(connection, orjson.dumps(id_)[1:-1], viewer, end), hidden)
+        frames.write(Listener(connection, orjson.dumps(id_)[1:-1], viewer, end), hidden)
         # More than 1 MiB of waiting data would close the socket.
         assert await poll_until_true(lambda: not connection.transport.get_write_buffer_size())
     connection.write_events(text_frame(b"end"), 0)
@@ -71,6 +71,30 @@ async def test_joined_frames_equal_frames_sent_one_by_one(
     async with asyncio.timeout(DEADLINE_S):
         received = [orjson.loads(text) async for text in texts_before_end(ws)]
     assert received == expected
+
+
+class KeptEvents:
+    """A connection that keeps what is written to it."""
+
+    def __init__(self) -> None:
+        self.written: list[tuple[bytes, int]] = []
+
+    def write_events(self, frames: bytes, events: int) -> None:
+        self.written.append((frames, events))
+
+    async def wait_for_room(self) -> None:
+        """Returns at once."""
+
+
+async def test_event_streams_get_the_same_bytes_without_hidden_events() -> None:
+    frames, connection = EventFrames([b"1", b"2", b"3"], ["a", "b", "c"]), KeptEvents()
+    end: asyncio.Future[DomainError | None] = asyncio.get_running_loop().create_future()
+    for hidden in ((), (1,), (), (0, 1, 2)):
+        frames.write(Listener(connection, None, "ann", end), hidden)
+    first, without_second, again = connection.written
+    assert first == (b"".join(stream_event(b"%d" % n, id_) for n, id_ in ((1, "a"), (2, "b"), (3, "c"))), 3)
+    assert without_second == (b"event: next\nid: a\ndata: 1\n\nevent: next\nid: c\ndata: 3\n\n", 2)
+    assert again[0] is first[0]
 
 
 async def texts_before_end(ws: ClientConnection) -> AsyncIterator[str]:

@@ -70,11 +70,15 @@ async def test_viewer_dependence_is_found_once_per_document(
 
 
 async def start(
-    context: Context, query: str, variables: Mapping[str, Any] = NO_VARIABLES, operations: Operations = OPERATIONS
+    context: Context,
+    query: str,
+    variables: Mapping[str, Any] = NO_VARIABLES,
+    operations: Operations = OPERATIONS,
+    resumed_after: str | None = None,
 ) -> SharedSubscription | ViewerSubscription:
-    """Starts a subscription."""
+    """Starts a subscription, which resumes after the cursor."""
     operation = operations.documents.operation(OperationRequest(query, dict(variables)))
-    return await SubscriptionStarter(operations).start(context, operation)
+    return await SubscriptionStarter(operations).start(context, operation, resumed_after)
 
 
 async def viewer_context(
@@ -127,6 +131,15 @@ async def test_shared_subscription_has_its_own_position(scenario: TopicScenario)
     assert (await start_shared(scenario)).source.since is None
     for n in (1, 2):
         assert (await start_shared(scenario, {"since": cursor(scenario, n)})).source.since == StreamPosition("epoch", n)
+
+
+async def test_resumed_subscription_keeps_its_key(scenario: TopicScenario) -> None:
+    context, variables = await viewer_context(scenario), {"topic": scenario.topic.id}
+    first = await start_shared(scenario)
+    for since in ({}, {"since": cursor(scenario, 1)}, {"since": None}):
+        resumed = await start(context, TOPIC_EVENTS, variables | since, resumed_after=cursor(scenario, 2))
+        assert isinstance(resumed, SharedSubscription)
+        assert (resumed.source.since, resumed.key) == (StreamPosition("epoch", 2), first.key)
 
 
 async def test_position_literal_is_part_of_the_key(scenario: TopicScenario) -> None:

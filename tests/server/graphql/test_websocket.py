@@ -359,7 +359,7 @@ async def community_socket(
 
 
 async def test_token_beyond_longest_timer_keeps_socket(server: GraphQLServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.graphql.websocket.MAX_TIMER_S", 0.05)
+    monkeypatch.setattr("server.graphql.session_watch.MAX_TIMER_S", 0.05)
     async with server.subscribed() as subscription:
         for _ in range(5):
             await asyncio.sleep(0.1)
