@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup buckets client-packages web web-check web-format web-test web-quick run test test-gate quick record format check schema docs access lock wheel soak lab mutants guards figures screenshots clean
+.PHONY: help setup buckets client-packages clients web web-check web-format web-test web-quick run test test-gate quick record format check schema docs access lock wheel soak lab mutants guards figures screenshots clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,10 +69,11 @@ docs: setup ## Write docs/settings.md from the settings
 access: setup ## Write the tables of docs/access.md from what a running product permits
 	NOROSHI_WRITE_ACCESS_TABLES=1 $(BIN)/pytest -q tests/resolvers/test_access.py -k tables_say
 
-lock: setup ## Renew requirements.lock and requirements.buckets.lock from pyproject.toml
+lock: setup ## Renew the lock files of Python packages from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --all-extras --group dev pyproject.toml \
 		-o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --group buckets -o requirements.buckets.lock
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --group clients -o requirements.clients.lock
 
 buckets: $(VENV)/buckets/.installed ## Install moto, the S3 server of the tests, into an environment of its own
 	@:
@@ -80,6 +81,14 @@ buckets: $(VENV)/buckets/.installed ## Install moto, the S3 server of the tests,
 $(VENV)/buckets/.installed: requirements.buckets.lock $(VENV)/.installed
 	$(PYTHON) -m venv $(VENV)/buckets
 	$(BIN)/uv pip install --quiet --python $(VENV)/buckets/bin/python --require-hashes -r requirements.buckets.lock
+	@touch $@
+
+clients: setup web client-packages $(VENV)/clients/.installed ## Run every client of docs/clients against the built wheel
+	@$(BIN)/python -m tests.client_table
+
+$(VENV)/clients/.installed: requirements.clients.lock $(VENV)/.installed
+	$(PYTHON) -m venv $(VENV)/clients
+	$(BIN)/uv pip install --quiet --python $(VENV)/clients/bin/python --require-hashes -r requirements.clients.lock
 	@touch $@
 
 wheel: setup web ## Build the wheel, with the web client in it, into dist/

@@ -19,6 +19,9 @@ from tests.storage.faulty_proxy import faulty_proxy
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 CLIENTS = EXAMPLES / "clients"
+PYTHON_CLIENTS = EXAMPLES.parent / ".venv/clients"
+"""The environment of clients that need other packages than Noroshi. `make clients` installs it."""
+
 LIVE_CLIENTS = ("graphql-ws", "urql", "apollo", "relay", "gql")
 LINE_DEADLINE_S = 60.0
 OUTAGE_S = 1.2
@@ -35,14 +38,30 @@ def require_client_packages() -> str:
 
 
 def command_of(client: str) -> list[str]:
-    """Returns the command that runs the example of a client."""
-    node = require_client_packages() if client != "gql" else ""
-    if client == "relay":
-        compiler = CLIENTS / "node_modules/.bin/relay-compiler"
-        subprocess.run([compiler], cwd=CLIENTS / client, check=True, capture_output=True)
+    """Returns the command that runs the example of a client. Generates the code that it imports."""
+    folder = CLIENTS / client
     if client == "gql":
-        return [sys.executable, str(CLIENTS / client / "live.py")]
-    return [node, str(CLIENTS / client / "live.mjs")]
+        return [sys.executable, str(folder / "live.py")]
+    if client == "ariadne-codegen":
+        return [generate_python_client(folder), str(folder / "live.py")]
+    node = require_client_packages()
+    if client == "relay":
+        run_generator(CLIENTS / "node_modules/.bin/relay-compiler", folder)
+    return [node, str(folder / "live.mjs")]
+
+
+def generate_python_client(folder: Path) -> str:
+    """Returns the path of the Python that has the packages of the generated client."""
+    if not PYTHON_CLIENTS.exists():
+        pytest.skip("ariadne-codegen is not installed: `make clients`.")
+    run_generator(PYTHON_CLIENTS / "bin/ariadne-codegen", folder, "--config", "ariadne-codegen.toml")
+    return str(PYTHON_CLIENTS / "bin/python")
+
+
+def run_generator(program: Path, folder: Path, *arguments: str) -> None:
+    """Runs a code generator. Raises: AssertionError with its output if it fails."""
+    generated = subprocess.run([program, *arguments], cwd=folder, capture_output=True, text=True)
+    assert generated.returncode == 0, generated.stdout + generated.stderr
 
 
 @dataclass
