@@ -9,7 +9,9 @@ import { createClient } from "graphql-ws";
 
 /** Creates the client from options of graphql-ws. `subscribe` resumes; `iterate` does not. */
 export function createResumingClient(options) {
+  const { keepAlive = 10_000 } = options;
   const client = createClient({
+    keepAlive,
     retryAttempts: Number.POSITIVE_INFINITY,
     // Without this, graphql-ws gives up when a reconnect is refused, for example while the server restarts.
     shouldRetry: () => true,
@@ -19,6 +21,13 @@ export function createResumingClient(options) {
     },
     ...options,
   });
+  // A missing pong reveals a connection that was lost without being closed.
+  let pongTimer;
+  client.on("ping", (isReceived) => {
+    if (!isReceived) pongTimer = setTimeout(() => client.terminate(), keepAlive / 2);
+  });
+  client.on("pong", (isReceived) => isReceived && clearTimeout(pongTimer));
+  client.on("closed", () => clearTimeout(pongTimer));
   function subscribe(payload, sink) {
     const variables = { ...payload.variables };
     function next(result) {
