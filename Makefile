@@ -9,6 +9,7 @@ NODE := $(shell node -p 'parseInt(process.versions.node) >= 20 ? "yes" : ""' 2>/
 WEB := web-client
 WEB_SOURCES := $(shell find $(WEB) schema/schema.graphql \( -name node_modules -o -name dist -o -name '*.tsbuildinfo' -o -path '*/src/api/schema.d.ts' \) -prune \
 	-o -type f -print 2>/dev/null)
+EXAMPLES := examples/clients
 # Empty when no file of the web pages differs from the last commit.
 WEB_CHANGES = $(shell git status --porcelain -- $(WEB) schema/schema.graphql 2>/dev/null)
 # Handed on to `noroshi up` or pytest: make run ARGS="--port 9000", make test ARGS="tests/storage -x".
@@ -19,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup buckets web web-check web-format web-test web-quick run test test-gate quick record format check schema docs access lock wheel soak lab mutants guards figures screenshots clean
+.PHONY: help setup buckets client-packages clients web web-check web-format web-test web-quick run test test-gate quick record format check schema docs access lock wheel soak lab mutants guards figures screenshots clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,16 +36,16 @@ run: setup web ## Run the whole product with demo data; ARGS="--port 9000" and t
 PARALLEL := -n 4 --dist loadfile --no-loadscope-reorder
 SLOWEST := --durations 20
 
-test: setup buckets web web-test ## Run every test but the soak tests
+test: setup buckets web web-test client-packages ## Run every test but the soak tests
 	$(BIN)/pytest $(PARALLEL) $(SLOWEST) $(ARGS)
 
-test-gate: setup buckets web web-test ## Run every test as CI does: tests that fail run once more, one at a time
+test-gate: setup buckets web web-test client-packages ## Run every test as CI does: tests that fail run once more, one at a time
 	$(BIN)/python .ci/run_tests.py $(PARALLEL) $(SLOWEST) $(ARGS)
 
 quick: setup buckets web-quick ## Run the tests that changes of the work tree can affect; ARGS="--since main" and the like
 	@$(BIN)/python -m tests.affected -q $(subst --no-loadscope-reorder,,$(PARALLEL)) $(ARGS)
 
-record: setup buckets web ## Record which test executes which functions, for `make quick`; runs what is not recorded yet
+record: setup buckets web client-packages ## Record which test executes which functions, for `make quick`; runs what is not recorded yet
 	@$(BIN)/python -m tests.affected --record -q $(PARALLEL)
 
 format: setup web-format ## Format all code, and fix what linters can fix
@@ -68,10 +69,11 @@ docs: setup ## Write docs/settings.md from the settings
 access: setup ## Write the tables of docs/access.md from what a running product permits
 	NOROSHI_WRITE_ACCESS_TABLES=1 $(BIN)/pytest -q tests/resolvers/test_access.py -k tables_say
 
-lock: setup ## Renew requirements.lock and requirements.buckets.lock from pyproject.toml
+lock: setup ## Renew the lock files of Python packages from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --all-extras --group dev pyproject.toml \
 		-o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --group buckets -o requirements.buckets.lock
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --group clients -o requirements.clients.lock
 
 buckets: $(VENV)/buckets/.installed ## Install moto, the S3 server of the tests, into an environment of its own
 	@:
@@ -79,6 +81,14 @@ buckets: $(VENV)/buckets/.installed ## Install moto, the S3 server of the tests,
 $(VENV)/buckets/.installed: requirements.buckets.lock $(VENV)/.installed
 	$(PYTHON) -m venv $(VENV)/buckets
 	$(BIN)/uv pip install --quiet --python $(VENV)/buckets/bin/python --require-hashes -r requirements.buckets.lock
+	@touch $@
+
+clients: setup web client-packages $(VENV)/clients/.installed ## Run every client of docs/clients against the built wheel
+	@$(BIN)/python -m tests.client_table
+
+$(VENV)/clients/.installed: requirements.clients.lock $(VENV)/.installed
+	$(PYTHON) -m venv $(VENV)/clients
+	$(BIN)/uv pip install --quiet --python $(VENV)/clients/bin/python --require-hashes -r requirements.clients.lock
 	@touch $@
 
 wheel: setup web ## Build the wheel, with the web client in it, into dist/
@@ -109,7 +119,7 @@ screenshots: setup web ## Take the screenshots of docs/ of a product with demo d
 	$(BIN)/python -m tests.e2e.screenshots
 
 clean: ## Remove what was installed and built; data stay
-	rm -rf $(VENV) $(WEB)/node_modules $(WEB)/dist benchmarks/peers/node_modules dist *.egg-info
+	rm -rf $(VENV) $(WEB)/node_modules $(EXAMPLES)/node_modules $(WEB)/dist benchmarks/peers/node_modules dist *.egg-info
 	rm -rf .testmon .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(VENV)/.installed: requirements.lock pyproject.toml
@@ -127,22 +137,27 @@ endif
 ifeq (,$(wildcard $(WEB)/package-lock.json))
 web:
 	@echo "There is no $(WEB)/package-lock.json: the product runs without its web pages."
-web-check web-format web-test web-quick:
+web-check web-format web-test web-quick client-packages:
 	@:
 else ifeq (,$(NODE))
 web:
 	@echo "Node.js 20 or later is not installed: the product runs without its web pages."
-web-check web-format web-test web-quick:
-	@echo "Node.js 20 or later is not installed: the web client is neither checked nor formatted."
+web-check web-format web-test web-quick client-packages:
+	@echo "Node.js 20 or later is not installed: the web client and the example clients are not checked."
 else
 web: $(WEB)/dist/index.html ## Build the web pages when they have changed
 	@:
 
-web-check: $(WEB)/node_modules/.installed
+web-check: $(WEB)/node_modules/.installed $(EXAMPLES)/node_modules/.generated
 	cd $(WEB) && npm run --silent check
+	cd $(EXAMPLES) && npm run --silent check
 
 web-format: $(WEB)/node_modules/.installed
 	cd $(WEB) && npm run --silent format
+	cd $(EXAMPLES) && npm run --silent format
+
+client-packages: $(EXAMPLES)/node_modules/.installed ## Install the packages of the example clients
+	@:
 
 web-test: $(WEB)/node_modules/.installed
 	cd $(WEB) && npm run --silent test
@@ -152,6 +167,15 @@ web-quick: $(if $(WEB_CHANGES),$(WEB)/node_modules/.installed)
 
 $(WEB)/node_modules/.installed: $(WEB)/package-lock.json
 	cd $(WEB) && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(EXAMPLES)/node_modules/.installed: $(EXAMPLES)/package-lock.json
+	cd $(EXAMPLES) && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(EXAMPLES)/node_modules/.generated: $(EXAMPLES)/node_modules/.installed schema/schema.graphql \
+		$(wildcard $(EXAMPLES)/*/*.ts $(EXAMPLES)/relay/operations.js)
+	cd $(EXAMPLES) && npm run --silent generate
 	@touch $@
 
 $(WEB)/dist/index.html: $(WEB)/node_modules/.installed $(WEB_SOURCES)

@@ -435,10 +435,15 @@ def test_urls_and_relative_paths_are_allowed(before: str) -> None:
     assert not machine_paths("/".join((before, "work", "main")))
 
 
-PACKAGE_LOCKS = ["web-client/package-lock.json", "benchmarks/peers/package-lock.json"]
+PACKAGE_LOCKS = [
+    "web-client/package-lock.json",
+    "benchmarks/peers/package-lock.json",
+    "examples/clients/package-lock.json",
+]
+PYTHON_LOCKS = ["requirements.lock", "requirements.buckets.lock", "requirements.clients.lock"]
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements.buckets.lock", *PACKAGE_LOCKS])
+@pytest.mark.parametrize("lock", [*PYTHON_LOCKS, *PACKAGE_LOCKS])
 def test_lock_files_pin_by_hash_without_urls(lock: str) -> None:
     text = (ROOT / lock).read_text(encoding="utf-8")
     assert "://" not in text
@@ -452,7 +457,7 @@ def unhashed(lock: str) -> list[str]:
 
 
 def test_locked_requirements_have_version_and_hash() -> None:
-    for lock in ("requirements.lock", "requirements.buckets.lock"):
+    for lock in PYTHON_LOCKS:
         assert unhashed((ROOT / lock).read_text(encoding="utf-8")) == []
     assert unhashed("a==1 \\\n    --hash=sha256:0\nb==2\nc>=1 --hash=sha256:0\n") == ["b==2", "c>=1 --hash=sha256:0"]
 

@@ -2,46 +2,25 @@
 
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from tests.product import RunningProduct, eventually, running_product, start_program
-from tests.programs import WEB_CLIENT, require_web_client
-
-ROOT = WEB_CLIENT.parent
-INSTALL_TIMEOUT_S = 900
+from tests.e2e.wheel import INSTALL_TIMEOUT_S, install_wheel, product_of_wheel, run_command
+from tests.product import RunningProduct, eventually
+from tests.programs import require_web_client
 
 pytestmark = pytest.mark.timeout(INSTALL_TIMEOUT_S + 300)
-
-
-def run_command(*command: str | Path, cwd: Path = ROOT) -> str:
-    completed = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=INSTALL_TIMEOUT_S)
-    assert completed.returncode == 0, completed.stdout + completed.stderr
-    return completed.stdout
 
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A virtual environment with the wheel and its declared dependencies at their locked versions."""
     require_web_client()
-    folder = tmp_path_factory.mktemp("wheel")
-    tools = Path(sys.executable).parent
-    run_command(tools / "hatchling", "build", "--target", "wheel", "--directory", folder)
-    (wheel,) = folder.glob("noroshi-*.whl")
-    run_command(tools / "uv", "venv", "--python", sys.executable, folder / "venv")
-    constraints = ("--constraint", ROOT / "requirements.lock")
-    python = folder / "venv" / "bin" / "python"
-    run_command(
-        tools / "uv", "pip", "install", "--python", python, *constraints, f"noroshi[embedded] @ {wheel.as_uri()}"
-    )
-    return folder / "venv"
+    return install_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +31,7 @@ def product(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     programs.mkdir()
     for name in ("sh", "ps"):
         (programs / name).symlink_to(shutil.which(name) or f"/bin/{name}")
-    start = partial(start_program, program=[environment / "bin" / "noroshi"])
-    with running_product(folder / "data", "--demo", start=start, PATH=str(programs), PYTHONPATH="") as product:
+    with product_of_wheel(environment, folder, "--demo", PATH=str(programs)) as product:
         yield product
 
 
