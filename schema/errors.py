@@ -6,7 +6,7 @@ from typing import Any
 import structlog
 from graphql import GraphQLError, GraphQLSyntaxError, ValueNode
 
-from schema.input_errors import NOT_NULL, field_name, place_of
+from schema.values.input_errors import NOT_NULL, field_name, place_of
 from storage.errors import DomainError
 from storage.mongo import unavailable
 

@@ -4,7 +4,7 @@ from graphql import SKIP, GraphQLError, GraphQLInputType, ValueNode, VisitorActi
 from graphql.utilities import validate_input_literal
 from graphql.validation import ValuesOfCorrectTypeRule
 
-from schema.input_errors import RefusedValue, place_of
+from schema.values.input_errors import RefusedValue, place_of
 
 
 class ArgumentValuesRule(ValuesOfCorrectTypeRule):

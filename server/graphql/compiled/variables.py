@@ -26,7 +26,7 @@ from graphql.execution.values import VariableValues
 from graphql.utilities import validate_input_value
 
 from resolvers.arguments import require_storable
-from schema.input_errors import RefusedValue, place_of_variable
+from schema.values.input_errors import RefusedValue, place_of_variable
 from storage.errors import BadUserInput
 
 MIN_ITEMS = 50
