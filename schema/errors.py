@@ -1,16 +1,14 @@
 """Presents errors to clients with the codes of docs/error-codes.md. Masks unexpected errors, and logs them in full."""
 
-import re
 import secrets
 from typing import Any
 
 import structlog
-from graphql import GraphQLError, GraphQLSyntaxError, Node, TokenKind, VariableDefinitionNode, print_ast
+from graphql import GraphQLError, GraphQLSyntaxError, ValueNode
 
+from schema.values.input_errors import NOT_NULL, field_name, place_of
 from storage.errors import DomainError
 from storage.mongo import unavailable
-
-_VALUE = re.compile(r"(?:Variable|Argument) '\$?(\w+)' has invalid value(?: at (\S+))?: (.*)", re.DOTALL)
 
 log = structlog.get_logger(__name__)
 
@@ -31,35 +29,16 @@ def _with_code(error: GraphQLError) -> GraphQLError:
     extensions = dict(error.extensions or {})
     if isinstance(error, GraphQLSyntaxError):
         extensions.setdefault("code", "GRAPHQL_PARSE_FAILED")
-    elif extensions.get("code") == "BAD_USER_INPUT" or _VALUE.match(error.message):
-        extensions = {"code": "BAD_USER_INPUT", **_value_extensions(error), **extensions}
+    elif error.nodes and isinstance(error.nodes[0], ValueNode):
+        # Values are checked before the operation is executed, so a variable is null where its argument is required.
+        field = field_name(place_of(error.nodes[0]))
+        extensions = {"code": "BAD_USER_INPUT", "field": field, "expected": NOT_NULL, **extensions}
     elif error.path is None:
         extensions.setdefault("code", "GRAPHQL_VALIDATION_FAILED")
     elif "code" not in extensions:
         # The operation was executed, so a resolver has returned a value that cannot be serialized.
         return _log_and_mask(error, error.original_error or error)
     return _copy(error, error.message, extensions)
-
-
-def _value_extensions(error: GraphQLError) -> dict[str, str]:
-    """Returns `field` and `expected` for a refused literal, variable or argument."""
-    node = error.nodes[0] if error.nodes else None
-    refused = _VALUE.match(error.message)
-    if refused is None:
-        return {"field": _name_before(node)} if node else {}
-    name, path, reason = refused.groups()
-    inner_fields = re.findall(r"\.(\w+)", path or "")
-    if path is None and isinstance(node, VariableDefinitionNode):
-        return {"field": name, "expected": f"a value of type {print_ast(node.type)}"}
-    return {"field": inner_fields[-1] if inner_fields else name, "expected": reason.removeprefix("Expected ")}
-
-
-def _name_before(value: Node) -> str:
-    """Returns the name of a literal's argument, input field or variable: the token before the colon to its left."""
-    token = value.loc.start_token if value.loc else None
-    while token and token.kind is not TokenKind.COLON:
-        token = token.prev
-    return token.prev.value or "" if token and token.prev else ""
 
 
 def _log_and_mask(error: GraphQLError, original: BaseException) -> GraphQLError:

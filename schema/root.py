@@ -72,6 +72,7 @@ from schema.publishing import (
 from schema.scalars import SCALARS
 from schema.search import SearchQuery
 from schema.sessions import PasskeyMutation, PasskeyQuery, SessionMutation, SessionQuery
+from schema.values.enum_values import DescribedSchema
 
 
 @strawberry.type(description="All reads. Unless a description says otherwise, a field needs the role MEMBER.")
@@ -386,7 +387,7 @@ class _CachedNameConverter(NameConverter):
 
 def build_schema() -> strawberry.Schema:
     """Returns a new schema of the product."""
-    return strawberry.Schema(
+    return DescribedSchema(
         query=Query,
         mutation=Mutation,
         subscription=Subscription,

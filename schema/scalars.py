@@ -102,6 +102,7 @@ SCALARS: dict[Any, ScalarDefinition] = {
     datetime: strawberry.scalar(
         name="DateTime",
         description="RFC 3339 instant with an offset, e.g. 2026-11-21T12:00:00Z. Times without an offset are refused.",
+        specified_by_url="https://www.rfc-editor.org/rfc/rfc3339",
         serialize=_format_instant,
         parse_value=_parse_instant,
         parse_literal=_literal(_parse_instant),

@@ -9,6 +9,7 @@ import resolvers.administration.service_keys
 from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
 from schema.identity import User
+from storage.identity.keys.scopes import SCOPES
 
 
 @strawberry.type(
@@ -26,7 +27,7 @@ class ServiceKey:
     )
     scopes: list[str] = strawberry.field(
         description="What the key may be used for, such as `chat:read`: an area and an action, in alphabetical order. "
-        "They never change."
+        f"They never change. Possible are {', '.join(f'`{scope}`' for scope in SCOPES)}."
     )
     is_active: bool = strawberry.field(
         name="active", description="Whether the key is accepted: it has neither expired nor been revoked."

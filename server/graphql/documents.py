@@ -18,6 +18,7 @@ from graphql import (
     specified_rules,
     validate,
 )
+from graphql.validation import ValuesOfCorrectTypeRule
 from graphql.validation.rules import overlapping_fields_can_be_merged
 from strawberry.schema.validation_rules.maybe_null import MaybeNullValidationRule
 from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
@@ -25,6 +26,7 @@ from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 from resolvers.arguments import require_storable
 from schema.binding import ACCEPTS_LARGE_BODY, ANY_KEY, NO_KEY
 from schema.sharing import depends_on_viewer, metadata_values, required_scopes, suits_audience
+from server.graphql.argument_values import ArgumentValuesRule
 from server.graphql.cost import VariableSizes, measure_cost, size_of
 from server.graphql.limits import (
     VALIDATION_FAILED,
@@ -286,10 +288,16 @@ class DocumentCache:
         return PreparedOperation(document, node, request, cost)
 
 
+RULES = (
+    *(ArgumentValuesRule if each is ValuesOfCorrectTypeRule else each for each in specified_rules),
+    MaybeNullValidationRule,
+    OneOfInputValidationRule,
+)
+
+
 def _validation_errors(schema: GraphQLSchema, document: DocumentNode, limits: DocumentLimits) -> list[GraphQLError]:
-    rules = (*specified_rules, MaybeNullValidationRule, OneOfInputValidationRule)
     hides = not limits.allows_introspection
-    errors = validate(schema, document, rules, max_errors=MAX_ERRORS, hide_suggestions=hides)
+    errors = validate(schema, document, RULES, max_errors=MAX_ERRORS, hide_suggestions=hides)
     for error in errors:
         if error.message == ABORTED:
             error.message = "The document selects fields with equal names too often. Select each field once."

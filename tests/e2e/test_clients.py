@@ -38,7 +38,6 @@ client.subscribe({ query, variables: { id: NOROSHI_TOPIC } }, { next, error: con
 """Prints `resumed` of each StreamReady event."""
 
 
-
 @pytest.mark.anyio
 @pytest.mark.parametrize("name", [name for name in CHECKS if name not in IN_OWN_ENVIRONMENT])
 async def test_example_of_client_works(product: DeployedProduct, name: str) -> None:

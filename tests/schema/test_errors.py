@@ -23,6 +23,9 @@ pytestmark = pytest.mark.anyio
 
 POST = "mutation ($input: PostMessageInput!) { postMessage(input: $input) { id } }"
 PAGE = "query ($latest: Timestamp, $limit: Int!) { messages(topicId: 1, latest: $latest, limit: $limit) { oldest } }"
+NOT_NULL = "a value, not null"
+INSTANT = 'an RFC 3339 instant with an offset, such as "2026-11-21T12:00:00Z"'
+LOCAL_TIME = 'a local date and time without an offset, such as "2026-11-21T12:00"'
 TIMESTAMP = 'a string like "1639720395.000002": Unix seconds with exactly six decimals'
 
 
@@ -56,7 +59,6 @@ async def error_of(query: str, context: Context | None = None, **variables: Any)
         ("query ($a: Int) { viewer { id } }", "GRAPHQL_VALIDATION_FAILED"),
         ("query ($a: String) { trendingTopics(limit: $a) { messagesPerMinute } }", "GRAPHQL_VALIDATION_FAILED"),
         ("query ($a: Boolean) { viewer @include(if: $a) { id } }", "GRAPHQL_VALIDATION_FAILED"),
-        ('{ trendingTopics(limit: "3") { messagesPerMinute } }', "GRAPHQL_VALIDATION_FAILED"),
     ],
 )
 async def test_unexecutable_document_has_its_own_code(query: str, code: str) -> None:
@@ -67,32 +69,58 @@ async def test_unexecutable_document_has_its_own_code(query: str, code: str) -> 
     ("query", "variables", "field", "expected"),
     [
         (PAGE, {"limit": 3, "latest": 5}, "latest", TIMESTAMP),
-        (PAGE, {"limit": "3"}, "limit", "a value of type Int!"),
-        (PAGE, {"limit": 2**31}, "limit", "a value of type Int!"),
-        (PAGE, {}, "limit", "a value of type Int!"),
-        (POST, {"input": None}, "input", "a value of type PostMessageInput!"),
-        (POST, {"input": {"topicId": 1.5}}, "topicId", "ID cannot represent value: 1.5"),
-        (POST, {"input": {"topicId": "1", "text": None}}, "text", "value of non-null type 'String!' not to be None."),
-        (PAGE.replace("Int!)", "Int = 3)"), {"limit": None}, "limit", None),
+        (PAGE, {"limit": "3"}, "limit", "an Int"),
+        (PAGE, {"limit": 2**31}, "limit", "an Int"),
+        (PAGE, {}, "limit", NOT_NULL),
+        (POST, {"input": None}, "input", NOT_NULL),
+        (POST, {"input": {"topicId": 1.5}}, "topicId", "an ID"),
+        (POST, {"input": {"topicId": "1", "text": None}}, "text", NOT_NULL),
+        (POST, {"input": {"topicId": 1, "attachments": [{"uploadId": 1}, {}]}}, "attachments[1].uploadId", NOT_NULL),
+        ('{ trendingTopics(limit: "3") { messagesPerMinute } }', {}, "limit", "an Int"),
+        (PAGE.replace("Int!)", "Int = 3)"), {"limit": None}, "limit", NOT_NULL),
         (
             POST.replace("$input: PostMessageInput!", "$t: String").replace("$input", "{topicId: 1, text: $t}"),
             {"t": None},
             "text",
-            None,
+            NOT_NULL,
         ),
-        ("query ($a: Boolean! = true) { viewer @include(if: $a) { id } }", {"a": 3}, "a", "a value of type Boolean!"),
-        ("query ($a: Boolean = true) { viewer @include(if: $a) { id } }", {"a": None}, "if", None),
+        ("query ($a: Boolean! = true) { viewer @include(if: $a) { id } }", {"a": 3}, "if", "a Boolean"),
+        ("query ($a: Boolean = true) { viewer @include(if: $a) { id } }", {"a": None}, "if", NOT_NULL),
         ("{ messages(topicId: 1, latest: 5) { oldest } }", {}, "latest", TIMESTAMP),
-        ("query ($l: Timestamp = 5) { messages(topicId: 1, latest: $l) { oldest } }", {}, "l", TIMESTAMP),
+        ("query ($l: Timestamp = 5) { messages(topicId: 1, latest: $l) { oldest } }", {}, "latest", TIMESTAMP),
     ],
 )
 async def test_wrong_value_error_names_field_and_expectation(
-    query: str, variables: dict[str, Any], field: str, expected: str | None
+    query: str, variables: dict[str, Any], field: str, expected: str
 ) -> None:
     extensions = (await error_of(query, **variables))["extensions"]
-    assert extensions["code"] == "BAD_USER_INPUT"
-    assert extensions["field"] == field
-    assert extensions["expected"] == expected if expected else extensions["expected"]
+    assert extensions == {"code": "BAD_USER_INPUT", "field": field, "expected": expected}
+
+
+MESSAGES = "{ messages(topicId: 1, oldest: VALUE) { oldest } }"
+POST_AT = 'mutation { schedulePost(input: {text: "a", dueAt: VALUE}) { id } }'
+POST_AT_LOCAL = 'mutation { schedulePostAtLocalTime(input: {text: "a", timeZone: "UTC", dueAtLocal: VALUE}) { id } }'
+REPLAY = "mutation { replayWebhook(input: {webhookId: 1, cursor: VALUE}) { id } }"
+
+
+@pytest.mark.parametrize(
+    ("query", "type_", "literal", "field", "expected"),
+    [
+        (MESSAGES, "Timestamp", '"1.5"', "oldest", TIMESTAMP),
+        (POST_AT, "DateTime!", '"2026-11-21"', "dueAt", INSTANT),
+        (POST_AT_LOCAL, "LocalDateTime!", '"2026-11-21T12:00Z"', "dueAtLocal", LOCAL_TIME),
+        (REPLAY, "Cursor", "5", "cursor", "a cursor from this subscription"),
+    ],
+)
+async def test_wrong_scalar_is_equal_as_literal_and_variable(
+    query: str, type_: str, literal: str, field: str, expected: str
+) -> None:
+    kind = "mutation" if query.startswith("mutation") else "query"
+    with_variable = f"{kind} ($v: {type_}) {query.removeprefix('mutation').replace('VALUE', '$v')}"
+    written = await error_of(query.replace("VALUE", literal))
+    sent = await error_of(with_variable, v=json.loads(literal))
+    assert written["extensions"] == {"code": "BAD_USER_INPUT", "field": field, "expected": expected}
+    assert sent["extensions"] == written["extensions"]
 
 
 @pytest.mark.parametrize(

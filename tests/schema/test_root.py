@@ -7,6 +7,7 @@ import pytest
 from graphql import (
     GraphQLArgument,
     GraphQLEnumType,
+    GraphQLEnumValue,
     GraphQLField,
     GraphQLInputField,
     GraphQLInputObjectType,
@@ -26,7 +27,7 @@ from schema.root import schema
 EXPORTED_SDL_FILE = Path(__file__).parents[2] / "schema" / "schema.graphql"
 SENTENCE_ENDS = (".", "!", "?", ")")
 
-SchemaElement = GraphQLNamedType | GraphQLField | GraphQLArgument | GraphQLInputField
+SchemaElement = GraphQLNamedType | GraphQLField | GraphQLArgument | GraphQLInputField | GraphQLEnumValue
 
 
 def elements(graphql_schema: GraphQLSchema) -> Iterator[tuple[str, SchemaElement]]:
@@ -41,6 +42,8 @@ def elements(graphql_schema: GraphQLSchema) -> Iterator[tuple[str, SchemaElement
                 yield from ((f"{name}.{field_name}({each})", argument) for each, argument in field.args.items())
         elif isinstance(type_, GraphQLInputObjectType):
             yield from ((f"{name}.{each}", field) for each, field in type_.fields.items())
+        elif isinstance(type_, GraphQLEnumType):
+            yield from ((f"{name}.{each}", value) for each, value in type_.values.items())
 
 
 def elements_without_description(graphql_schema: GraphQLSchema) -> list[str]:
@@ -49,7 +52,9 @@ def elements_without_description(graphql_schema: GraphQLSchema) -> list[str]:
 
 def test_schema_elements_all_have_descriptions() -> None:
     names = elements_without_description(schema._schema)
-    assert not names, f"Describe these elements in schema/, arguments in resolvers/: {', '.join(names)}."
+    assert not names, (
+        f"Describe these elements in schema/ (arguments: resolvers/, enums: schema/values/): {', '.join(names)}."
+    )
 
 
 def test_schema_descriptions_are_sentences() -> None:
@@ -68,7 +73,8 @@ def test_schema_descriptions_are_sentences() -> None:
         ('"Q." type Query { a: Int }', ["Query.a"]),
         ('"Q." type Query { "A." a(b: Int): Int }', ["Query.a(b)"]),
         ('"Q." type Query { "A." a("B." b: In): Int } "I." input In { c: Int }', ["In.c"]),
-        ('"Q." type Query { "A." a: E } enum E { X }', ["E"]),
+        ('"Q." type Query { "A." a: E } enum E { X }', ["E", "E.X"]),
+        ('"Q." type Query { "A." a: E } "E." enum E { "X." X Y }', ["E.Y"]),
         ('"Q." type Query { "A." a: U } union U = Query', ["U"]),
         ('"Q." type Query { "A." a: S } "" scalar S', ["S"]),
     ],
@@ -93,5 +99,6 @@ def test_schema_names_follow_case_conventions() -> None:
     enums = [type_ for type_ in schema._schema.type_map.values() if isinstance(type_, GraphQLEnumType)]
     values = [value for enum in enums if not is_introspection_type(enum) for value in enum.values]
     assert [value for value in values if not value.isupper()] == []
-    names = [name.rpartition(".")[2] for name, _ in elements(schema._schema) if "." in name]
+    named = [name for name, element in elements(schema._schema) if not isinstance(element, GraphQLEnumValue)]
+    names = [name.rpartition(".")[2] for name in named if "." in name]
     assert [name for name in names if "_" in name or name[:1].isupper()] == []

@@ -23,7 +23,13 @@ from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from server.graphql.compiled.compiler import Compiler, Compilers
 from server.graphql.compiled.rows import CompiledPlan, CompletionPlan, CompletionRun
-from server.graphql.compiled.variables import is_storable, long_lists, require_storable_arguments, restore_lists
+from server.graphql.compiled.variables import (
+    explain_errors,
+    is_storable,
+    long_lists,
+    require_storable_arguments,
+    restore_lists,
+)
 from server.graphql.documents import DocumentCache, PreparedDocument
 from server.graphql.fair_shares import MeasuredAwaitable, await_in_turn
 
@@ -69,7 +75,9 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
         lists = long_lists(document, raw_values)
         shortened: dict[str, Any] = {**raw_values, **{name: [] for name in lists}} if lists else raw_values
         executor = super().build(schema, document, root_value, context_value, shortened, *args, **kwargs)
-        if isinstance(executor, Executor):
+        if isinstance(executor, list):
+            explain_errors(schema, executor, shortened)
+        else:
             if lists:
                 restore_lists(executor.variable_values, lists)
             if not is_storable(raw_values):

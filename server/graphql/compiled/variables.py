@@ -1,19 +1,40 @@
-"""Variables of operations: the coercion of long lists, and the refusal of lone surrogates.
+"""Variables of operations: the coercion of long lists, the refusal of lone surrogates, and errors for clients.
 
 graphql-core takes 1 µs to coerce each string of a list, so long lists of strings are not coerced.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, cast
 
 import orjson
-from graphql import DocumentNode, ListTypeNode, NamedTypeNode, NonNullTypeNode, OperationDefinitionNode, TypeNode
+from graphql import (
+    DocumentNode,
+    GraphQLError,
+    GraphQLInputType,
+    GraphQLSchema,
+    ListTypeNode,
+    NamedTypeNode,
+    NonNullTypeNode,
+    OperationDefinitionNode,
+    TypeNode,
+    Undefined,
+    VariableDefinitionNode,
+    type_from_ast,
+)
 from graphql.execution.values import VariableValues
+from graphql.utilities import validate_input_value
 
 from resolvers.arguments import require_storable
+from schema.values.input_errors import RefusedValue, place_of_variable
+from storage.errors import BadUserInput
 
 MIN_ITEMS = 50
 STRING_TYPES = {"String", "ID"}
+
+
+class _EnoughReasons(Exception):
+    """Ends the validation of a variable with many errors."""
 
 
 def long_lists(document: DocumentNode, values: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -48,6 +69,40 @@ def require_storable_arguments(resolve: Callable[..., Any], source: Any, info: A
         # Errors name the fields of an input object without the name of its argument.
         require_storable(value, "" if isinstance(value, dict) else name)
     return resolve(source, info, **arguments)
+
+
+def explain_errors(schema: GraphQLSchema, errors: Sequence[GraphQLError], values: Mapping[str, Any]) -> None:
+    """Gives graphql-core's errors of refused variables the extensions that clients see.
+
+    The variables are validated once more, since the errors do not have the path in the variable.
+    """
+    reasons: dict[str, Iterator[dict[str, Any]]] = {}
+    for error in errors:
+        definition = error.nodes[0] if error.nodes else None
+        if not isinstance(definition, VariableDefinitionNode):
+            # graphql-core's last error when there are more.
+            error.extensions = BadUserInput("variables", f"fewer than {len(errors)} wrong values").extensions
+            continue
+        name = definition.variable.name.value
+        if name not in reasons:
+            reasons[name] = iter(_reasons(schema, definition, values.get(name, Undefined), len(errors)))
+        error.extensions = next(reasons[name], error.extensions)
+
+
+def _reasons(schema: GraphQLSchema, definition: VariableDefinitionNode, value: Any, limit: int) -> list[dict[str, Any]]:
+    """Returns the extensions of the first errors of a variable."""
+    type_ = cast("GraphQLInputType", type_from_ast(schema, definition.type))
+    refused = RefusedValue(place_of_variable(definition), type_, value)
+    reasons: list[dict[str, Any]] = []
+
+    def add(error: GraphQLError, path: list[str | int]) -> None:
+        reasons.append(refused.explain(error, path))
+        if len(reasons) == limit:
+            raise _EnoughReasons
+
+    with suppress(_EnoughReasons):
+        validate_input_value(value, type_, add)
+    return reasons
 
 
 def _declared_variables(document: DocumentNode) -> list[tuple[str, TypeNode]]:

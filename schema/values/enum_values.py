@@ -1,0 +1,335 @@
+"""Descriptions of the values of every enum of the schema. Types and storage declare the values themselves."""
+
+from typing import Any
+
+import strawberry
+from graphql import GraphQLEnumType
+
+from schema.values.audit_values import AUDIT_VALUES
+
+ENUM_VALUES = {
+    **AUDIT_VALUES,
+    "CallJobState": {
+        "SCHEDULED": "Waits for `startAt`.",
+        "RUNNING": "Numbers are called.",
+        "WAITING_FOR_WINDOW": "Outside the calling window; goes on when it opens.",
+        "PAUSED": "Calls nobody until `resumeCallJob`.",
+        "COMPLETED": "Final: all numbers are done.",
+        "CANCELLED": "Final: an operator cancelled the job.",
+        "REJECTED": "Final: a row of the list is bad, so nobody was called.",
+    },
+    "CallOutcome": {
+        "ANSWERED": "A person answered.",
+        "VOICEMAIL": "A voicemail answered.",
+        "NO_ANSWER": "Nobody answered.",
+        "BUSY": "The line was busy.",
+        "REJECTED": "The call was declined.",
+        "INVALID_NUMBER": "The number does not exist.",
+        "NETWORK_ERROR": "The call could not be connected.",
+        "DO_NOT_CALL": "The person wants no calls. The number joins the do-not-call list. Perhaps it was never called.",
+        "EXPIRED": "The time for calls was over. Perhaps the number was never called.",
+    },
+    "CallReportEvent": {
+        "ANSWERED": "The call was answered, and goes on.",
+        "ENDED": "The call is over. `outcome` says how.",
+    },
+    "CallTaskState": {
+        "QUEUED": "Waits for its first or next call.",
+        "DIALLING": "The call was handed to the telephony service.",
+        "IN_CALL": "The call was answered.",
+        "COMPLETED": "Final: a person or a voicemail answered.",
+        "FAILED": "Final: no attempt reached anybody.",
+        "UNKNOWN": "The outcome of the call is not known. A late report can still change the state.",
+        "SKIPPED": "Final: on the do-not-call list, or expired.",
+        "CANCELLED": "Final: the job was cancelled before the call.",
+    },
+    "CommunityRole": {
+        "OWNER": "Sets roles, and acts on moderators and members.",
+        "MODERATOR": "Acts on members.",
+        "MEMBER": "Reads and writes.",
+    },
+    "CommunityVisibility": {
+        "PUBLIC": "Everybody in the organization sees the community and may join.",
+        "LISTED": "Everybody sees name, description and number of members. Moderators approve who joins.",
+        "PRIVATE": "Only members see that the community exists. Moderators add people.",
+    },
+    "ContentReportCategory": {
+        "SPAM": "Unwanted advertising, or the same content again and again.",
+        "HARASSMENT": "It attacks or bullies a person.",
+        "HATE": "It attacks people for what they are.",
+        "VIOLENCE": "It shows, threatens or praises violence.",
+        "SEXUAL": "It is sexual content.",
+        "SELF_HARM": "It shows or encourages self-harm.",
+        "PRIVACY": "It shows another person's private data.",
+        "OTHER": "Another reason, which the text says.",
+    },
+    "ContentReportDecision": {
+        "DISMISS": "Nothing happens.",
+        "REMOVE": "The message or post is deleted.",
+        "WARN": "The author gets a notification with the note.",
+        "BAN": "Authors of messages are banned from the community, authors of posts and reported people deactivated.",
+    },
+    "ContentReportOutcome": {
+        "DISMISS": "Nothing happened.",
+        "REMOVE": "The message or post was deleted.",
+        "WARN": "The author got a notification with the note.",
+        "BAN": "The author was banned from the community.",
+        "DEACTIVATE": "The person lost access to the organization.",
+    },
+    "ContentReportState": {
+        "OPEN": "The report waits for a decision.",
+        "DECIDED": "A moderator has decided.",
+    },
+    "ContentReportSubject": {
+        "MESSAGE": "A message of a community or a conversation.",
+        "POST": "A post.",
+        "USER": "A person.",
+    },
+    "ConversationState": {
+        "JOINED": "The viewer reads and writes.",
+        "REQUESTED": "The viewer reads, and accepts or declines.",
+    },
+    "DeliveryEventKind": {
+        "DELIVERY": "An attempt to deliver a mail. Without `smtpCode` and `enhancedStatus` the connection failed.",
+        "COMPLAINT": "The recipient reported a mail as spam.",
+    },
+    "DigestObstacle": {
+        "NO_VERIFIED_ADDRESS": "The person has no mail address that is verified.",
+        "UNSUBSCRIBED": "The person ended digests by the link in a mail. Choosing a period turns them on again.",
+        "ADDRESS_BLOCKED": "Mails to the address bounced, or were reported as spam.",
+        "NOT_SET_UP": "The server sends no digests.",
+    },
+    "DigestPeriod": {
+        "NEVER": "No mails.",
+        "HOURLY": "At most one mail an hour.",
+        "DAILY": "At most one mail a day.",
+        "WEEKLY": "At most one mail a week.",
+    },
+    "ErasureState": {
+        "PENDING": "Requested. The user's access has ended.",
+        "RUNNING": "Some steps are done.",
+        "COMPLETED": "Nothing about the user is left but a record without personal data.",
+    },
+    "ExportFailure": {
+        "TOO_LARGE": "The archive has more than 256 MiB.",
+    },
+    "ExportState": {
+        "PENDING": "Requested.",
+        "RUNNING": "A worker writes the archive.",
+        "COMPLETED": "The archive can be downloaded.",
+        "FAILED": "There is no archive. `failure` says why.",
+    },
+    "FanOutState": {
+        "PENDING": "Has not begun.",
+        "RUNNING": "The post is being added to home feeds.",
+        "COMPLETED": "The home feeds have the post.",
+    },
+    "FileRefusal": {
+        "UNREADABLE": "The file begins like a picture, and cannot be decoded.",
+        "TOO_MANY_PIXELS": "The picture is too large.",
+        "TOO_SLOW": "Decoding the picture took too long.",
+    },
+    "HomeFeedState": {
+        "READY": "The page has every post that belongs on it.",
+        "REBUILDING": "The feed is being rebuilt. Read the page again after a few seconds.",
+    },
+    "InvitationState": {
+        "OPEN": "It can be accepted.",
+        "USED_UP": "As many people as allowed have accepted.",
+        "EXPIRED": "Its time is over.",
+        "REVOKED": "An administrator made it invalid, or the only person who might accept was erased.",
+    },
+    "MailLanguage": {
+        "EN": "English.",
+        "JA": "Japanese.",
+    },
+    "MediaKind": {
+        "IMAGE": "A picture.",
+        "VIDEO": "A video.",
+        "REEL": "Instagram's own kind of video.",
+    },
+    "MediaState": {
+        "NONE": "There are no media, or the network receives them together with the post.",
+        "PENDING": "The upload has not begun.",
+        "UPLOADING": "The media are being sent to the network.",
+        "READY": "The network has the media.",
+        "STALE": "A change of the due time or of the content has invalidated the upload.",
+        "FAILED": "The media could not be sent.",
+    },
+    "MuteSubject": {
+        "USER": "A user.",
+        "TOPIC": "A topic.",
+        "COMMUNITY": "A community with all its topics.",
+        "POST": "A post with all replies below it.",
+    },
+    "Network": {
+        "MASTODON": "A Mastodon server.",
+        "INSTAGRAM": "Instagram.",
+        "BLUESKY": "Bluesky.",
+        "X": "X, formerly Twitter.",
+        "WEBHOOK": "Posts are sent as signed requests to the account's URL.",
+        "SANDBOX": "A built-in network for tests, whose posts nobody sees.",
+    },
+    "NotificationCategory": {
+        "DIRECT_MESSAGE": "New messages in the person's conversations.",
+        "MENTION": "Mentions of the person.",
+        "REPLY": "Replies to the person's posts, quotes of them, and replies in followed threads.",
+        "REACTION": "Reactions to the person's messages and posts, and reposts of the posts.",
+        "FOLLOW": "New followers.",
+        "PUBLICATION": "A scheduled post failed, or its outcome is unknown.",
+        "MODERATION": "Decisions about the person's reports, and warnings.",
+        "MEMBERSHIP": "The person became a member of a community.",
+        "STAMP_PACK": "The person got a pack of stamps.",
+    },
+    "NotificationKind": {
+        "MENTION": "Somebody mentioned the viewer.",
+        "REACTION": "Somebody reacted to a message or a post of the viewer.",
+        "FOLLOW": "Somebody follows the viewer.",
+        "REPLY": "Somebody replied to the viewer's post.",
+        "REPOST": "Somebody reposted the viewer's post.",
+        "QUOTE": "Somebody quoted the viewer's post.",
+        "PUBLICATION_FAILED": "A scheduled post of the viewer was not published.",
+        "PUBLICATION_UNKNOWN": "Nobody knows whether a scheduled post of the viewer was published.",
+        "PUBLICATION_NEEDS_ATTENTION": "A scheduled post waits, because the account's credentials were refused.",
+        "PUBLICATION_LATE": "A scheduled post of the viewer was published more than a minute late.",
+        "ACCOUNT_CREDENTIALS_ENDING": "Credentials that the viewer gave to an account end in 14 days, or in 3.",
+        "ACCOUNT_CREDENTIALS_ENDED": "Credentials that the viewer gave to an account have ended.",
+        "ACCOUNT_NEEDS_ATTENTION": "The network refuses the credentials of a connected account, and no post was due.",
+        "REPORT_DECIDED": "Moderators decided about the viewer's report.",
+        "WARNING": "A moderator warns the viewer.",
+        "ADDED_TO_COMMUNITY": "A moderator or an accepted invitation made the viewer a member of a community.",
+        "THREAD_REPLY": "Somebody replied in a thread that the viewer follows.",
+        "STAMP_PACK_RECEIVED": "The viewer earned a pack of stamps, or a moderator gave it.",
+        "CONVERSATION_REQUEST": "A stranger asks for a conversation. Gone when the viewer has accepted or declined.",
+        "DIRECT_MESSAGE": "A conversation of the viewer has unread messages. At most one for each conversation.",
+    },
+    "NotificationLevel": {
+        "ALL": "All notifications.",
+        "MENTIONS": "Mentions of the person only.",
+        "NOTHING": "No notifications.",
+    },
+    "NotificationPlaceKind": {
+        "TOPIC": "A topic or a conversation.",
+        "COMMUNITY": "A community with its topics.",
+    },
+    "PublicationReportReason": {
+        "FAILED": "It was not published.",
+        "NEEDS_ATTENTION": "It waits, because the account's credentials were refused.",
+        "UNKNOWN": "Nobody knows whether it was published, and a worker does not find out in time.",
+        "LATE": "It was published more than a minute late.",
+    },
+    "PublicationState": {
+        "SCHEDULED": "Waits for its time.",
+        "PUBLISHING": "A worker publishes it now.",
+        "PUBLISHED": "Final: the network has the post.",
+        "FAILED": "It was not published. `error` says why.",
+        "UNKNOWN": "The network was called, but its answer was lost. It may have been published.",
+        "CANCELLED": "Final: cancelled before it was published.",
+        "NEEDS_ATTENTION": "The account's credentials are missing or were refused, and nothing was published.",
+    },
+    "RetainedData": {
+        "PHONE_NUMBERS": "Phone numbers of call jobs. The days count from the end of the job.",
+        "CALL_VARIABLES": "Variables of call jobs. The days count from the end of the job.",
+        "MAIL_LEDGER": "Delivery events of an address. The days count from the aggregation into the address book.",
+        "DIRECT_MESSAGES": "Messages of conversations, of which tombstones stay. The days count from the message.",
+    },
+    "Role": {
+        "MEMBER": "Uses communities, conversations and feeds.",
+        "OPERATOR": "Also makes publications, calls and mail. Includes MEMBER.",
+        "SERVICE": "A program that reports calls and deliveries. Includes no other role.",
+        "ADMIN": "Also administers the organization. Includes OPERATOR.",
+    },
+    "ScheduledPostState": {
+        "SCHEDULED": "All publications are SCHEDULED.",
+        "PUBLISHING": "A publication is PUBLISHING, or some are SCHEDULED and some are not.",
+        "PUBLISHED": "All publications are PUBLISHED.",
+        "PARTIAL": "The publications have ended differently.",
+        "FAILED": "All publications are FAILED.",
+        "UNKNOWN": "The outcome of a publication is unknown.",
+        "CANCELLED": "All publications are CANCELLED.",
+        "NEEDS_ATTENTION": "A publication waits for credentials, and none is UNKNOWN.",
+    },
+    "SignInMethod": {
+        "OIDC": "At an identity provider, by OpenID Connect.",
+        "PASSWORD": "With the password of a local account.",
+        "PASSKEY": "With a passkey of a local account.",
+        "DEMO": "As a demo user.",
+    },
+    "StampPackAvailability": {
+        "EVERYONE": "Everybody in the organization.",
+        "EARNED": "People who have reached the threshold of the pack's rule.",
+        "GIVEN": "People to whom a moderator gave the pack.",
+    },
+    "StampRuleKind": {
+        "MESSAGES_POSTED": "Undeleted messages, also in threads. Those in conversations do not count.",
+        "POSTS_CREATED": "Undeleted posts, without reposts.",
+        "REACTIONS_RECEIVED": "Reactions of other people to the person's messages and posts, without conversations.",
+        "MEMBER_DAYS": "Whole days since the first sign-in.",
+    },
+    "TelephonyProvider": {
+        "SIMULATOR": "Calls nobody, and invents outcomes.",
+        "WEBHOOK": "A service of the operator, which gets each call as an HTTP request.",
+        "TWILIO": "Twilio's API.",
+    },
+    "UploadPurpose": {
+        "ATTACHMENT": "A file of a message or a post.",
+        "AVATAR": "A picture for `setAvatar` or `setCommunityPicture`, cut to a square of at most 512 pixels.",
+        "BANNER": "A picture for `setBanner` or `setCommunityBanner`, cut to 3:1, at most 1500 by 500 pixels.",
+        "STAMP": "A picture for `addStamp`, reduced to at most 320 pixels.",
+    },
+    "UploadState": {
+        "RECEIVING": "Bytes are missing.",
+        "CHECKING": "All bytes are stored. A worker determines the type and decodes pictures.",
+        "READY": "The file can be attached.",
+        "REFUSED": "The bytes were deleted. `refusal` says why.",
+    },
+    "VerdictRule": {
+        "UNKNOWN_ADDRESS": "No mail to the address or domain is known. It should get mail.",
+        "DELIVERABLE": "No current bounces or complaints are known. It should get mail.",
+        "HARD_BOUNCED": "The receiving server refused mail for good. It should get no mail.",
+        "SOFT_BOUNCED_REPEATEDLY": "Mail failed temporarily on several days. It should get no mail.",
+        "COMPLAINED": "The recipient reported mail as spam. It should get no mail.",
+        "UNSUBSCRIBED": "The recipient ended the mails. It should get none.",
+        "DOMAIN_DEAD": "The domain receives no mail any more. It should get none.",
+        "INVALID_ADDRESS": "It is no mail address, or no domain that can receive mail.",
+        "UNBLOCKED": "An operator allowed mail again.",
+        "BY_HAND": "An operator decided.",
+    },
+    "WebhookDeliveryOutcome": {
+        "WAITING": "A worker sends the request within seconds.",
+        "DELIVERED": "The answer was 2xx.",
+        "FAILED": "There was another answer, or none.",
+    },
+    "WebhookDisabledReason": {
+        "REQUESTED": "Disabled by `disableWebhook`.",
+        "FAILING": "A message has failed for three days.",
+        "GONE": "The address answered 410.",
+        "KEY_ENDED": "The webhook's service key was revoked or has expired.",
+    },
+    "WebhookFormat": {
+        "EVENT": "The event as JSON of the GraphQL types.",
+        "SLACK": '`{"text": "..."}` with a text for people, in English, as Slack, Mattermost and Rocket.Chat take it.',
+        "DISCORD": '`{"content": "..."}` with a text for people, as Discord takes it. It notifies nobody.',
+    },
+    "Weekday": {
+        "MON": "Monday.",
+        "TUE": "Tuesday.",
+        "WED": "Wednesday.",
+        "THU": "Thursday.",
+        "FRI": "Friday.",
+        "SAT": "Saturday.",
+        "SUN": "Sunday.",
+    },
+}
+"""The descriptions, by the name of the enum and the name of the value."""
+
+
+class DescribedSchema(strawberry.Schema):
+    """A schema whose enum values have their descriptions, in introspection and in the exported text."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, type_ in self._schema.type_map.items():
+            if isinstance(type_, GraphQLEnumType) and name in ENUM_VALUES:
+                for value, definition in type_.values.items():
+                    definition.description = ENUM_VALUES[name].get(value)
