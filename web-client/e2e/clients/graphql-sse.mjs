@@ -28,7 +28,10 @@ await runScenario({
       lastCursor = data.topicEvents.cursor;
       events.put(data.topicEvents);
     };
-    const stop = client.subscribe({ query, variables: { id } }, { next, error: () => {}, complete: () => {} });
+    const stop = client.subscribe(
+      { query, variables: { id } },
+      { next, error: () => {}, complete: () => {} },
+    );
     return { next: () => events.next(), stop };
   },
 
