@@ -297,7 +297,8 @@ def test_wrong_limit_is_found() -> None:
 def limits_of_inputs() -> set[str]:
     """Returns the names of constants that limit input: MAX_… in resolvers/, and the limits of GraphQL documents."""
     documents = "server.graphql.limits.DocumentLimits"
-    limits = {f"{documents}.{each.name}" for each in fields(pkgutil.resolve_name(documents))}
+    numbers = [each for each in fields(pkgutil.resolve_name(documents)) if not isinstance(each.default, bool)]
+    limits = {f"{documents}.{each.name}" for each in numbers}
     for path in (ROOT / "resolvers").rglob("*.py"):
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
         names = re.findall(r"^(MAX_\w+)\b", path.read_text(encoding="utf-8"), re.MULTILINE)

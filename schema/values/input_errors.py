@@ -11,6 +11,7 @@ from graphql import (
     GraphQLError,
     GraphQLInputObjectType,
     GraphQLInputType,
+    GraphQLList,
     GraphQLNamedType,
     Node,
     Token,
@@ -19,7 +20,6 @@ from graphql import (
     VariableDefinitionNode,
     get_named_type,
     get_nullable_type,
-    is_list_type,
     is_required_input_field,
 )
 
@@ -64,13 +64,13 @@ class RefusedValue:
         """Returns the type and the value at a path."""
         type_, value = self._type, self._value
         for key in path:
-            type_ = get_nullable_type(type_)
+            nullable = get_nullable_type(type_)
             if isinstance(key, str):
-                named = get_named_type(type_)
+                named = get_named_type(nullable)
                 assert isinstance(named, GraphQLInputObjectType)
                 type_ = named.fields[key].type
-            elif is_list_type(type_):
-                type_ = type_.of_type
+            elif isinstance(nullable, GraphQLList):
+                type_ = nullable.of_type
             value = value[key]
         return type_, value
 

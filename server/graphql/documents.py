@@ -26,7 +26,7 @@ from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 from resolvers.arguments import require_storable
 from schema.binding import ACCEPTS_LARGE_BODY, ANY_KEY, NO_KEY
 from schema.sharing import depends_on_viewer, metadata_values, required_scopes, suits_audience
-from server.graphql.argument_values import ArgumentValuesRule
+from schema.values.argument_values import ArgumentValuesRule
 from server.graphql.cost import VariableSizes, measure_cost, size_of
 from server.graphql.limits import (
     VALIDATION_FAILED,

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator
 from pydantic_settings import NoDecode
 
 from server.setting_groups.http import HttpSettings
@@ -14,9 +14,9 @@ from storage.identity.roles import Role, with_included
 ANYBODY, NOBODY = "ANYBODY", "NOBODY"
 
 
-def _checked_roles(value: object) -> object:
+def _checked_roles(value: tuple[str, ...]) -> tuple[str, ...]:
     """Returns the names of roles in upper case. Raises: ValueError for others, and for a role beside ANYBODY."""
-    names = tuple(str(each).upper() for each in value) if isinstance(value, tuple | list) else ()
+    names = tuple(each.upper() for each in value)
     if names not in ((ANYBODY,), (NOBODY,)) and not (names and set(names) <= Role.__members__.keys()):
         raise ValueError("expected roles")
     return names
@@ -45,7 +45,7 @@ def _readable_manifest(path: Path) -> Path:
     return path
 
 
-RoleNames = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_checked_roles), COMMA_SEPARATED]
+RoleNames = Annotated[tuple[str, ...], NoDecode, COMMA_SEPARATED, AfterValidator(_checked_roles)]
 
 
 class GraphqlSettings(HttpSettings):
@@ -62,13 +62,11 @@ class GraphqlSettings(HttpSettings):
         expected="a JSON file of documents by their ids, or a manifest of Apollo",
         description="A file of documents that clients may name by their ids: docs/interfaces.md. Read at start.",
     )
-    any_document_roles: Annotated[tuple[str, ...], NoDecode, COMMA_SEPARATED, BeforeValidator(_checked_roles)] = (
-        setting(
-            (ANYBODY,),
-            expected="roles such as OPERATOR,SERVICE, or anybody or nobody",
-            description="The roles that may execute other documents than those of NOROSHI_TRUSTED_DOCUMENTS. A role "
-            "includes others: OPERATOR also names ADMINs. ANYBODY includes requests without a token.",
-        )
+    any_document_roles: RoleNames = setting(
+        (ANYBODY,),
+        expected="roles such as OPERATOR,SERVICE, or anybody or nobody",
+        description="The roles that may execute other documents than those of NOROSHI_TRUSTED_DOCUMENTS. A role "
+        "includes others: OPERATOR also names ADMINs. ANYBODY includes requests without a token.",
     )
 
     @property

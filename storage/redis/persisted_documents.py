@@ -31,12 +31,10 @@ class PersistedDocuments:
     async def find(self, sha256: str) -> str | None:
         """Returns the text, and notes its use; None if it is missing, or if Redis does not answer."""
         try:
-            text, _ = await self._breaker.run(
-                self._redis.pipeline()
-                .getex(self._keys.persisted_document(sha256), ex=LIFE_S)
-                .zadd(self._keys.persisted_documents(), {sha256: time.time()}, xx=True)
-                .execute
-            )
+            commands = self._redis.pipeline()
+            commands.getex(self._keys.persisted_document(sha256), ex=LIFE_S)
+            commands.zadd(self._keys.persisted_documents(), {sha256: time.time()}, xx=True)
+            text, _ = await self._breaker.run(commands.execute)
         except FAILURES:
             return None
         return None if text is None else text.decode()
@@ -44,14 +42,12 @@ class PersistedDocuments:
     async def save(self, sha256: str, text: str) -> None:
         """Saves a text, and removes those beyond the maximum. Saves nothing if Redis does not answer."""
         try:
-            *_, count = await self._breaker.run(
-                self._redis.pipeline()
-                .set(self._keys.persisted_document(sha256), text, ex=LIFE_S)
-                .zadd(self._keys.persisted_documents(), {sha256: time.time()})
-                .expire(self._keys.persisted_documents(), LIFE_S)
-                .zcard(self._keys.persisted_documents())
-                .execute
-            )
+            commands = self._redis.pipeline()
+            commands.set(self._keys.persisted_document(sha256), text, ex=LIFE_S)
+            commands.zadd(self._keys.persisted_documents(), {sha256: time.time()})
+            commands.expire(self._keys.persisted_documents(), LIFE_S)
+            commands.zcard(self._keys.persisted_documents())
+            *_, count = await self._breaker.run(commands.execute)
             if count > self._max_documents:
                 await self._remove_oldest(count - self._max_documents)
         except FAILURES as error:

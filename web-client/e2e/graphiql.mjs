@@ -35,11 +35,13 @@ const recorded = recordTraffic(browser);
 
 try {
   const results = await runOperations();
-  const viewerOfClient = await openFromClient();
   // The invalid token causes errors in the console.
   const pageErrors = [...recorded.pageErrors];
   const rejectionMessage = await signInWithInvalidToken();
-  console.log(JSON.stringify({ ...results, viewerOfClient, pageErrors, rejectionMessage, requests: recorded.requests }));
+  const viewerOfClient = await openFromClient();
+  console.log(
+    JSON.stringify({ ...results, viewerOfClient, pageErrors, rejectionMessage, requests: recorded.requests }),
+  );
 } finally {
   await browser.close();
 }

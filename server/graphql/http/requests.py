@@ -27,7 +27,7 @@ def media_type(content_type: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RawRequest:
-    """What identical requests have in common: their bytes, and the media types that they accept."""
+    """The bytes of a request, and the media types that it accepts. Identical requests are equal."""
 
     content: bytes
     """The body, or the query of the URL."""

@@ -9,8 +9,8 @@ from graphql import GraphQLError, build_schema, parse, validate
 from graphql.execution import Executor
 
 from schema.errors import to_client_error
+from schema.values.argument_values import ArgumentValuesRule
 from schema.values.input_errors import field_name
-from server.graphql.argument_values import ArgumentValuesRule
 from server.graphql.compiled import CompiledExecutor
 
 SCHEMA = build_schema("""

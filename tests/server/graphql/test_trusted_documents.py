@@ -2,13 +2,11 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from server.setting_groups.graphql import read_manifest
 from tests.client import GraphQLFailed, client
 from tests.serving import WebProcess, web_process
 
@@ -70,7 +68,7 @@ def test_others_are_refused_also_after_an_operator_sent_them(web: WebProcess, ro
 
 
 @pytest.mark.parametrize("roles", [("ADMIN",), ("OPERATOR",), ("SERVICE",)])
-def test_named_roles_and_those_that_include_them_execute_any_document(web: WebProcess, roles: tuple[str, ...]) -> None:
+def test_named_and_including_roles_execute_any_document(web: WebProcess, roles: tuple[str, ...]) -> None:
     assert post(web, {"query": OTHER}, *roles, user=roles[0])["data"] == {"viewer": {"id": roles[0]}}
 
 
@@ -102,29 +100,3 @@ def test_introspection_is_refused_and_no_name_is_suggested(web: WebProcess) -> N
         assert answer["errors"][0]["message"] == "This server does not allow introspection."
     assert post(web, {"query": "{ __typename }"}, "ADMIN") == {"data": {"__typename": "Query"}}
     assert "Did you mean" not in post(web, {"query": "{ viewers { id } }"}, "ADMIN")["errors"][0]["message"]
-
-
-@pytest.mark.parametrize(
-    "manifest",
-    [
-        {"abc": TRUSTED},
-        {
-            "format": "apollo-persisted-query-manifest",
-            "version": 1,
-            "operations": [{"id": "abc", "name": "Trusted", "type": "query", "body": TRUSTED}],
-        },
-    ],
-    ids=["Relay and graphql-codegen", "Apollo"],
-)
-def test_manifests_of_common_tools_are_read(tmp_path: Path, manifest: object) -> None:
-    path = tmp_path / "manifest.json"
-    path.write_text(json.dumps(manifest), encoding="utf-8")
-    assert read_manifest(path) == {"abc": TRUSTED}
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"a": 5}', '{"a": ""}', '{"operations": [{"id": "a"}]}'])
-def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "manifest.json"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises((ValueError, KeyError)):
-        read_manifest(path)

@@ -70,7 +70,7 @@ def test_request_and_answer_of_graphql_are_compressed(web: WebProcess, encoding:
             with http.stream("POST", "/graphql", content=content, headers=own_headers) as response:
                 raw_bytes = sum(len(chunk) for chunk in response.iter_raw())
                 assert response.headers["content-encoding"] == encoding
-                assert {each.strip() for each in response.headers["vary"].split(",")} == {"Accept", "Accept-Encoding"}
+                assert {"Accept", "Accept-Encoding"} <= {each.strip() for each in response.headers["vary"].split(",")}
             assert raw_bytes < len(plain.content) / 3
         assert "content-encoding" not in plain.headers
 
@@ -87,9 +87,9 @@ def test_identical_queries_are_answered_in_the_encoding_of_each(web: WebProcess)
             assert "errors" not in http.post("/graphql", json={"query": create, "variables": variables}).json()
         answers = []
         for encoding in ("gzip", "identity", "br", "zstd", "identity", "gzip"):
-            response = http.post("/graphql", json=query, headers={"accept-encoding": encoding})
-            assert response.headers.get("content-encoding", "identity") == encoding
-            answers.append(response.json())
+            with http.stream("POST", "/graphql", json=query, headers={"accept-encoding": encoding}) as response:
+                assert response.headers.get("content-encoding", "identity") == encoding
+                answers.append(orjson.loads(decode(b"".join(response.iter_raw()), encoding, 1_000_000)))
     assert len(answers[0]["data"]["communities"]) >= 10
     assert all(each == answers[0] for each in answers)
 
