@@ -28,7 +28,7 @@ from tests.waiting import poll_until_true
 ORIGIN = "https://app.example.org"
 SECRET = "a secret of the tests, longer than 32 bytes"
 PATHS = {
-    "/graphql": {405},
+    "/graphql": {400},
     "/healthz": {200},
     "/readyz": {200},
     "/metrics": {200},
