@@ -41,7 +41,7 @@ def create(web: WebProcess, size: int = len(DATA), user: str = "ann") -> str:
     variables = {"input": {"fileName": "beacon.bin", "size": size}}
     body = {"query": CREATE, "variables": variables}
     created = httpx2.post(f"{web.url}/graphql", json=body, headers=bearer(web, user), timeout=60).json()
-    assert 'errors' not in created, created
+    assert "errors" not in created, created
     return f"{web.url}{created['data']['createUpload']['url']}"
 
 
