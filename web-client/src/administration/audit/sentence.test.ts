@@ -8,7 +8,9 @@ const ja = (key: TextKey, values?: Record<string, string | number>) => translate
 
 test("every kind of change of the schema has a sentence and a name in both languages", () => {
   const [, values = ""] = /^enum AuditAction \{(.*?)^\}/ms.exec(schema) ?? [];
-  expect(auditActions().sort()).toEqual([...values.matchAll(/^ {2}([A-Z_]+)$/gm)].map(([, name]) => name).sort());
+  expect(auditActions().sort()).toEqual(
+    [...values.matchAll(/^ {2}([A-Z_]+)$/gm)].map(([, name]) => name).sort(),
+  );
   for (const action of auditActions()) {
     for (const language of [t, ja]) {
       expect(sentenceOf({ action, details: [] }, language), action).not.toBe(language("audit.unknown"));
