@@ -183,10 +183,14 @@ def _dollar_before(token: Token) -> Token:
 
 def _previous(token: Token) -> Token:
     """Returns the token before this one; the first token for the first one. Skips comments."""
-    before = token.prev or token
-    return _previous(before) if before.kind is TokenKind.COMMENT else before
+    token = token.prev or token
+    while token.kind is TokenKind.COMMENT and token.prev:
+        token = token.prev
+    return token
 
 
 def _next(token: Token) -> Token:
-    after = token.next or token
-    return _next(after) if after.kind is TokenKind.COMMENT else after
+    token = token.next or token
+    while token.kind is TokenKind.COMMENT and token.next:
+        token = token.next
+    return token

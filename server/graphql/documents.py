@@ -47,6 +47,8 @@ MAX_COMPARISONS = 20_000
 graphql-core allows 500,000, which take a third of a second. Validation cannot be interrupted.
 """
 
+PROPAGATE, NULL = "PROPAGATE", "NULL"
+
 ABORTED = "Validation aborted."
 """graphql-core's message after too many comparisons."""
 
@@ -63,6 +65,13 @@ class OperationRequest:
     operation_name: str | None = None
     document_id: str | None = None
     """The id or hash of the document (server/graphql/persisted_documents.py)."""
+    on_error: str | None = None
+    """What an error of a non-null field does: PROPAGATE, which None means too, or NULL (ADR 108)."""
+
+    @property
+    def propagates_errors(self) -> bool:
+        """Whether an error of a non-null field makes its parent null, too."""
+        return self.on_error != NULL
 
 
 class _Members:
@@ -99,7 +108,8 @@ def operation_request(values: object, item: str = "") -> OperationRequest:
     query = members.string("query")
     if query is None and id_ is None:
         raise no_query(item)
-    return OperationRequest(query or "", members.object("variables"), members.string("operationName"), id_)
+    variables, name, on_error = members.object("variables"), members.string("operationName"), members.string("onError")
+    return OperationRequest(query or "", variables, name, id_, on_error)
 
 
 def _persisted_hash(members: _Members) -> str | None:
@@ -272,9 +282,11 @@ class DocumentCache:
     def operation(self, request: OperationRequest) -> PreparedOperation:
         """Returns the requested operation.
 
-        Raises: OperationRefused by GraphQL itself and by the limits; BadUserInput for a lone surrogate, and if the
-        document has no operation of the name.
+        Raises: OperationRefused by GraphQL itself and by the limits; BadUserInput for a lone surrogate, for another
+        `onError`, and if the document has no operation of the name.
         """
+        if request.on_error not in (None, PROPAGATE, NULL):
+            raise BadUserInput("onError", f"{PROPAGATE} or {NULL}")
         try:
             document = self.prepare(request.query)
         except GraphQLError as error:

@@ -139,6 +139,7 @@ class Operations:
             is_awaitable=IS_AWAITABLE,
             executor_class=self.executor_class,
             operation_extensions=None,
+            propagates_errors=operation.request.propagates_errors,
         )
         executed = await result if isinstance(result, Awaitable) else result
         executed.errors = executed.errors and [to_client_error(error) for error in executed.errors]

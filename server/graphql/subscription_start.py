@@ -73,6 +73,7 @@ class SubscriptionStarter:
         key = (
             operation.document.normalized_text,
             operation.request.operation_name,
+            operation.request.propagates_errors,
             _variables_key(operation.node, operation.request.variables or {}),
             source.stream,
             audience_key,
@@ -86,6 +87,7 @@ class SubscriptionStarter:
             context_value=context,
             raw_variable_values=dict(operation.request.variables or {}),
             operation_name=operation.request.operation_name,
+            propagates_errors=operation.request.propagates_errors,
         )
         if isinstance(executor, list):
             raise OperationRefused(executor)

@@ -42,10 +42,14 @@ class CompiledExecutor(StrawberryGraphQLCoreExecutionContext):
 
     compiler_cache: "ClassVar[CompilerCache | None]" = None
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, propagates_errors: bool = True, **kwargs: Any) -> None:
+        """Without `propagates_errors`, an error makes only its own field null. Plans always propagate errors."""
         super().__init__(*args, **kwargs)
-        cached = self.compiler_cache and self.compiler_cache.find(self)
-        self._compiler: Compiler | None = cached or Compiler(self.schema)
+        self._compiler: Compiler | None = None
+        if propagates_errors:
+            self._compiler = (self.compiler_cache and self.compiler_cache.find(self)) or Compiler(self.schema)
+        else:
+            self.error_propagation = False
 
     # graphql-core stores the helpers in an attribute, which would be a reference cycle with the executor.
     @property

@@ -87,6 +87,7 @@ async def test_key_prevents_second_post_after_wrong_answer(
         await scenario.stores.scheduled_posts.resolve(lost, AGAIN)
         published = await run_once(publisher, scenario, post)
         assert (published.state, len(twin.ledger)) == (S.PUBLISHED, 1)
+        assert published.due_at == lost.due_at
 
 
 async def test_container_is_created_anew(scenario: PublishingScenario, publisher: PostPublisher) -> None:

@@ -164,6 +164,12 @@ def test_errors_of_variables_beyond_fifty_are_counted() -> None:
     assert last == ("variables", "fewer than 51 wrong values")
 
 
+def test_many_comments_around_a_value_are_skipped() -> None:
+    comments = "\n" + "# a comment\n" * 2000
+    assert literal_reasons(f'n: {comments} "ten"') == [("n", "an Int")]
+    assert variable_reasons(f"n: {comments} $n", f"($n: Int, {comments} $m: Int)", n="ten") == [("n", "an Int")]
+
+
 def test_name_of_an_input_object_is_left_out_before_fields() -> None:
     assert field_name(["input", "targets", 2, "channelId"]) == "targets[2].channelId"
     assert field_name(["targets", 2, "channelId"]) == "targets[2].channelId"

@@ -205,6 +205,8 @@ async def test_unknown_owner_is_not_warned(scenario: PublishingScenario) -> None
     await pass_days(scenario, account, 16.5)
     await send(scenario)
     assert await notified(scenario) == []
+    of_organization = {"stream": {"$regex": f"^user:{scenario.organization_id}/"}}
+    assert await scenario.stores.mongo["outbox"].count_documents(of_organization) == 0
     assert await send(scenario) == 0
 
 
