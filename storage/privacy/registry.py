@@ -161,6 +161,9 @@ REDIS_DATA: Mapping[str, str] = {
     "queue": "Names and ids of jobs, until they have run.",
     "online": "Ids of people with an open socket, for 15 s after the last renewal.",
     "typing": "Ids of people who are typing, for 6 s after the last signal.",
+    "persisted_document": "Texts of documents that clients name by their hash, for 7 days after the last use. Values "
+    "are sent as variables; a client that writes them into the text keeps them there.",
+    "persisted_documents": "Hashes of these texts, by the time of their last use.",
     "call_wake_ups": "Ids of organizations, on their way to workers. Nothing is stored.",
 }
 """The data that an erasure leaves in Redis, by the method of `storage.redis.keys.Keys`."""
