@@ -66,7 +66,7 @@ class OperationRequest:
     document_id: str | None = None
     """The id or hash of the document (server/graphql/persisted_documents.py)."""
     on_error: str | None = None
-    """What an error of a non-null field does: PROPAGATE, which None means too, or NULL (ADR 108)."""
+    """Handling of errors of non-null fields: PROPAGATE, which None means too, or NULL (ADR 108)."""
 
     @property
     def propagates_errors(self) -> bool:

@@ -74,7 +74,7 @@ async def test_lists_of_objects_are_complete(web: WebProcess) -> None:
         headers = {"authorization": f"Bearer {ann.token}"}
         body = {"query": query, "variables": {"topic": chat.topic}}
         expected = await post(ann, body, **headers)
-        assert [each["text"] for each in expected["data"]["messages"]["items"]] == ["one", "two"]
+        assert [each["text"] for each in expected["data"]["messages"]["items"]] == ["two", "one"]
         assert await post(ann, body | {"onError": "NULL"}, **headers) == expected
 
 
