@@ -5,9 +5,10 @@ from collections import deque
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
-from typing import Annotated
+from typing import Annotated, Any
 
 import strawberry
+from strawberry import UNSET
 
 from storage.errors import BadUserInput
 from storage.mongo.text_index.emojis import MAX_EMOJI_CHARS, qualified_emoji
@@ -16,6 +17,7 @@ from storage.streams.log import Cursor
 from storage.timeline import NOW, TimelineRange, Timestamp, timeline_range
 
 MAX_LIST = 999
+_EARLIEST = Timestamp(0)
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 Oldest = Annotated[
@@ -57,6 +59,35 @@ Since = Annotated[
 def page_range(oldest: object, latest: object, limit: int, inclusive: bool) -> TimelineRange:
     """Returns the range that the four timeline arguments describe. Raises: BadUserInput."""
     return timeline_range(_bound_or_none(oldest), _bound_or_none(latest), limit, inclusive)
+
+
+def bounds_of_connection(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Returns the arguments of a timeline, with those of Relay's connections replaced by bounds and a limit.
+
+    `first` reads from the newest item or from `after` to older ones, `last` from the oldest item or from `before` to
+    newer ones. Raises: BadUserInput.
+    """
+    timeline = dict(arguments)
+    first, after, last, before = (timeline.pop(name, None) for name in ("first", "after", "last", "before"))
+    if first is None and last is None:
+        _require_absent("no value without first", after=after)
+        _require_absent("no value without last", before=before)
+        return timeline
+    _require_absent("no value beside first or last", oldest=timeline.get("oldest"), latest=timeline.get("latest"))
+    if last is None:
+        _require_absent("no value without last", before=before)
+        bound = {"latest": NOW if after is None else checked_timestamp("after", after)}
+        return {**timeline, **bound, "limit": checked_limit(first, "first"), "inclusive": False}
+    _require_absent("no value beside last", first=first, after=after)
+    bound = {"oldest": _EARLIEST if before is None else checked_timestamp("before", before)}
+    return {**timeline, **bound, "limit": checked_limit(last, "last"), "inclusive": before is None}
+
+
+def _require_absent(expected: str, **values: object) -> None:
+    """Raises BadUserInput for a value that is neither omitted nor null."""
+    for name, value in values.items():
+        if value is not None and value is not UNSET:
+            raise BadUserInput(name, expected)
 
 
 def _bound_or_none(bound: object) -> int | None:

@@ -13,6 +13,7 @@ from strawberry.types.field import StrawberryField
 
 from resolvers.context import Info
 from resolvers.limits.writes import WriteLimit
+from schema.timeline import ConnectionArguments
 
 BATCH_RESOLVER = "batch_resolver"
 SHARED = "shared"
@@ -63,6 +64,7 @@ def field(
     serves_audiences: bool = False,
     accepts_large_body: bool = False,
     queries_per_object: bool = False,
+    is_connection: bool = False,
     scope: str | None = None,
 ) -> Any:
     """Binds a field of Query or of an object type, whose value may depend on the viewer.
@@ -72,6 +74,7 @@ def field(
       viewers whom the resolver excludes. Queries of such fields are coalesced.
     - `accepts_large_body` allows larger request bodies.
     - `queries_per_object` says that the resolver queries the database for each object. Such fields cost more.
+    - `is_connection` lets clients page a timeline as Relay's connections, too.
     - `scope` is the scope that a service key needs for a field of Query: by default, to read the resolver's area.
     """
     metadata = {
@@ -81,7 +84,8 @@ def field(
         ACCEPTS_LARGE_BODY: accepts_large_body or None,
         QUERIES_PER_OBJECT: queries_per_object,
     }
-    return strawberry.field(resolver=resolver, description=description, metadata=metadata)
+    extensions: list[FieldExtension] = [ConnectionArguments()] if is_connection else []
+    return strawberry.field(resolver=resolver, description=description, metadata=metadata, extensions=extensions)
 
 
 def shared_field(

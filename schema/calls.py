@@ -10,7 +10,8 @@ import resolvers.calls.limits
 import resolvers.calls.lines
 import resolvers.calls.recordings
 from schema.binding import field, shared_field
-from schema.timeline import PageMixin, Timeline
+from schema.nodes import Node, own_id
+from schema.timeline import ConnectionPage, Edge, Timeline
 from storage.calls.records import CallJobState, CallOutcome, CallTaskState, TelephonyProvider
 from storage.calls.windows import Weekday
 from storage.timeline import Timestamp
@@ -43,7 +44,7 @@ strawberry.enum(
 
 @strawberry.type(description="Limits of an organization's calls. Each organization has one such object.")
 class CallLimits:
-    id: ID = strawberry.field(description="Id of the organization.")
+    id: ID = own_id("CallLimits", "Unique identifier. Treat as an opaque string.")
     concurrent_calls: int = strawberry.field(description="Number of calls that may be active at a time.")
     calls_per_second: float = strawberry.field(description="Number of calls that may start in any rolling second.")
     active_calls: int = strawberry.field(description="Number of calls that are active now.")
@@ -148,7 +149,7 @@ class CallTask:
 
 
 @strawberry.type(description="A launched list of phone numbers.")
-class CallJob:
+class CallJob(Node):
     id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string.")
     timestamp: Timestamp = strawberry.field(
         description="Creation time, unique in the organization. The job's position in callJobs."
@@ -180,8 +181,9 @@ class CallJob:
 
 
 @strawberry.type(description="A page of call jobs.")
-class CallJobTimeline(PageMixin, Timeline):
+class CallJobTimeline(ConnectionPage, Timeline):
     items: list[CallJob] = strawberry.field(description="The jobs of the page, in the requested order.")
+    edges: list[Edge[CallJob]] = strawberry.field(description="The items, the newest first.")
 
 
 @strawberry.type(description="Result of checking a list. Nothing was stored.")
@@ -205,7 +207,9 @@ class CallQuery:
         "Call job with this id. NOT_FOUND if the organization has none. Needs the role OPERATOR.",
     )
     call_jobs: CallJobTimeline = field(
-        resolvers.calls.jobs.call_jobs, "Call jobs of the organization, ordered by creation. Needs the role OPERATOR."
+        resolvers.calls.jobs.call_jobs,
+        "Call jobs of the organization, ordered by creation. Needs the role OPERATOR.",
+        is_connection=True,
     )
     call_limits: CallLimits = field(
         resolvers.calls.limits.call_limits, "Limits of the organization's calls. Needs the role OPERATOR."

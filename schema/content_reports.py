@@ -10,6 +10,7 @@ from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
 from schema.chat.communities import Community
 from schema.identity import User
+from schema.nodes import Node
 from storage.feed.content_reports.records import (
     ContentReportCategory,
     ContentReportDecision,
@@ -49,7 +50,7 @@ class PrecedingMessage:
 
 
 @strawberry.type(description="A report of a message, a post or a person, as its moderators see it.")
-class ContentReport:
+class ContentReport(Node):
     id: ID = strawberry.field(description="Id of the report.")
     subject: ContentReportSubject = strawberry.field(description="Kind of the report's subject.")
     subject_id: ID = field(

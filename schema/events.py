@@ -12,12 +12,13 @@ from resolvers import events as records
 from schema.binding import field, shared_field
 from schema.calls import CallJob, CallLimits, CallTask
 from schema.chat.communities import Community, Topic
+from schema.chat.conversations import Conversation
 from schema.chat.messages import Message
 from schema.content_reports import ContentReport
-from schema.conversations import Conversation
 from schema.feed.notifications import Notification
 from schema.feed.posts import FanOut, Post
 from schema.identity import User
+from schema.nodes import own_id
 from schema.privacy import DataExport
 from schema.publishing import Publication, PublicationReport
 from storage.streams.log import Cursor
@@ -139,7 +140,7 @@ class CommunityChanged(EventKindMixin, Event):
     "last message was edited or deleted."
 )
 class ConversationChanged(EventKindMixin, Event):
-    conversation_id: ID = strawberry.field(description="Id of the conversation.")
+    conversation_id: ID = own_id("Conversation", "Id of the conversation.", "conversation_id")
     conversation: Conversation | None = strawberry.field(
         description="The conversation in its current state; null if the viewer has left it or declined."
     )

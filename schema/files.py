@@ -11,6 +11,7 @@ import resolvers.files.uploads
 from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
 from schema.identity import User
+from schema.nodes import Node, own_id
 from storage.files.pictures import FileRefusal
 from storage.files.records import FileState
 
@@ -32,8 +33,9 @@ strawberry.enum(
     description="A file that the viewer uploads. It is deleted a day after its creation if it is neither attached nor "
     "in the viewer's library."
 )
-class Upload:
-    id: ID = strawberry.field(description="Unique identifier, also of the file. Treat as an opaque string.")
+class Upload(Node):
+    id: ID = own_id("Upload", "Unique identifier. Treat as an opaque string.")
+    file_id: ID = strawberry.field(description="Id of the file; an `Attachment` of it has the same one.")
     name: str = strawberry.field(description="Name of the file as given.")
     size: int = strawberry.field(description="Size of the complete file in bytes.")
     offset: int = strawberry.field(

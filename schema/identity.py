@@ -7,6 +7,7 @@ import resolvers.identity
 import resolvers.mutes
 from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
+from schema.nodes import Node
 from storage.identity.handles.changes import HANDLE_PAUSE_DAYS
 from storage.identity.roles import Role
 
@@ -18,7 +19,7 @@ strawberry.enum(
 
 
 @strawberry.type(description="A user of the viewer's organization.")
-class User:
+class User(Node):
     id: ID = strawberry.field(description="Subject (`sub`) of the user's tokens, unique within the organization.")
     handle: str = strawberry.field(
         description="Name for @mentions, such as `ann-2`; unique within the organization. Only the user changes it."

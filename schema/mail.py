@@ -5,6 +5,7 @@ from datetime import datetime
 import strawberry
 from strawberry import ID
 
+from schema.nodes import own_id
 from storage.mail.records import VerdictRule
 
 strawberry.enum(VerdictRule, description="Rule that decides whether an address or domain should get mail.")
@@ -18,7 +19,7 @@ class Verdict:
 
 @strawberry.type(description="Counters of mail to a domain, and whether the domain is blocked.")
 class DomainStanding:
-    id: ID = strawberry.field(description="Same as `domain`.")
+    id: ID = own_id("DomainStanding", "Unique identifier. Treat as an opaque string.")
     domain: str = strawberry.field(description="Domain in lower case and IDNA form; as requested when it is invalid.")
     success: int = strawberry.field(description="Number of successful deliveries.")
     soft_bounce: int = strawberry.field(

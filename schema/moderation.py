@@ -14,6 +14,7 @@ from schema.binding import NO_KEY, field, mutation
 from schema.chat.communities import Community, Topic
 from schema.chat.messages import Message
 from schema.identity import User
+from schema.nodes import own_id
 from storage.chat.roles import CommunityRole
 
 
@@ -49,7 +50,7 @@ class JoinRequest:
 
 @strawberry.type(description="A community with members, none of whom is an owner with an active account.")
 class CommunityWithoutOwner:
-    id: ID = strawberry.field(description="Id of the community, for `communityMembers` and `setCommunityRole`.")
+    id: ID = own_id("CommunityWithoutOwner", "Unique identifier. `communityMembers` and `setCommunityRole` take it.")
     name: str | None = field(
         resolvers.chat.moderation.visible_name,
         "Name of the community; null for a PRIVATE one that the viewer has not joined.",

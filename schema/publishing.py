@@ -16,7 +16,8 @@ from schema.binding import NO_KEY, field, mutation
 from schema.chat.communities import Topic
 from schema.files import Attachment
 from schema.identity import User
-from schema.timeline import PageMixin, Timeline
+from schema.nodes import Node
+from schema.timeline import ConnectionPage, Edge, Timeline
 from storage.publishing import records
 from storage.publishing.networks import MediaKind, Network
 from storage.publishing.records import MediaState, PublicationState, ScheduledPostState
@@ -233,7 +234,7 @@ class Publication:
 
 
 @strawberry.type(description="A post that is published at its due time, once to each of its targets.")
-class ScheduledPost:
+class ScheduledPost(Node):
     id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string.")
     timestamp: Timestamp = strawberry.field(
         description="Position on the timeline: the organization's first free microsecond at or after `dueAt`."
@@ -292,8 +293,9 @@ class PublicationReport:
 
 
 @strawberry.type(description="A page of scheduled posts, ordered by due time.")
-class ScheduledPostTimeline(PageMixin, Timeline):
+class ScheduledPostTimeline(ConnectionPage, Timeline):
     items: list[ScheduledPost] = strawberry.field(description="The posts of the page, in the requested order.")
+    edges: list[Edge[ScheduledPost]] = strawberry.field(description="The items, the newest first.")
 
 
 @strawberry.type

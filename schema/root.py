@@ -32,9 +32,9 @@ from schema.administration.users import AdministrationMutation, AdministrationQu
 from schema.administration.webhooks import WebhookMutation, WebhookQuery
 from schema.binding import ANY_KEY, NO_KEY, field, mutation, subscription
 from schema.calls import CallJob, CallLimits, CallQuery, CallTask
+from schema.chat.conversations import ConversationMutation, ConversationQuery
 from schema.chat.root import ChatMutation, ChatQuery
 from schema.content_reports import ContentReportMutation, ContentReportQuery
-from schema.conversations import ConversationMutation, ConversationQuery
 from schema.events import (
     CommunityEvent,
     ContentReportEvent,
@@ -57,6 +57,7 @@ from schema.files import FileMutation, FileQuery
 from schema.identity import ProfileMutation, User
 from schema.mail import AddressStanding, BounceRate, DomainStanding, RecordDeliveriesResult
 from schema.moderation import ModerationMutation, ModerationQuery
+from schema.nodes import NodeQuery
 from schema.presence import PresenceMutation, PresenceQuery, PresenceSubscription
 from schema.privacy import PrivacyMutation, PrivacyQuery, RetentionMutation, RetentionQuery
 from schema.publishing import (
@@ -97,6 +98,7 @@ class Query(
     PresenceQuery,
     CallQuery,
     NotificationSettingsQuery,
+    NodeQuery,
 ):
     viewer: User | None = field(
         resolvers.identity.viewer, "Signed-in user; null without a token. Needs no role.", scope=ANY_KEY
@@ -125,6 +127,7 @@ class Query(
         resolvers.publishing.posts.scheduled_posts,
         "Scheduled posts, ordered by due time: the viewer's own posts, or for an OPERATOR all posts of the "
         "organization.",
+        is_connection=True,
     )
     address_book: list[AddressStanding] = field(
         resolvers.mail.book.address_book,
@@ -144,9 +147,12 @@ class Query(
         resolvers.feed.home.home_feed,
         "Posts and reposts of the viewer and of the users whom the viewer follows. "
         "Replies are included if the viewer also follows the author of the other post, or is one of the two authors.",
+        is_connection=True,
     )
     local_feed: PostTimeline = field(
-        resolvers.feed.posts.local_feed, "Posts of all users of the organization, without replies and reposts."
+        resolvers.feed.posts.local_feed,
+        "Posts of all users of the organization, without replies and reposts.",
+        is_connection=True,
     )
     post: Post | None = field(
         resolvers.feed.posts.post, "Post with this id. NOT_FOUND if there is none, or if the viewer blocked its author."
@@ -154,11 +160,17 @@ class Query(
     posts: PostTimeline = field(
         resolvers.feed.posts.posts,
         "Posts of one author, with replies and reposts; empty if the viewer blocked the author.",
+        is_connection=True,
     )
-    hashtag_posts: PostTimeline = field(resolvers.feed.posts.hashtag_posts, "Posts of the organization with a hashtag.")
+    hashtag_posts: PostTimeline = field(
+        resolvers.feed.posts.hashtag_posts,
+        "Posts of the organization with a hashtag.",
+        is_connection=True,
+    )
     notifications: NotificationTimeline = field(
         resolvers.feed.notifications.notifications,
         "Notifications of the viewer. `NotificationKind` lists their reasons.",
+        is_connection=True,
     )
     unread_notification_count: int = field(
         resolvers.feed.notifications.unread_notification_count, "Number of notifications after the viewer's read mark."

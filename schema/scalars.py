@@ -1,15 +1,17 @@
-"""The scalars: instants with an offset, timeline timestamps as strings, and opaque cursors."""
+"""The scalars: ids, instants with an offset, timeline timestamps as strings, and opaque cursors."""
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any
+from typing import Any, ClassVar
 
 import strawberry
-from graphql import GraphQLError, StringValueNode, ValueNode
+from graphql import GraphQLError, GraphQLID, GraphQLScalarType, StringValueNode, ValueNode
 from strawberry.types.scalar import ScalarDefinition
 
 from resolvers.publishing.times import LocalDateTime
+from storage.ids import stored_id
 from storage.streams.log import Cursor
 from storage.timeline import NOW, Timestamp, format_timestamp, parse_timestamp
 
@@ -72,6 +74,25 @@ def _parse_cursor(value: object) -> str:
     return value
 
 
+class _IdType(GraphQLScalarType):
+    """The type of a scalar with a name that graphql-core reserves."""
+
+    reserved_types: ClassVar = {}
+
+
+def _id_scalar() -> ScalarDefinition:
+    """Returns graphql-core's ID, except that it removes the name of a type from ids in arguments."""
+    type_ = _IdType(
+        "ID",
+        description=GraphQLID.description,
+        coerce_output_value=GraphQLID.coerce_output_value,
+        coerce_input_value=lambda value: stored_id(GraphQLID.coerce_input_value(value)),
+        coerce_input_literal=lambda node: stored_id(GraphQLID.coerce_input_literal(node)),
+        value_to_literal=GraphQLID.value_to_literal,
+    )
+    return replace(strawberry.scalar(name="ID"), implementation=type_)
+
+
 def _literal(parse: Callable[[object], Any]) -> Callable[..., Any]:
     """Returns a parser of literals, which must be strings. Its errors hold the literal's position in the document."""
 
@@ -89,6 +110,7 @@ def _bad_value(scalar: str, expected: str) -> GraphQLError:
 
 
 SCALARS: dict[Any, ScalarDefinition] = {
+    strawberry.ID: _id_scalar(),
     Timestamp: strawberry.scalar(
         name="Timestamp",
         description=(

@@ -1,4 +1,4 @@
-"""New ids, and the keys by which areas refer to users, messages and posts without reading them."""
+"""New ids, the ids that name a type, and the keys by which areas refer to users, messages and posts."""
 
 import hashlib
 import secrets
@@ -15,6 +15,44 @@ def new_id() -> str:
     """Returns a new id: a ULID in lower case, URL-safe and sortable by creation time to the millisecond."""
     value = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
     return "".join(_ALPHABET[value >> shift & 31] for shift in range(125, -1, -5))
+
+
+TYPES_IN_IDS = frozenset(
+    {
+        "CallLimits",
+        "CommunityWithoutOwner",
+        "Conversation",
+        "DomainStanding",
+        "FanOut",
+        "ServiceKey",
+        "Thread",
+        "Upload",
+    }
+)
+"""The GraphQL types whose objects have the stored id of another object. Clients see it behind the name of the type."""
+
+
+class IdOfType(str):
+    """A stored id that a client sent with the name of its type."""
+
+    __slots__ = ("type_name",)
+
+    type_name: str
+
+
+def id_with_type(type_name: str, id_: str) -> str:
+    """Returns the id that clients see of an object of such a type, such as "FanOut:0f3a…"."""
+    return f"{type_name}:{id_}"
+
+
+def stored_id(id_: str) -> str:
+    """Returns the stored id of an id that a client sent, with or without the name of a type."""
+    type_name, _, rest = id_.partition(":")
+    if type_name not in TYPES_IN_IDS:
+        return id_
+    typed = IdOfType(rest)
+    typed.type_name = type_name
+    return typed
 
 
 class UserKey(NamedTuple):

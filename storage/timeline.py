@@ -108,6 +108,25 @@ def _check_limit(limit: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Edge(Generic[Item]):
+    """An item of a page with its position."""
+
+    node: Item
+    cursor: Timestamp
+    """The item's timestamp."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageInfo:
+    """The ends of a page whose items are listed from the newest to the oldest."""
+
+    has_next_page: bool
+    has_previous_page: bool
+    start_cursor: Timestamp | None
+    end_cursor: Timestamp | None
+
+
+@dataclass(frozen=True, slots=True)
 class TimelinePage(Generic[Item]):
     """Items of a timeline in the order of their range, and whether older and newer items exist.
 
@@ -115,6 +134,9 @@ class TimelinePage(Generic[Item]):
     """
 
     items: Sequence[Item]
+    timestamps: Sequence[int]
+    """The timestamp of each item."""
+
     has_older: bool
     has_newer: bool
     oldest: Timestamp | None
@@ -122,7 +144,19 @@ class TimelinePage(Generic[Item]):
 
     def map(self, convert: Callable[[Item], Mapped]) -> "TimelinePage[Mapped]":
         """Returns the page with `convert` applied to each item."""
-        return TimelinePage([convert(i) for i in self.items], self.has_older, self.has_newer, self.oldest, self.newest)
+        items = [convert(item) for item in self.items]
+        return TimelinePage(items, self.timestamps, self.has_older, self.has_newer, self.oldest, self.newest)
+
+    @property
+    def edges(self) -> list[Edge[Item]]:
+        """The items from the newest to the oldest, in whichever order the page was read."""
+        edges = [Edge(item, Timestamp(at)) for item, at in zip(self.items, self.timestamps, strict=True)]
+        return edges[::-1] if edges and edges[0].cursor == self.oldest else edges
+
+    @property
+    def page_info(self) -> PageInfo:
+        """The ends of `edges`."""
+        return PageInfo(self.has_older, self.has_newer, self.newest, self.oldest)
 
 
 FetchItems = Callable[[int, int, bool, int], Awaitable[Sequence[Item]]]
@@ -150,13 +184,13 @@ async def read_page(
         return await _empty_page(range_, fetch)
     has_more = len(items) > range_.limit
     del items[range_.limit :]
-    ends = timestamp(items[0]), timestamp(items[-1])
-    lowest, highest = min(ends), max(ends)
+    timestamps = [timestamp(item) for item in items]
+    lowest, highest = sorted((timestamps[0], timestamps[-1]))
     has_older = bool(older and beyond.pop(0)) or (has_more and not range_.ascending)
     has_newer = bool(newer and beyond.pop(0)) or (has_more and range_.ascending)
     if last is not None and not range_.reaches_now:
         has_newer = has_newer or last > highest
-    return TimelinePage(items, has_older, has_newer, Timestamp(lowest), Timestamp(highest))
+    return TimelinePage(items, timestamps, has_older, has_newer, Timestamp(lowest), Timestamp(highest))
 
 
 def _ranges_beyond(
@@ -183,7 +217,7 @@ async def _empty_page(range_: TimelineRange, fetch: FetchItems[Item]) -> Timelin
     low, high = range_.requested_oldest, range_.requested_latest
     has_older = low is not None and await _has_item(fetch, 0, low)
     has_newer = high is not None and await _has_item(fetch, max(low or 0, high), MAX_TIMESTAMP)
-    return TimelinePage([], has_older, has_newer, None, None)
+    return TimelinePage([], [], has_older, has_newer, None, None)
 
 
 def move_mark(timestamp: int, head: int) -> list[dict[str, Any]]:

@@ -56,7 +56,7 @@ TESTED_ELSEWHERE = {
     "storage/privacy/retention_rules.py": "tests/resolvers/administration/test_retention_rules.py",
     "storage/calls/expired_data.py": "tests/jobs/test_retention.py",
     "storage/mail/expired_events.py": "tests/jobs/test_retention.py",
-    "schema/conversations.py": "tests/resolvers/chat/test_conversations.py",
+    "schema/chat/conversations.py": "tests/resolvers/chat/test_conversations.py",
     "schema/administration/service_keys.py": "tests/resolvers/administration/test_service_keys.py",
     "schema/administration/webhooks.py": "tests/resolvers/administration/test_webhooks.py",
     "resolvers/administration/webhook_inputs.py": "tests/resolvers/administration/test_webhooks.py",

@@ -1,7 +1,6 @@
 """The home feed: posts of the users that the viewer follows, and the viewer's own."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from strawberry import UNSET
@@ -12,18 +11,13 @@ from resolvers.context import Info
 from storage.feed.home import FeedReader, HomeFeedState
 from storage.feed.records import Post
 from storage.redis.queue import FAN_OUT
-from storage.timeline import Timestamp
+from storage.timeline import TimelinePage
 
 
 @dataclass(frozen=True, slots=True)
-class HomeFeedPage:
+class HomeFeedPage(TimelinePage[Post]):
     """A page of a home feed, and whether the feed is complete."""
 
-    items: Sequence[Post]
-    has_older: bool
-    has_newer: bool
-    oldest: Timestamp | None
-    newest: Timestamp | None
     state: HomeFeedState
 
 
@@ -45,4 +39,4 @@ async def home_feed(
         state = HomeFeedState.REBUILDING
     if state is HomeFeedState.REBUILDING:
         await stores.queue.enqueue(FAN_OUT, "feed.rebuild", viewer.organization_id, viewer.id)
-    return HomeFeedPage(page.items, page.has_older, page.has_newer, page.oldest, page.newest, state)
+    return HomeFeedPage(page.items, page.timestamps, page.has_older, page.has_newer, page.oldest, page.newest, state)

@@ -136,7 +136,7 @@ async def posts(
     author = await stores.users.get(viewer.organization_id, author_id)
     blocked = (await info.context.viewer_blocks()).blocked
     if author.id in blocked:
-        return TimelinePage([], False, False, None, None)
+        return TimelinePage([], [], False, False, None, None)
     return await stores.posts.posts_of_author(viewer.organization_id, author.id, range_, blocked)
 
 

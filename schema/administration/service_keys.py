@@ -9,6 +9,7 @@ import resolvers.administration.service_keys
 from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
 from schema.identity import User
+from schema.nodes import Node, own_id
 from storage.identity.keys.scopes import SCOPES
 
 
@@ -16,8 +17,11 @@ from storage.identity.keys.scopes import SCOPES
     description="A key by which a service, such as a mail server or a bot, sends requests without a person. Services "
     "send it as `Authorization: Bearer nrk_…`. A key is deleted 90 days after it has expired or was revoked."
 )
-class ServiceKey:
-    id: ID = strawberry.field(description="Id of the key: the part between `nrk_` and the secret. Not confidential.")
+class ServiceKey(Node):
+    id: ID = own_id(
+        "ServiceKey",
+        "Unique identifier: `ServiceKey:` and the part of the key between `nrk_` and the secret. Not confidential.",
+    )
     name: str = strawberry.field(description="Name of the key and of its service account.")
     account: User = field(
         resolvers.administration.service_keys.account,

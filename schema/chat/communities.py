@@ -14,14 +14,15 @@ import resolvers.mutes
 from schema.binding import field, shared_field
 from schema.chat.messages import Message, MessageTimeline
 from schema.identity import User
-from schema.timeline import PageMixin, Timeline
+from schema.nodes import Node
+from schema.timeline import ConnectionPage, Edge, Timeline
 from storage.chat.records import CommunityVisibility
 from storage.chat.roles import CommunityRole
 from storage.timeline import Timestamp
 
 
 @strawberry.type(description="A group of users of one organization, with topics to talk in.")
-class Community:
+class Community(Node):
     id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string.")
     name: str = strawberry.field(description="Name, 1 to 100 characters.")
     description: str = strawberry.field(description="Description, at most 2000 characters; may be empty.")
@@ -69,7 +70,7 @@ class Community:
 @strawberry.type(
     description="A chat room of a community, the messages of a conversation, or a thread: the replies to a message."
 )
-class Topic:
+class Topic(Node):
     id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string.")
     title: str = strawberry.field(
         description="Title, 1 to 200 characters. For a conversation its name, which may be empty. Empty for a thread."
@@ -123,12 +124,14 @@ class Topic:
         resolvers.chat.topics.messages_of,
         "Messages of the topic; null if the viewer has not joined the community.",
         queries_per_object=True,
+        is_connection=True,
     )
 
 
 @strawberry.type(description="A page of topics, ordered by last activity.")
-class TopicTimeline(PageMixin, Timeline):
+class TopicTimeline(ConnectionPage, Timeline):
     items: list[Topic] = strawberry.field(description="Items of the page, in the requested order.")
+    edges: list[Edge[Topic]] = strawberry.field(description="The items, the newest first.")
 
 
 @strawberry.type(description="A topic where at least two people posted recently.")

@@ -12,7 +12,8 @@ from schema.chat.stamps import Stamp
 from schema.chat.threads import Quote, Thread, ThreadReply
 from schema.files import Attachment, LinkPreview
 from schema.identity import User
-from schema.timeline import PageMixin, Timeline
+from schema.nodes import Node
+from schema.timeline import ConnectionPage, Edge, Timeline
 from storage.chat.roles import CommunityRole
 from storage.timeline import Timestamp
 
@@ -41,7 +42,7 @@ class Reaction:
 
 
 @strawberry.type(description="A message of a topic, or the tombstone of a deleted one.")
-class Message:
+class Message(Node):
     id: ID = strawberry.field(description="Unique identifier across all topics. Treat as an opaque string.")
     timestamp: Timestamp = strawberry.field(
         description="Position in the topic. It is unique, and later messages have greater timestamps."
@@ -111,8 +112,9 @@ class Message:
 
 
 @strawberry.type(description="A page of messages.")
-class MessageTimeline(PageMixin, Timeline):
+class MessageTimeline(ConnectionPage, Timeline):
     items: list[Message] = strawberry.field(description="Items of the page, in the requested order.")
+    edges: list[Edge[Message]] = strawberry.field(description="The items, the newest first.")
 
 
 @strawberry.type(description="A reaction to one of the viewer's messages.")
@@ -133,5 +135,6 @@ class ReceivedReaction:
 
 
 @strawberry.type(description="A page of received reactions.")
-class ReactionTimeline(PageMixin, Timeline):
+class ReactionTimeline(ConnectionPage, Timeline):
     items: list[ReceivedReaction] = strawberry.field(description="Items of the page, in the requested order.")
+    edges: list[Edge[ReceivedReaction]] = strawberry.field(description="The items, the newest first.")

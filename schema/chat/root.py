@@ -33,7 +33,9 @@ class ChatQuery:
         resolvers.chat.topics.topic, "Topic with this id. NOT_FOUND if there is none that the viewer may see."
     )
     community_topics: TopicTimeline = field(
-        resolvers.chat.communities.community_topics, "Topics of a community, ordered by last activity."
+        resolvers.chat.communities.community_topics,
+        "Topics of a community, ordered by last activity.",
+        is_connection=True,
     )
     message: Message | None = field(
         resolvers.chat.messages.message,
@@ -44,6 +46,7 @@ class ChatQuery:
         resolvers.chat.topics.messages,
         "Messages of a topic. FORBIDDEN if the viewer has not joined the community.",
         serves_audiences=True,
+        is_connection=True,
     )
     messages_around: MessageTimeline = field(
         resolvers.chat.topics.messages_around,
@@ -69,9 +72,12 @@ class ChatQuery:
     followed_threads: FollowedThreadTimeline = field(
         resolvers.chat.thread_follows.followed_threads,
         "Threads that the viewer follows and may read, ordered by last activity.",
+        is_connection=True,
     )
     reactions_received: ReactionTimeline = field(
-        resolvers.chat.messages.reactions_received, "Reactions to the viewer's messages."
+        resolvers.chat.messages.reactions_received,
+        "Reactions to the viewer's messages.",
+        is_connection=True,
     )
 
 

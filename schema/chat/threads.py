@@ -11,7 +11,8 @@ import resolvers.chat.thread_follows
 import resolvers.chat.threads
 from schema.binding import field, shared_field
 from schema.identity import User
-from schema.timeline import PageMixin, Timeline
+from schema.nodes import Node, own_id
+from schema.timeline import ConnectionPage, Edge, Timeline
 from storage.timeline import Timestamp
 
 if TYPE_CHECKING:
@@ -27,10 +28,13 @@ LazyTopic = Annotated["Topic", strawberry.lazy("schema.chat.communities")]
     description="The replies to a message. They are the messages of a topic of their own, without those of users whom "
     "the viewer blocked."
 )
-class Thread:
-    id: ID = strawberry.field(
-        description="Id of the thread's topic. The fields, mutations and subscriptions of topics take it. Lists of "
-        "topics do not contain it."
+class Thread(Node):
+    id: ID = own_id(
+        "Thread",
+        "Unique identifier. Treat as an opaque string. Where `topicId` is expected, it is accepted, too.",
+    )
+    topic_id: ID = strawberry.field(
+        description="Id of the thread's topic, whose messages are the replies. Lists of topics do not contain it."
     )
     reply_count: int = strawberry.field(description="Number of undeleted replies, updated at most once a second.")
     last_reply_at: Timestamp | None = strawberry.field(description="Timestamp of the last reply; null without replies.")
@@ -102,5 +106,6 @@ class FollowedThread:
 
 
 @strawberry.type(description="A page of followed threads, ordered by last activity.")
-class FollowedThreadTimeline(PageMixin, Timeline):
+class FollowedThreadTimeline(ConnectionPage, Timeline):
     items: list[FollowedThread] = strawberry.field(description="Items of the page, in the requested order.")
+    edges: list[Edge[FollowedThread]] = strawberry.field(description="The items, the newest first.")

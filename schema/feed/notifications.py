@@ -13,13 +13,13 @@ from resolvers.feed.notification_settings import DigestObstacle
 from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
 from schema.chat.communities import Community, Topic
+from schema.chat.conversations import Conversation
 from schema.chat.messages import Message
 from schema.chat.stamps import StampPack
-from schema.conversations import Conversation
 from schema.feed.posts import Post
 from schema.identity import User
 from schema.publishing import ConnectedAccount, Publication
-from schema.timeline import PageMixin, Timeline
+from schema.timeline import ConnectionPage, Edge, Timeline
 from storage.feed.content_reports.records import ContentReportDecision, ContentReportOutcome
 from storage.identity.accounts.local_accounts import MailLanguage
 from storage.identity.mutes import MuteSubject
@@ -132,8 +132,9 @@ class Notification:
 
 
 @strawberry.type(description="A page of notifications.")
-class NotificationTimeline(PageMixin, Timeline):
+class NotificationTimeline(ConnectionPage, Timeline):
     items: list[Notification] = strawberry.field(description="The items of the page, in the requested order.")
+    edges: list[Edge[Notification]] = strawberry.field(description="The items, the newest first.")
     read_up_to: Timestamp | None = field(
         resolvers.feed.notifications.read_up_to,
         "Timestamp up to which the viewer has read notifications, as `markNotificationsRead` set it; null before the "

@@ -14,7 +14,8 @@ from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation, shared_field
 from schema.files import Attachment, LinkPreview
 from schema.identity import User
-from schema.timeline import PageMixin, Timeline
+from schema.nodes import Node, own_id
+from schema.timeline import ConnectionPage, Edge, Timeline
 from storage.feed.home import HomeFeedState
 from storage.feed.records import FanOutState
 from storage.timeline import Timestamp
@@ -33,8 +34,8 @@ strawberry.enum(
 @strawberry.type(
     description="Progress of pushing a post into the followers' home feeds. Visible only to the post's author."
 )
-class FanOut:
-    id: ID = strawberry.field(description="Unique identifier. Treat as an opaque string.")
+class FanOut(Node):
+    id: ID = own_id("FanOut", "Unique identifier. Treat as an opaque string.")
     post_id: ID = strawberry.field(description="Id of the post.")
     state: FanOutState = strawberry.field(description="COMPLETED when each home feed has the post or counts as failed.")
     total: int = strawberry.field(
@@ -71,7 +72,7 @@ class PostVersion:
 @strawberry.type(
     description="A short text with media that a user posted to their followers, or a repost of such a post."
 )
-class Post:
+class Post(Node):
     id: ID = strawberry.field(
         description="Unique identifier across organizations, safe as a client cache key. Treat as an opaque string."
     )
@@ -126,6 +127,7 @@ class Post:
         resolvers.feed.responses.replies,
         "Replies to the post, without those of users whom the viewer blocked. Replies to replies are not included.",
         queries_per_object=True,
+        is_connection=True,
     )
     reply_count: int = field(
         resolvers.feed.responses.reply_count,
@@ -177,13 +179,15 @@ class Post:
 
 
 @strawberry.type(description="A page of posts.")
-class PostTimeline(PageMixin, Timeline):
+class PostTimeline(ConnectionPage, Timeline):
     items: list[Post] = strawberry.field(description="The items of the page, in the requested order.")
+    edges: list[Edge[Post]] = strawberry.field(description="The items, the newest first.")
 
 
 @strawberry.type(description="A page of the viewer's home feed.")
-class HomeFeedTimeline(PageMixin, Timeline):
+class HomeFeedTimeline(ConnectionPage, Timeline):
     items: list[Post] = strawberry.field(description="The items of the page, in the requested order.")
+    edges: list[Edge[Post]] = strawberry.field(description="The items, the newest first.")
     state: HomeFeedState = strawberry.field(description="Whether the feed is complete or is being rebuilt.")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from server.commands.database import DataDir, Org, open_database
+from storage.ids import stored_id
 
 if TYPE_CHECKING:
     from storage.identity.keys.records import ServiceKey
@@ -19,7 +20,10 @@ MAX_NAME_CHARS = 100
 
 key_app = typer.Typer(help="Keys by which services send requests.", no_args_is_help=True)
 
-KeyId = Annotated[str, typer.Argument(metavar="ID", help="The key's id: the part between `nrk_` and the secret.")]
+KeyId = Annotated[
+    str,
+    typer.Argument(metavar="ID", help="The key's id: the part between `nrk_` and the secret.", callback=stored_id),
+]
 
 
 @key_app.command()

@@ -3,8 +3,9 @@
 - A scalar costs nothing, or 5 if a coroutine resolves it for each object, such as `Community.viewerRole`.
 - An object costs 1 plus the cost of its fields. A list costs its size times an item.
 - A field that queries the database for each object (`queries_per_object` in schema/binding.py) costs 100 more.
-- The size of a list is the `limit` argument of its field. Without one, it is the length of a required list argument.
-- A list in a page, such as `items` of a timeline, has the `limit` of the field that returned the page.
+- The size of a list is the argument `first`, `last` or `limit` of its field. Without one, it is the length of a
+  required list argument.
+- A list in a page, such as `items` of a timeline, has the size of the field that returned the page.
 - Any other list counts as 10 items.
 - Fields merge as in execution: a fragment that is spread twice costs once.
 - Of the possible types of an interface or a union, the most expensive one counts.
@@ -45,6 +46,9 @@ from schema.binding import QUERIES_PER_OBJECT, batch_resolver_of
 
 UNKNOWN_SIZE = 10
 QUERY_COST = 100
+PAGE_SIZES = ("first", "last", "limit")
+"""The arguments that say how many items a page has. An earlier one replaces a later one."""
+
 COROUTINE_COST = 5
 MAX_STEPS = 10_000
 
@@ -139,8 +143,8 @@ class _CostMeasurement:
         return max((self.of_object(t, sets, page_limit) for t in types if is_object_type(t)), default=0)
 
     def _limit(self, field: GraphQLField, node: FieldNode) -> int | None:
-        argument = field.args.get("limit")
-        return None if argument is None else self._argument_size("limit", argument, node)
+        sizes = (self._argument_size(name, field.args[name], node) for name in PAGE_SIZES if name in field.args)
+        return next((size for size in sizes if size is not None), None)
 
     def _list_length(self, field: GraphQLField, node: FieldNode) -> int | None:
         """Returns the length of the longest required list argument. Optional lists are filters and do not count."""

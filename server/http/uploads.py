@@ -21,7 +21,7 @@ from storage.errors import BadUserInput, DomainError, Forbidden, RateLimited, Un
 from storage.files.records import StoredFile
 from storage.files.uploads import PART_BYTES, OffsetChanged
 from storage.identity.roles import Role, with_included
-from storage.ids import UserKey
+from storage.ids import UserKey, stored_id
 from storage.redis.queue import FILES
 from storage.stores import Stores
 
@@ -71,7 +71,7 @@ def uploads_route(stores: Stores, viewers: ViewerSessions, credentials: RequestC
             return Response(status_code=204, headers=_HEADERS | extensions)
         try:
             session = _require_uploader(await viewers.session(credentials.of_request(request.headers)))
-            file = await stores.uploads.get(session.user_key, request.path_params["id"])
+            file = await stores.uploads.get(session.user_key, stored_id(request.path_params["id"]))
             return await handlers[request.method](request, file)
         except Exception as error:
             return _refusal(error)

@@ -108,8 +108,9 @@ class MessageStore:
         newer_limit = limit - len(before)
         newer = await fetch(timestamp, MAX_TIMESTAMP, True, newer_limit + 1)
         items = before + newer[:newer_limit]
-        ends = (items[0].timestamp, items[-1].timestamp) if items else (None, None)
-        return TimelinePage(items, len(older) > older_limit, len(newer) > newer_limit, *ends)
+        timestamps = [message.timestamp for message in items]
+        ends = (timestamps[0], timestamps[-1]) if items else (None, None)
+        return TimelinePage(items, timestamps, len(older) > older_limit, len(newer) > newer_limit, *ends)
 
     async def post(self, new: NewMessage, key: IdempotencyKey | None = None) -> Message:
         """Posts a message, which is durable when this returns. A repeated key returns the message that it posted.

@@ -134,6 +134,11 @@ class Thread:
     replier_ids: tuple[str, ...]
     """The last repliers, the latest first."""
 
+    @property
+    def topic_id(self) -> str:
+        """The id of the thread's topic."""
+        return self.id
+
 
 @dataclass(frozen=True, slots=True)
 class Quote:

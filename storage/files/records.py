@@ -86,6 +86,11 @@ class StoredFile:
         return UserKey(self.organization_id, self.owner_id)
 
     @property
+    def file_id(self) -> str:
+        """The id, as clients see it at an attachment of the file."""
+        return self.id
+
+    @property
     def url(self) -> str:
         """Path that takes the bytes of the upload, relative to the server's origin."""
         return f"/uploads/{self.id}"

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from tests.client import client
-from tests.e2e.chat_topic import create_chat_topic
+from tests.e2e.chat_topic import create_chat_topic, post
 from tests.e2e.live_examples import (
     CLIENTS,
     EXAMPLES,
@@ -41,11 +41,26 @@ async def check_graphql_codegen(_: str, __: str) -> None:
     run_generator(programs / "tsc", CLIENTS, "--noEmit")
 
 
+async def check_relay(url: str, token: str) -> None:
+    """Runs the live example, and reads the history of a topic page by page."""
+    await check_live_example("relay", url, token)
+    texts = [f"message {number}" for number in range(5)]
+    async with client(url, token) as ann:
+        chat = await create_chat_topic(ann)
+        for text in texts:
+            await post(chat, ann, text)
+    program = [require_client_packages(), str(CLIENTS / "relay/history.mjs"), "2"]
+    settings = {"NOROSHI_URL": url, "NOROSHI_TOKEN": token, "NOROSHI_TOPIC": chat.topic}
+    async with running_program(*program, **settings) as history:
+        assert [await history.line() for _ in texts] == [f"ann: {text}" for text in reversed(texts)]
+        assert await history.errors() == ""
+
+
 CHECKS: dict[str, ClientCheck] = {
     "graphql-ws": partial(check_live_example, "graphql-ws"),
     "@urql/core": partial(check_live_example, "urql"),
     "@apollo/client": partial(check_live_example, "apollo"),
-    "relay-runtime": partial(check_live_example, "relay"),
+    "relay-runtime": check_relay,
     "gql": partial(check_live_example, "gql"),
     "graphql-request": check_graphql_request,
     "ariadne-codegen": partial(check_live_example, "ariadne-codegen"),

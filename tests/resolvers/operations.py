@@ -15,6 +15,7 @@ from graphql import (
     GraphQLField,
     GraphQLInputField,
     GraphQLInputObjectType,
+    GraphQLInterfaceType,
     GraphQLObjectType,
     GraphQLUnionType,
     get_named_type,
@@ -190,6 +191,8 @@ class RootField:
             return "LibraryFile"
         if self.name in ("acceptConversation", "declineConversation"):
             return "RequestedConversation"
+        if self.name == "nodes":
+            return "Node"
         if name in TYPE_BY_ARGUMENT:
             return TYPE_BY_ARGUMENT[name]
         stem = name.removesuffix("s").removesuffix("Id")
@@ -277,8 +280,9 @@ def root_fields() -> list[RootField]:
 @cache
 def selection(type_: object, depth: int) -> str:
     """Returns a selection of every field, nested to `depth` levels. Scalars and enums have no selection."""
-    if isinstance(type_, GraphQLUnionType):
-        parts = [f"... on {member.name} {selection(member, depth)}" for member in type_.types]
+    if isinstance(type_, GraphQLUnionType | GraphQLInterfaceType):
+        members = schema._schema.get_possible_types(type_)
+        parts = [f"... on {member.name} {selection(member, depth)}" for member in members]
     elif isinstance(type_, GraphQLObjectType):
         parts = [_field_selection(name, field, depth) for name, field in type_.fields.items()]
     else:

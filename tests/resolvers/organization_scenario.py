@@ -427,6 +427,7 @@ async def create_organization(sign_in: SignIn, mark: str, organization_id: str |
     await organization.stores.erasures.request(Actor(organization_id, fox.id), fox.id, "fox")
     organization.ids["ErasedUser"] = fox.id
     organization.ids["Topic"] = await organization.ann.create_topic(organization.ids["Community"], f"{mark} Tides")
+    organization.ids["Node"] = organization.ids["Topic"]
     await organization.stores.call_jobs.set_limits(organization_id, 1000, 100)
     job_with_bad_row = NewCallJob(organization_id, "ann", f"{mark} bad", "words", None, None, 1, 60, 60)
     await organization.stores.call_jobs.launch(
@@ -560,6 +561,7 @@ def unknown_ids() -> dict[str, str]:
         "Community",
         "CommunityWithoutOwner",
         "Topic",
+        "Node",
         "ConnectedAccount",
         "ScheduledPost",
         "Publication",

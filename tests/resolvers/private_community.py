@@ -53,7 +53,7 @@ async def create_hidden_community(organization: OrganizationScenario) -> dict[st
         "ContentReport": reports[0].id,
         "AnnsMessage": by_ann["id"],
     }
-    ids["Thread"] = reply["topicId"]
+    ids |= {"Thread": reply["topicId"], "Node": ids["Topic"]}
     return {**ids, "Message": message["id"], "Subject": message["id"]}
 
 

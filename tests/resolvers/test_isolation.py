@@ -138,7 +138,8 @@ async def test_ids_of_another_organization_look_like_unknown_ids(
             assert texts[0] == texts[1], f"{field} shows whether a {id_type} exists in another organization."
             expected = [] if (field.name, id_type) in FILTERS else ["NOT_FOUND"]
             assert [error["extensions"]["code"] for error in answers[0]["errors"]] == expected, f"{field}({id_type})"
-            assert not (answers[0]["data"] or {}).get(field.name), f"{field} shows a {id_type} of another organization."
+            shown = (answers[0]["data"] or {}).get(field.name)
+            assert shown in (None, [], [None], False), f"{field} shows a {id_type} of another organization."
     assert await stored_data(sparrow.stores) == before
 
 
@@ -203,6 +204,30 @@ async def test_no_read_of_ann_returns_data_of_another_organization(
         assert marks_in(answer, canary.mark, *canary.ids.values()) == [], f"{field} shows another organization."
 
 
+def typed_ids(data: Any) -> Iterator[tuple[str, str]]:
+    """Yields the id and the type of each object that has an id."""
+    if isinstance(data, list):
+        for item in data:
+            yield from typed_ids(item)
+    elif isinstance(data, dict):
+        if "id" in data:
+            yield data["id"], data["__typename"]
+        for value in data.values():
+            yield from typed_ids(value)
+
+
+async def test_ids_are_unique_across_types(anns_answers: list[tuple[RootField, Answer]]) -> None:
+    types: dict[str, set[str]] = {}
+    for _, answer in anns_answers:
+        for id_, type_name in typed_ids(answer["data"]):
+            types.setdefault(id_, set()).add(type_name)
+    assert len({each for names in types.values() for each in names}) > 20
+    # The made-up community of a conversation's topic has the id of the topic.
+    made_up = {id_ for id_, names in types.items() if names == {"Community", "Topic"}}
+    assert {id_: names for id_, names in types.items() if len(names) > 1 and id_ not in made_up} == {}
+    assert made_up <= {id_.removeprefix("Conversation:") for id_, names in types.items() if names == {"Conversation"}}
+
+
 @pytest.mark.parametrize("name", ["cat", "dog"])
 async def test_no_read_returns_data_of_another_organization(
     canary: OrganizationScenario, sparrow: OrganizationScenario, name: str
@@ -229,7 +254,7 @@ query ($id: ID!, $query: String!) {
 }
 """
 
-HIDDEN_TYPES = {"Community", "CommunityWithoutOwner", "Topic", "Message", "Subject", "ContentReport"}
+HIDDEN_TYPES = {"Community", "CommunityWithoutOwner", "Topic", "Message", "Subject", "ContentReport", "Node"}
 
 
 async def test_ids_of_private_community_look_unknown_to_others(

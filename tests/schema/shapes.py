@@ -38,7 +38,7 @@ class ShapeWalk:
         if isinstance(type_, LazyType):
             return self.mismatches(path, type_.resolve_type(), record)
         if isinstance(type_, StrawberryOptional):
-            return self.mismatches(path, type_.of_type, _union([each for each in records if each is not NoneType]))
+            return self.mismatches(path, type_.of_type, _union([each for each in records if not _is_null(each)]))
         if NoneType in records:
             return [f"{path}: may be None, and its type is not nullable"]
         if isinstance(type_, StrawberryList):
@@ -46,7 +46,8 @@ class ShapeWalk:
         if isinstance(type_, StrawberryUnion):
             return self._union_mismatches(path, type_, records)
         if definition := getattr(type_, "__strawberry_definition__", None):
-            return self._object_mismatches(path, definition, record)
+            implementing = records if definition.is_interface else [record]
+            return [line for each in implementing for line in self._object_mismatches(path, definition, each)]
         expected = type_.wrapped_cls if isinstance(type_, StrawberryEnumDefinition) else str if type_ is ID else type_
         return [] if record is expected else [f"{path}: {_name(record)} is no {_name(expected)}"]
 
@@ -83,9 +84,14 @@ class ShapeWalk:
         else:
             hints = get_type_hints(field.base_resolver.wrapped_func)
             annotation = hints["return"]
-            if record is not None and "root" in hints and hints["root"] is not record:
+            if record is not None and "root" in hints and hints["root"] not in (record, Any):
                 yield f"{path}: its resolver takes {_name(hints['root'])}, not {_name(record)}"
         yield from self.mismatches(path, field.type, _yielded_type(annotation))
+
+
+def _is_null(record: Any) -> bool:
+    """Returns whether the value makes a nullable field null: None, or the error of an item of a list."""
+    return record is NoneType or (isinstance(record, type) and issubclass(record, Exception))
 
 
 def attributes(record: Any) -> dict[str, Any]:

@@ -213,4 +213,4 @@ def test_instant_is_exact_to_the_microsecond() -> None:
 
 def test_map_keeps_the_flags_and_ends_of_a_page() -> None:
     page = page_of([20, 21, 23], PageArguments(oldest=20, limit=2))
-    assert page.map(str) == TimelinePage(["20", "21"], False, True, page.oldest, page.newest)
+    assert page.map(str) == TimelinePage(["20", "21"], page.timestamps, False, True, page.oldest, page.newest)

@@ -22,10 +22,6 @@ export function createEnvironment(url, authorization, options) {
     return Observable.create((sink) => socket.subscribe({ query: text, variables }, sink));
   }
 
-  return new Environment({
-    network: Network.create(fetchResult, subscribe),
-    store: new Store(new RecordSource()),
-    // An id is unique among the objects of its type: a post and its fan-out have the same one.
-    getDataID: ({ id }, typeName) => id && `${typeName}:${id}`,
-  });
+  const network = Network.create(fetchResult, subscribe);
+  return new Environment({ network, store: new Store(new RecordSource()) });
 }

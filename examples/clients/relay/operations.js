@@ -24,3 +24,14 @@ export const eventsSubscription = graphql`
     }
   }
 `;
+
+/** The messages of a topic, from the newest. In React: usePaginationFragment(historyFragment, topic). */
+export const historyFragment = graphql`
+  fragment operationsHistory_topic on Topic
+  @argumentDefinitions(first: { type: "Int", defaultValue: 20 }, after: { type: "Timestamp" })
+  @refetchable(queryName: "operationsHistoryQuery") {
+    messages(first: $first, after: $after) @connection(key: "operationsHistory_messages") {
+      edges { node { text author { handle } } }
+    }
+  }
+`;

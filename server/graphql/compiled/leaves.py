@@ -7,26 +7,24 @@ from inspect import isawaitable
 from typing import Any
 
 from graphql import (
-    GraphQLBoolean,
     GraphQLEnumType,
-    GraphQLFloat,
-    GraphQLID,
-    GraphQLInt,
     GraphQLLeafType,
-    GraphQLString,
     Undefined,
 )
 
 Serialize = Callable[[Any], Any]
 
-UNCHANGED: dict[object, str] = {
-    GraphQLString: "{v}.__class__ is str",
-    GraphQLID: "{v}.__class__ is str",
-    GraphQLInt: "{v}.__class__ is int and -2147483648 <= {v} <= 2147483647",
-    GraphQLFloat: "{v}.__class__ is float and isfinite({v})",
-    GraphQLBoolean: "{v} is True or {v} is False",
+UNCHANGED = {
+    "String": "{v}.__class__ is str",
+    "ID": "{v}.__class__ is str",
+    "Int": "{v}.__class__ is int and -2147483648 <= {v} <= 2147483647",
+    "Float": "{v}.__class__ is float and isfinite({v})",
+    "Boolean": "{v} is True or {v} is False",
 }
-"""Python conditions under which a value is serialized unchanged. `{v}` is replaced by the value's name."""
+"""Python conditions under which a value is serialized unchanged, by the name of its scalar.
+
+`{v}` is replaced by the value's name.
+"""
 
 NAMES = {"isfinite": math.isfinite}
 """The names that the conditions in UNCHANGED use."""

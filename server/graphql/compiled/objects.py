@@ -65,7 +65,7 @@ class FunctionSource:
     def add_leaf(self, key: str, attribute: str, type_: GraphQLOutputType) -> None:
         """Adds an entry for an attribute that is a scalar or an enum."""
         inner = cast("GraphQLScalarType | GraphQLEnumType", get_nullable_type(type_))
-        name, serialize, unchanged = self._read(attribute), self._name(serialize_leaf(inner)), UNCHANGED.get(inner)
+        name, serialize, unchanged = self._read(attribute), self._name(serialize_leaf(inner)), UNCHANGED.get(inner.name)
         call = f"{serialize}({name})"
         value = f"{name} if {unchanged.format(v=name)} else {call}" if unchanged else call
         self.entries.append(f"{key!r}: {self._null_case(name, type_)}{value}")

@@ -28,6 +28,7 @@ from graphql.utilities import validate_input_value
 from resolvers.arguments import require_storable
 from schema.values.input_errors import RefusedValue, place_of_variable
 from storage.errors import BadUserInput
+from storage.ids import stored_id
 
 MIN_ITEMS = 50
 STRING_TYPES = {"String", "ID"}
@@ -42,8 +43,12 @@ def long_lists(document: DocumentNode, values: Mapping[str, Any]) -> dict[str, l
     long = {name: value for name, value in values.items() if value.__class__ is list and len(value) >= MIN_ITEMS}
     if not long:
         return {}
-    others = {name for name, type_ in _declared_variables(document) if not _is_list_of_strings(type_)}
-    return {name: value for name, value in long.items() if name not in others and set(map(type, value)) == {str}}
+    items = {name: _item_of_list(type_) for name, type_ in _declared_variables(document)}
+    return {
+        name: list(map(stored_id, value)) if items.get(name) == "ID" else value
+        for name, value in long.items()
+        if items.get(name, "String") in STRING_TYPES and set(map(type, value)) == {str}
+    }
 
 
 def restore_lists(values: VariableValues, lists: Mapping[str, list[str]]) -> None:
@@ -111,8 +116,9 @@ def _declared_variables(document: DocumentNode) -> list[tuple[str, TypeNode]]:
     return [(each.variable.name.value, each.type) for each in definitions]
 
 
-def _is_list_of_strings(node: TypeNode) -> bool:
+def _item_of_list(node: TypeNode) -> str | None:
+    """Returns the name of the type of a list's items; None for other types, and for lists of lists."""
     outer = node.type if isinstance(node, NonNullTypeNode) else node
     inner = outer.type if isinstance(outer, ListTypeNode) else None
     item = inner.type if isinstance(inner, NonNullTypeNode) else inner
-    return isinstance(item, NamedTypeNode) and item.name.value in STRING_TYPES
+    return item.name.value if isinstance(item, NamedTypeNode) else None

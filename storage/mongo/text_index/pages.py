@@ -121,11 +121,12 @@ async def read_matches(
         return others or ([] if stopped_at is None else [_IndexHit(stopped_at, None)])
 
     page = await read_page(replace(range_, limit=count), fetch, lambda hit: hit.timestamp)
-    items = [hit.item for hit in page.items if hit.item is not None]
+    shown = [(hit.item, hit.timestamp) for hit in page.items if hit.item is not None]
+    items, timestamps = [item for item, _ in shown], [timestamp for _, timestamp in shown]
     has_older = page.has_older or (end is not None and not range_.ascending)
     has_newer = page.has_newer or (end is not None and range_.ascending)
     searched_to = None if end is None else Timestamp(min(end, MAX_TIMESTAMP))
-    return SearchPage(items, has_older, has_newer, page.oldest, page.newest, searched_to)
+    return SearchPage(items, timestamps, has_older, has_newer, page.oldest, page.newest, searched_to)
 
 
 def _page_size(hits: Sequence[_IndexHit[Item]], limit: int) -> int:

@@ -32,10 +32,10 @@ async def create(ada: Person, name: str = "Bot", **more: object) -> Answer:
 async def test_key_is_created_rotated_and_revoked(sign_in: SignIn) -> None:
     ada = await sign_in("ada", roles=[Role.ADMIN])
     issued = await create(ada)
-    id_ = issued["key"]["id"]
+    id_ = issued["key"]["id"].removeprefix("ServiceKey:")
     assert issued["secret"].startswith(f"nrk_{id_}_")
     assert issued["key"] == {
-        "id": id_,
+        "id": f"ServiceKey:{id_}",
         "account": {"id": id_, "name": "Bot", "service": True, "roles": ["MEMBER", "SERVICE"]},
         "scopes": ["chat:read", "chat:write"],
         "active": True,
@@ -46,7 +46,7 @@ async def test_key_is_created_rotated_and_revoked(sign_in: SignIn) -> None:
     assert rotated["key"]["previousSecretUntil"]
     assert (await ada.do(REVOKE, id=id_))["active"] is False
     assert (await ada.run(LIST))["serviceKeys"] == [
-        {"id": id_, "name": "Bot", "active": False, "lastUsedAt": None, "account": {"name": "Bot"}}
+        {"id": f"ServiceKey:{id_}", "name": "Bot", "active": False, "lastUsedAt": None, "account": {"name": "Bot"}}
     ]
 
 

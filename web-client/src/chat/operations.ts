@@ -14,7 +14,7 @@ export const MessageParts = graphql(
     stamp { id name imageUrl }
     mentions { id handle name }
     reactions { emoji count reacted }
-    thread { id replyCount lastReplyAt lastRepliers { id handle name avatarUrl } }
+    thread { id topicId replyCount lastReplyAt lastRepliers { id handle name avatarUrl } }
     linkPreview { url title description imageUrl image { width height blurhash } siteName }
     attachments { ...AttachmentParts }
     quote {

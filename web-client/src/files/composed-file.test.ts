@@ -11,7 +11,7 @@ import {
 } from "./composed-file";
 
 const picture = new File(["pixels"], "beacon.png", { type: "image/png", lastModified: 7 });
-const upload = { id: "u", name: "beacon.png", size: 6, offset: 6, url: "/uploads/u" };
+const upload = { id: "Upload:u", fileId: "u", name: "beacon.png", size: 6, offset: 6, url: "/uploads/u" };
 const checked = { ...upload, state: "READY", refusal: null, isPicture: true, contentType: null } as const;
 
 const ready = (part: Partial<ComposedFile> = {}): ComposedFile => ({

@@ -38,7 +38,7 @@ async function send(
   return file ? await uploadFile(client, file, options) : null;
 }
 
-/** Sends a file of a message. Returns the id of its upload. Throws as `uploadFile` does, and FileFailure. */
+/** Sends a file of a message. Returns its id. Throws as `uploadFile` does, and FileFailure. */
 export async function sendFileOfMessage(
   client: Client,
   owner: string,
@@ -49,5 +49,5 @@ export async function sendFileOfMessage(
   const { state, failure } = outcomeOf(upload);
   if (state === "interrupted") throw new FileFailure("file.gone");
   if (failure) throw new FileFailure(failure);
-  return upload?.id ?? "";
+  return upload?.fileId ?? "";
 }

@@ -8,12 +8,12 @@ import { nextOffset, retryDelayMs } from "./upload-retry";
 
 const CreateUpload = graphql(`
   mutation CreateUpload($fileName: String!, $size: Int!, $purpose: UploadPurpose!) {
-    createUpload(input: { fileName: $fileName, size: $size, purpose: $purpose }) { id url }
+    createUpload(input: { fileName: $fileName, size: $size, purpose: $purpose }) { id fileId url }
   }
 `);
 const UploadById = graphql(`
   query UploadById($id: ID!) {
-    upload(id: $id) { id url name size offset state refusal isPicture contentType }
+    upload(id: $id) { id fileId url name size offset state refusal isPicture contentType }
   }
 `);
 
@@ -26,7 +26,7 @@ const MAX_NAME_CHARS = 255;
 interface UploadOptions {
   purpose: UploadPurpose;
   signal: AbortSignal;
-  /** Called with the id of the upload when the server has created it. */
+  /** Called with the id of the file when the server has created the upload. */
   onCreated?: (id: string) => void;
   /** Called with the share of the bytes that the server has, from 0 to 1. */
   onProgress: (share: number) => void;
@@ -37,9 +37,9 @@ export async function uploadFile(client: Client, file: File, options: UploadOpti
   const { purpose, signal, onCreated } = options;
   const fileName = [...file.name].slice(-MAX_NAME_CHARS).join("") || "file";
   const { createUpload } = await request(client, CreateUpload, { fileName, size: file.size, purpose });
-  onCreated?.(createUpload.id);
+  onCreated?.(createUpload.fileId);
   await sendBytes(createUpload.url, file, 0, options);
-  return await checkedUpload(client, createUpload.id, signal);
+  return await checkedUpload(client, createUpload.fileId, signal);
 }
 
 /**

@@ -66,7 +66,7 @@ test("reactions are grouped by message and post, in the place of the newest", ()
 
 test("direct messages are grouped by conversation, until the older notification is removed", () => {
   const conversation = (id: string): Partial<Notification> => ({
-    conversation: { id, name: "", isGroup: false },
+    conversation: { id, name: "", isGroup: false, topic: { id } },
   });
   const notifications = [
     notification("DIRECT_MESSAGE", "bob", conversation("c1")),

@@ -202,7 +202,7 @@ function notificationRoute(notification: Notification): Route {
   if (publication) return { name: "publishing", view: null, day: null, post: publication.scheduledPostId };
   if (isAboutAccount(kind)) return { name: "publishing", view: null, day: null, post: null };
   // A conversation opens at its first unread message, and a request with its buttons.
-  if (conversation) return { name: "topic", id: conversation.id, at: null };
+  if (conversation) return { name: "topic", id: conversation.topic.id, at: null };
   if (message) return { name: "topic", id: message.topicId, at: message.timestamp };
   if (post) return { name: "post", id: post.id };
   return actor ? { name: "person", id: actor.id } : { name: "home" };

@@ -195,7 +195,7 @@ export const NotificationParts = graphql(`
     reportOutcome
     community { id name joined }
     stampPack { id name }
-    conversation { id name isGroup }
+    conversation { id name isGroup topic { id } }
   }
 `);
 export type Notification = ResultOf<typeof NotificationParts>;

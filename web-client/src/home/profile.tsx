@@ -108,7 +108,7 @@ function MessageButton({ user: { id, name } }: { user: Person }) {
     try {
       const input = { userIds: [id] };
       const { startConversation } = await request(cached, StartConversation, { input });
-      navigate({ name: "topic", id: startConversation.id, at: null });
+      navigate({ name: "topic", id: startConversation.topic.id, at: null });
     } catch (error) {
       notifyFailure(error);
     }

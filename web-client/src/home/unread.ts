@@ -17,7 +17,7 @@ export const unreadCount = createValue<number | null>(null);
 function isOpen({ kind, conversation }: Notification): boolean {
   const route = currentRoute();
   const isShown = document.visibilityState === "visible" && route.name === "topic";
-  return kind === "DIRECT_MESSAGE" && isShown && route.id === conversation?.id;
+  return kind === "DIRECT_MESSAGE" && isShown && route.id === conversation?.topic.id;
 }
 
 export function useUnreadNotifications(): number {

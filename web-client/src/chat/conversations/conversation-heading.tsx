@@ -37,7 +37,7 @@ export function ConversationHeading({ conversation, isMuted, isCovered }: Props)
   const { t } = useTranslation();
   const viewer = useViewer();
   const [dialog, setDialog] = useState<ConversationDialogName | null>(null);
-  const { id, isGroup, people, state } = conversation;
+  const { id, isGroup, people, state, topic } = conversation;
   const title = titleOf(conversation, viewer.id, t);
   const [partner] = otherPeople(conversation, viewer.id);
   const isPartnerOnline = useIsOnline(isGroup ? null : (partner?.id ?? null));
@@ -89,7 +89,7 @@ export function ConversationHeading({ conversation, isMuted, isCovered }: Props)
               },
             ]}
           />
-          <NotificationMenu id={id} communityId={null} name={title} isMuted={isMuted} />
+          <NotificationMenu id={topic.id} communityId={null} name={title} isMuted={isMuted} />
         </>
       )}
       <IconButton icon="people" label={t("conversation.people")} onClick={() => setDialog("people")} />

@@ -25,7 +25,7 @@ export function StartConversationDialog({ onClose }: { onClose: () => void }) {
     const input = { userIds, groupName: isGroup ? name.trim() : "", idempotencyKey: key };
     const { startConversation } = await request(cached, StartConversation, { input });
     onClose();
-    navigate({ name: "topic", id: startConversation.id, at: null });
+    navigate({ name: "topic", id: startConversation.topic.id, at: null });
   }
 
   return (

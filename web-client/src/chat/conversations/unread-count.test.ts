@@ -2,8 +2,7 @@ import { expect, test } from "vitest";
 import { unreadConversationCount } from "./unread-count";
 
 const conversation = (id: string, unreadCount: number, muted = false) => ({
-  id,
-  topic: { unreadCount, muted },
+  topic: { id, unreadCount, muted },
 });
 
 test("conversations with unread messages count once each, without muted ones and the open one", () => {

@@ -28,8 +28,8 @@ export function useUnreadConversations(): number {
     [cached],
   );
   // In a hidden tab, the open conversation counts as well.
-  const openId = isVisible && route.name === "topic" ? route.id : null;
-  const count = unreadConversationCount([...joined, ...requested], openId);
+  const openTopicId = isVisible && route.name === "topic" ? route.id : null;
+  const count = unreadConversationCount([...joined, ...requested], openTopicId);
   // Conversations may have been read in another tab or on another device, which sends no event.
   // biome-ignore lint/correctness/useExhaustiveDependencies: loads only when the tab becomes visible.
   useEffect(() => {

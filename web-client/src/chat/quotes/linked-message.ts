@@ -4,7 +4,7 @@ import { graphql } from "../../api/graphql";
 import { parseRoute } from "../../app/router";
 import type { QuotedMessage } from "../operations";
 
-const ThreadOfMessage = graphql(`query ThreadOfMessage($id: ID!) { message(id: $id) { id thread { id } } }`);
+const ThreadOfMessage = graphql(`query ThreadOfMessage($id: ID!) { message(id: $id) { id thread { id topicId } } }`);
 const MessageAt = graphql(`
   query MessageAt($topicId: ID!, $timestamp: Timestamp!) {
     messages(topicId: $topicId, latest: $timestamp, inclusive: true, limit: 1) {
@@ -39,7 +39,7 @@ export async function findLinkedMessage(
     const topicId =
       "topicId" in place
         ? place.topicId
-        : (await request(direct, ThreadOfMessage, { id: place.parentId })).message?.thread?.id;
+        : (await request(direct, ThreadOfMessage, { id: place.parentId })).message?.thread?.topicId;
     if (!topicId) return null;
     const { items } = (await request(direct, MessageAt, { topicId, timestamp })).messages;
     return items.find((item) => item.timestamp === timestamp && !item.deletedAt) ?? null;

@@ -40,7 +40,7 @@ export function ThreadPanel(props: ThreadPanelProps) {
   const [{ data, error }, load] = useQuery({ query: ParentMessage, variables: { id: parentId } });
   const parent = items.find(({ id }) => id === parentId) ?? data?.message;
   const started = useStartedThread(parentId);
-  const threadId = started ?? parent?.thread?.id ?? null;
+  const threadId = started ?? parent?.thread?.topicId ?? null;
   const { module: contents, retry } = useContents();
   const failure = (!parent && error) || (retry && LOAD_FAILURE);
 

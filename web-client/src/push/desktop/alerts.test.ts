@@ -28,8 +28,8 @@ function conversation(unreadCount: number, parts: object = {}): Conversation {
     text: "**Hi**\nthere",
     timestamp: "1700000000.000000",
   };
-  const topic = { unreadCount, muted: false, lastMessage, ...parts };
-  return { id: "c", state: "JOINED", topic } as unknown as Conversation;
+  const topic = { id: "c", unreadCount, muted: false, lastMessage, ...parts };
+  return { id: "Conversation:c", state: "JOINED", topic } as unknown as Conversation;
 }
 
 test("a mention and the direct message itself have the same place, key and tag", () => {

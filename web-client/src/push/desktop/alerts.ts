@@ -101,12 +101,12 @@ function tagOf({ kind, message, post, community, actor }: Notification): string 
  * not read, in a conversation that the viewer has joined and not muted.
  */
 export function conversationAlert(
-  { id, state, topic }: Conversation,
+  { state, topic }: Conversation,
   at: string,
   viewerId: string,
   t: Translate,
 ): Alert | null {
-  const { lastMessage, unreadCount, muted } = topic;
+  const { id, lastMessage, unreadCount, muted } = topic;
   if (state !== "JOINED" || muted || unreadCount === 0 || !lastMessage) return null;
   const { author, text, timestamp } = lastMessage;
   const isNew = Date.parse(at) - Number(timestamp) * 1000 < NEW_WITHIN_MS;

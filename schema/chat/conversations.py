@@ -10,7 +10,8 @@ from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
 from schema.chat.communities import Topic
 from schema.identity import User
-from schema.timeline import PageMixin, Timeline
+from schema.nodes import Node, own_id
+from schema.timeline import ConnectionPage, Edge, Timeline
 from storage.chat.conversations.records import ConversationState
 
 strawberry.enum(
@@ -35,9 +36,10 @@ class ConversationPerson:
 @strawberry.type(
     description="Direct messages between two people, or in a group of at most 50. Nobody else sees that it exists."
 )
-class Conversation:
-    id: ID = strawberry.field(
-        description="Unique identifier. It is also the id of `topic`, so the fields and mutations of topics take it."
+class Conversation(Node):
+    id: ID = own_id(
+        "Conversation",
+        "Unique identifier. Treat as an opaque string. Where the id of `topic` is expected, it is accepted, too.",
     )
     name: str = strawberry.field(
         description="Name of a group, at most 100 characters; may be empty. Always empty between two people."
@@ -58,8 +60,9 @@ class Conversation:
 
 
 @strawberry.type(description="A page of conversations, ordered by last activity.")
-class ConversationTimeline(PageMixin, Timeline):
+class ConversationTimeline(ConnectionPage, Timeline):
     items: list[Conversation] = strawberry.field(description="Items of the page, in the requested order.")
+    edges: list[Edge[Conversation]] = strawberry.field(description="The items, the newest first.")
 
 
 @strawberry.type
@@ -74,6 +77,7 @@ class ConversationQuery:
         resolvers.chat.conversations.conversations,
         "The viewer's conversations, ordered by last activity. One that somebody else has started is listed from its "
         "first message on.",
+        is_connection=True,
     )
 
 
