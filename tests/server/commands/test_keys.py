@@ -46,7 +46,7 @@ def test_key_is_created_rotated_listed_and_revoked(
     assert listed.endswith("Bot  chat:read chat:write")
     assert first not in listed
     assert second not in listed
-    assert output_of(capsys, "revoke", id_) == f"{id_} is revoked."
+    assert output_of(capsys, "revoke", f"ServiceKey:{id_}") == f"{id_} is revoked."
     assert output_of(capsys, "list").startswith(f"{id_}  revoked")
 
 
