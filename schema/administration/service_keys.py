@@ -26,7 +26,7 @@ class ServiceKey(Node):
     account: User = field(
         resolvers.administration.service_keys.account,
         "The service account. It is the author of what the service writes, and the actor in the audit log. Its id is "
-        "the id of the key.",
+        "that of the key without `ServiceKey:`.",
         batch_resolver=resolvers.administration.service_keys.accounts,
     )
     scopes: list[str] = strawberry.field(

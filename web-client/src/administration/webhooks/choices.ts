@@ -8,8 +8,8 @@ import { WebhookChoices } from "./operations";
 const CHOICES_MAX = 500;
 
 export interface Choices {
-  /** The keys that have not ended. */
-  keys: WebhookChoices["serviceKeys"];
+  /** The keys that have not ended, with the ids of their accounts, as webhooks have them. */
+  keys: { id: string; name: string; scopes: string[] }[];
   communities: WebhookChoices["communities"];
 }
 
@@ -20,7 +20,12 @@ export function useChoices(): Choices | null {
   useEffect(() => {
     request(direct, WebhookChoices, { limit: CHOICES_MAX }).then(
       ({ serviceKeys, communities }) =>
-        setChoices({ keys: serviceKeys.filter(({ active }) => active), communities }),
+        setChoices({
+          keys: serviceKeys
+            .filter(({ active }) => active)
+            .map(({ account, name, scopes }) => ({ id: account.id, name, scopes })),
+          communities,
+        }),
       notifyFailure,
     );
   }, [direct]);

@@ -25,7 +25,7 @@ export const WebhookDeliveries = graphql(
 );
 export const WebhookChoices = graphql(
   `query WebhookChoices($limit: Int!) {
-    serviceKeys(limit: $limit) { id name scopes active }
+    serviceKeys(limit: $limit) { id name scopes active account { id } }
     communities(limit: $limit) { id name }
   }`,
 );
