@@ -109,7 +109,7 @@ function ServiceKeyRow({ serviceKey, replace, onIssued }: KeyRowProps) {
           <KeyStateBadge serviceKey={serviceKey} />
           {serviceKey.needsRotation && <Badge tone="bad">{t("keys.needsRotation")}</Badge>}
         </p>
-        <p className="font-mono text-sm text-quiet">nrk_{serviceKey.id}_…</p>
+        <p className="font-mono text-sm text-quiet">nrk_{serviceKey.account.id}_…</p>
         <p className="text-sm">{serviceKey.scopes.join(" · ")}</p>
         <KeyTimes serviceKey={serviceKey} />
       </div>

@@ -3,7 +3,7 @@ import { graphql, type ResultOf } from "../../api/graphql";
 
 const ServiceKeyParts = graphql(`
   fragment ServiceKeyParts on ServiceKey {
-    id name scopes active createdAt createdBy { name deactivated } expiresAt lastUsedAt previousSecretUntil
+    id name account { id } scopes active createdAt createdBy { name deactivated } expiresAt lastUsedAt previousSecretUntil
     revokedAt needsRotation
   }
 `);
