@@ -23,7 +23,7 @@ EMOJIS = "🦡🦨🦫"
 HANDLE = "stoat"
 """Bob's handle, which others write in their own texts."""
 
-START = "mutation ($input: StartConversationInput!) { done: startConversation(input: $input) { id } }"
+START = "mutation ($input: StartConversationInput!) { done: startConversation(input: $input) { topic { id } } }"
 REPOST = "mutation ($id: ID!) { done: repost(postId: $id) { id } }"
 EDIT_POST = "mutation ($id: ID!, $text: String!) { done: editPost(id: $id, text: $text) { id } }"
 REACT_TO_POST = "mutation ($id: ID!, $emoji: String!) { done: addPostReaction(postId: $id, emoji: $emoji) { id } }"
@@ -166,8 +166,8 @@ class BlockedAuthorScenario:
             started = await organization.cat.do(
                 START, input={"userIds": [self.ann.id, bob.id], "groupName": "canary raft"}
             )
-            self.written_ids.add((await bob.post(started["id"], f"{MARK} aboard"))["id"])
-            ids["Conversation"] = started["id"]
+            self.written_ids.add((await bob.post(started["topic"]["id"], f"{MARK} aboard"))["id"])
+            ids["Conversation"] = started["topic"]["id"]
         ids["Author"] = organization.cat.id
         if types:
             await until_outbox_is_empty(organization.stores)
@@ -214,10 +214,10 @@ async def create_blocked_author(sign_in: SignIn) -> BlockedAuthorScenario:
     for follower, followee in ((ann, bob), (bob, ann), (cat, bob), (ann, cat)):
         await follower.follow(followee)
     pair = await bob.do(START, input={"userIds": [ann.id]})
-    await bob.post(pair["id"], f"{MARK} in private")
+    await bob.post(pair["topic"]["id"], f"{MARK} in private")
     group = await cat.do(START, input={"userIds": [ann.id, bob.id], "groupName": "canary raft"})
     scenario.ids |= {
-        "Conversation": group["id"],
+        "Conversation": group["topic"]["id"],
         "Message": (await ann.post(topic, "canary shore"))["id"],
         "CatsMessage": (await cat.post(topic, "canary cliff"))["id"],
         "Post": await ann.create_post("canary bay #words"),
@@ -226,7 +226,7 @@ async def create_blocked_author(sign_in: SignIn) -> BlockedAuthorScenario:
         "Partner": bob.id,
     }
     scenario.bobs_ids |= {
-        "Conversation": pair["id"],
+        "Conversation": pair["topic"]["id"],
         "Topic": await bob.create_topic(organization.ids["Community"], f"{MARK} burrow"),
         "User": bob.id,
         "Author": bob.id,

@@ -280,10 +280,9 @@ def root_fields() -> list[RootField]:
 @cache
 def selection(type_: object, depth: int) -> str:
     """Returns a selection of every field, nested to `depth` levels. Scalars and enums have no selection."""
-    if isinstance(type_, GraphQLUnionType | GraphQLInterfaceType):
-        members = schema._schema.get_possible_types(type_)
-        parts = [f"... on {member.name} {selection(member, depth)}" for member in members]
-    elif isinstance(type_, GraphQLObjectType):
+    if isinstance(type_, GraphQLUnionType):
+        parts = [f"... on {member.name} {selection(member, depth)}" for member in type_.types]
+    elif isinstance(type_, GraphQLObjectType | GraphQLInterfaceType):
         parts = [_field_selection(name, field, depth) for name, field in type_.fields.items()]
     else:
         return ""

@@ -70,6 +70,7 @@ UNMARKED = {"Attachment.blurhash", "Attachment.contentType", "Message.topicId", 
 VOLATILE = {
     *("CallJob.estimatedEndAt", "CallListCheck.estimatedEndAt", "TrendingTopic.messagesPerMinute"),
     *("Topic.lastActivity", "TopicTimeline.newest", "ConversationTimeline.newest"),
+    *("TopicEdge.cursor", "ConversationEdge.cursor", "PageInfo.startCursor"),
 }
 """Fields that change by themselves, or with any message of a topic (docs/blocks.md)."""
 

@@ -30,7 +30,7 @@ FIND = "query ($id: ID!) { upload(id: $id) { " + UPLOAD + " } }"
 async def test_created_upload_is_found_by_its_uploader(sign_in: SignIn) -> None:
     ann, bob = await sign_in("ann"), await sign_in("bob")
     created = (await ann.run(CREATE, input={"fileName": "狼煙.txt", "size": 6, "contentType": "image/png"}))["done"]
-    assert created["url"] == f"/uploads/{created['id']}"
+    assert created["url"] == f"/uploads/{created['id'].removeprefix('Upload:')}"
     assert (created["name"], created["size"], created["offset"]) == ("狼煙.txt", 6, 0)
     assert (created["state"], created["contentType"], created["isPicture"]) == ("RECEIVING", None, False)
     assert (await ann.run(FIND, id=created["id"]))["upload"] == created

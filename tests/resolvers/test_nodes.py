@@ -133,7 +133,7 @@ async def test_arguments_take_ids_with_and_without_their_type(
         await organization.superuser.run(BOTH_FORMS, **each, topics=[ids["Topic"]]) for each in (with_type, without)
     ]
     assert answers[0] == answers[1]
-    assert answers[0]["messages"]["items"] == [{"text": "A reply"}]
+    assert {"text": "A reply"} in answers[0]["messages"]["items"]
 
 
 async def test_long_list_of_ids_is_taken_with_types(organization: OrganizationScenario, ids: dict[str, str]) -> None:

@@ -67,7 +67,8 @@ class ShapeWalk:
         key = definition.name, record
         if key not in self._mismatches:
             self._mismatches[key] = []  # Ends the recursion if the type contains itself.
-            self.records.setdefault(definition.name, set()).add(record)
+            if not definition.is_interface:
+                self.records.setdefault(definition.name, set()).add(record)
             fields = definition.fields
             self._mismatches[key] += [
                 line for f in fields for line in self._field_mismatches(definition.origin, f, record)
@@ -100,7 +101,12 @@ def attributes(record: Any) -> dict[str, Any]:
     Type parameters are replaced by their arguments.
     """
     origin = get_origin(record) or record
-    arguments = dict(zip(getattr(origin, "__parameters__", ()), get_args(record), strict=False))
+    bases = [*getattr(origin, "__orig_bases__", ()), record]
+    arguments = {
+        parameter: argument
+        for base in bases
+        for parameter, argument in zip(getattr(get_origin(base), "__parameters__", ()), get_args(base), strict=False)
+    }
     properties = {name: value for each in reversed(origin.__mro__) for name, value in vars(each).items()}
     types = {
         name: get_type_hints(value.fget)["return"] for name, value in properties.items() if isinstance(value, property)

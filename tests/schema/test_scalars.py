@@ -37,7 +37,13 @@ def refusal(scalar: Any, value: object) -> dict[str, Any]:
 
 
 def test_custom_scalars_are_all_in_the_schema() -> None:
-    assert {definition.name for definition in SCALARS.values()} == {"Timestamp", "DateTime", "LocalDateTime", "Cursor"}
+    assert {definition.name for definition in SCALARS.values()} == {
+        "ID",
+        "Timestamp",
+        "DateTime",
+        "LocalDateTime",
+        "Cursor",
+    }
 
 
 @pytest.mark.parametrize(

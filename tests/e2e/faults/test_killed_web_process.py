@@ -28,8 +28,8 @@ HELD = 12
 WRITERS = 6
 KILLS = 2
 POST = "mutation ($input: PostMessageInput!) { done: postMessage(input: $input) { id } }"
-START = "mutation ($input: StartConversationInput!) { done: startConversation(input: $input) { id } }"
-THREAD = "query ($id: ID!) { done: message(id: $id) { thread { id replyCount lastRepliers { id } } } }"
+START = "mutation ($input: StartConversationInput!) { done: startConversation(input: $input) { topic { id } } }"
+THREAD = "query ($id: ID!) { done: message(id: $id) { thread { id: topicId replyCount lastRepliers { id } } } }"
 PAGE = """
 query ($id: ID!) { done: messages(topicId: $id, latest: "now", limit: 999) { items { text threadReply { threadId } } } }
 """
@@ -101,7 +101,7 @@ async def test_messages_through_kills_are_stored_and_counted_once(product: Deplo
         chat = await create_chat_topic(ann)
         await join(chat, bob)
         parent = (await ann.run(POST, input={"topicId": chat.topic, "text": "parent"}))["done"]["id"]
-        conversation = (await bob.run(START, input={"userIds": ["ann"]}))["done"]["id"]
+        conversation = (await bob.run(START, input={"userIds": ["ann"]}))["done"]["topic"]["id"]
         acknowledged: list[str] = []
 
         async def write(writer: int) -> None:

@@ -34,7 +34,9 @@ POLL_S = 0.25
 DEACTIVATE = 'mutation { deactivateUser(userId: "bob", reason: "left") { id } }'
 END_SESSIONS = 'mutation ($id: ID) { endUserSessions(userId: "dan", reason: "lost laptop", sessionId: $id) }'
 REDUCE_ROLES = 'mutation { setUserRoles(userId: "bob", roles: [MEMBER]) { id } }'
-CREATE_KEY = 'mutation { createServiceKey(input: {name: "Bot", scopes: ["chat:read"]}) { secret key { id } } }'
+CREATE_KEY = """
+mutation { createServiceKey(input: {name: "Bot", scopes: ["chat:read"]}) { secret key { account { id } } } }
+"""
 ROTATE_KEY = "mutation ($id: ID!) { rotateServiceKey(input: {serviceKeyId: $id, graceS: 3}) { secret } }"
 REVOKE_KEY = "mutation ($id: ID!) { revokeServiceKey(serviceKeyId: $id) { active } }"
 DEACTIVATE_SERVICE = 'mutation ($id: ID!) { deactivateUser(userId: $id, reason: "replaced") { id } }'
@@ -50,7 +52,7 @@ REVOKE_ALL = """mutation ($community: ID!, $key: ID!, $service: ID!) {
   revokeServiceKey(serviceKeyId: $key) { active }
 }"""
 CREATE_BOT_KEY = """mutation {
-  createServiceKey(input: {name: "Bot", scopes: ["chat:read", "chat:write"]}) { secret key { id } }
+  createServiceKey(input: {name: "Bot", scopes: ["chat:read", "chat:write"]}) { secret key { account { id } } }
 }"""
 LIMITS = "{ callLimits { id } }"
 SET_LIMITS = """mutation ($calls: Int!) {
@@ -199,7 +201,7 @@ async def test_reduced_access_ends_sockets_and_requests(product: DeployedProduct
 async def test_rotated_and_revoked_keys_end_everywhere(product: DeployedProduct) -> None:
     async with client(product.url, product.token("ada", roles=["ADMIN"])) as ada:
         created = (await ada.run(CREATE_KEY))["createServiceKey"]
-        key, secret = created["key"]["id"], created["secret"]
+        key, secret = created["key"]["account"]["id"], created["secret"]
         for change, expected in ((ROTATE_KEY, 4403), (REVOKE_KEY, 4401)):
             async with client(product.url, secret) as service:
                 all_open = asyncio.Barrier(SOCKETS + 1)
@@ -217,7 +219,7 @@ async def test_deactivated_service_account_ends_its_keys(product: DeployedProduc
     """The key itself stays valid, and works again when the account is reactivated."""
     async with client(product.url, product.token("ada", roles=["ADMIN"])) as ada:
         created = (await ada.run(CREATE_KEY))["createServiceKey"]
-        account = created["key"]["id"]
+        account = created["key"]["account"]["id"]
         async with client(product.url, created["secret"]) as service:
             all_open = asyncio.Barrier(SOCKETS + 1)
             sockets = [asyncio.create_task(close_code(service, all_open=all_open)) for _ in range(SOCKETS)]
@@ -327,7 +329,11 @@ async def test_nothing_passes_10_s_after_a_revocation(product: DeployedProduct) 
         recorded = [*pages.values(), *limits.values()]
         await until(lambda: all(len(passed) > 4 * SOCKETS for passed in recorded))
         with sigstopped(product.processes.child("valkey-server")):
-            revoked = {"community": chat.community, "key": keys[0]["key"]["id"], "service": keys[1]["key"]["id"]}
+            revoked = {
+                "community": chat.community,
+                "key": keys[0]["key"]["account"]["id"],
+                "service": keys[1]["key"]["account"]["id"],
+            }
             await ada.run(REVOKE_ALL, **revoked)
             revoked_at = time.time()
             await asyncio.sleep(OBSERVED_S)

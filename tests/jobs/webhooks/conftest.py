@@ -25,7 +25,9 @@ from tests.resolvers.people import Answer, ChatScenario, Person, SignIn, fake_si
 from tests.twins.event_receiver import EventReceiver
 from tests.twins.twin import running_twin
 
-CREATE_KEY = "mutation ($input: CreateServiceKeyInput!) { done: createServiceKey(input: $input) { key { id } } }"
+CREATE_KEY = (
+    "mutation ($input: CreateServiceKeyInput!) { done: createServiceKey(input: $input) { key { account { id } } } }"
+)
 WEBHOOK = """
 fragment webhook on Webhook {
   id name url eventTypes failingSince lastError nextTryAt disabledAt disabledReason lastDeliveredAt account { id }
@@ -115,8 +117,8 @@ class WebhookScenario:
 
 
 async def create_key(ada: Person, *scopes: str) -> str:
-    """Creates a service key, and returns its id."""
-    return str((await ada.do(CREATE_KEY, input={"name": "Events", "scopes": list(scopes)}))["key"]["id"])
+    """Creates a service key, and returns the id of its account."""
+    return str((await ada.do(CREATE_KEY, input={"name": "Events", "scopes": list(scopes)}))["key"]["account"]["id"])
 
 
 @pytest.fixture

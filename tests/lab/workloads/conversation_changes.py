@@ -10,7 +10,7 @@ from tests.lab.workloads.topic_messages import POST, new_message, posted_message
 
 LEAVER, WATCHER, BLOCKER, BLOCKED = "leaver", "watcher", "blocker", "blocked"
 ATTEMPTS_AFTER_LEAVING = 3
-START = "mutation ($input: StartConversationInput!) { startConversation(input: $input) { id } }"
+START = "mutation ($input: StartConversationInput!) { startConversation(input: $input) { topic { id } } }"
 ACCEPT = "mutation ($id: ID!) { acceptConversation(conversationId: $id) { state } }"
 ADD = "mutation ($id: ID!, $people: [ID!]!) { addToConversation(conversationId: $id, userIds: $people) { id } }"
 LEAVE = "mutation ($id: ID!) { leaveConversation(conversationId: $id) }"

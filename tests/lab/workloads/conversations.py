@@ -15,7 +15,7 @@ SEARCHED_AT_END = 100
 QUOTES_AT_END = 20
 QUOTE_SHARE, ALSO_SHARE, ASK_SHARE = 0.2, 0.3, 0.1
 VIEWER = "query { viewer { id } }"
-THREAD = "query ($id: ID!) { message(id: $id) { thread { id replyCount } } }"
+THREAD = "query ($id: ID!) { message(id: $id) { thread { id: topicId replyCount } } }"
 QUOTE = "query ($id: ID!) { message(id: $id) { quote { message { id } } } }"
 SEARCH = 'query ($text: String!) { searchMessages(query: $text, latest: "now") { items { message { text } } } }'
 INTRUSIONS = {
@@ -128,8 +128,8 @@ class ConversationsWorkload:
         key = {"userIds": people[1:], "groupName": group_name, "idempotencyKey": f"{people[0]}-{len(people)}"}
         started = await self._session(people[0]).run_until_ok("startConversation", {}, START, input=key)
         for name in people[1:] if accepts else ():
-            await self._session(name).run_until_ok("acceptConversation", {}, ACCEPT, id=started["id"])
-        id_: str = started["id"]
+            await self._session(name).run_until_ok("acceptConversation", {}, ACCEPT, id=started["topic"]["id"])
+        id_: str = started["topic"]["id"]
         return id_
 
     async def _post_until_ok(self, session: WorkloadSession, topic: str, text: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ async def ann(sign_in: SignIn) -> Person:
 
 
 async def test_default_limits_are_one_call_and_one_per_second(ann: Person) -> None:
-    default = {"id": "acme", "concurrentCalls": 1, "callsPerSecond": 1.0, "activeCalls": 0}
+    default = {"id": "CallLimits:acme", "concurrentCalls": 1, "callsPerSecond": 1.0, "activeCalls": 0}
     assert await ann.do(READ) == default
     await ann.do(LIMITS, input={"concurrentCalls": 0, "callsPerSecond": 0.1})
     assert await ann.do(READ) == default | {"concurrentCalls": 0, "callsPerSecond": 0.1}

@@ -15,7 +15,7 @@ from tests.resolvers.people import POST, Answer, ChatScenario, until_outbox_is_e
 pytestmark = pytest.mark.anyio
 
 AT_A_TIME = 12
-START = "mutation ($input: StartConversationInput!) { done: startConversation(input: $input) { id } }"
+START = "mutation ($input: StartConversationInput!) { done: startConversation(input: $input) { topic { id } } }"
 THREAD = "query ($id: ID!) { done: message(id: $id) { thread { replyCount lastRepliers { id } unreadCount } } }"
 NOTIFICATIONS = '{ done: notifications(latest: "now", limit: 500) { items { kind message { topicId } } } }'
 CONVERSATION = 'query ($id: ID!) { done: topic(id: $id) { unreadCount messages(latest: "now") { items { id } } } }'
@@ -70,7 +70,7 @@ async def test_cancelled_and_repeated_reply_counts_once(chat: ChatScenario) -> N
 async def test_cancelled_and_repeated_direct_message_counts_once(chat: ChatScenario) -> None:
     async def check(await_number: int) -> bool:
         group = {"userIds": ["ann", "eve"], "groupName": f"x{await_number}"}
-        conversation = (await chat.bob.do(START, input=group))["id"]
+        conversation = (await chat.bob.do(START, input=group))["topic"]["id"]
         fields = {"topicId": conversation, "text": "x", "idempotencyKey": f"k{await_number}"}
         message, existed = await cancelled_post(chat, fields, await_number)
         await until_outbox_is_empty(chat.ann.stores)

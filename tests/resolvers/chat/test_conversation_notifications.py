@@ -131,7 +131,7 @@ async def test_concurrent_messages_make_one_notification(chat: ChatScenario, sig
     of_dan = await listed(dan)
     (item,) = of_dan.items
     assert (item["kind"], of_dan.unread) == ("DIRECT_MESSAGE", 1)
-    assert item["conversation"] == {"id": group, "state": "JOINED", "topic": {"unreadCount": 12}}
+    assert item["conversation"] == {"id": f"Conversation:{group}", "state": "JOINED", "topic": {"unreadCount": 12}}
 
 
 async def test_next_message_moves_a_notification_that_was_seen(chat: ChatScenario) -> None:
@@ -344,7 +344,7 @@ async def test_blocked_and_left_conversations_notify_nobody(chat: ChatScenario) 
         await chat.ann.post(id_)
     assert len((await listed(chat.bob)).items) == 2
     await chat.bob.run(LEAVE, id=group)
-    assert [each["conversation"]["id"] for each in (await listed(chat.bob)).items] == [pair]
+    assert [each["conversation"]["id"] for each in (await listed(chat.bob)).items] == [f"Conversation:{pair}"]
     await chat.bob.block(chat.ann)
     await chat.ann.post(group)
     assert await listed(chat.bob) == Listed([], 0)

@@ -101,13 +101,13 @@ SECRET = "lighthouse"
 
 
 async def start(person: Person, *others: Person, **more: Any) -> str:
-    """Starts a conversation and returns its id."""
-    return str((await person.do(START, input={"userIds": [each.id for each in others], **more}))["id"])
+    """Starts a conversation and returns the id of its topic."""
+    return str((await person.do(START, input={"userIds": [each.id for each in others], **more}))["topic"]["id"])
 
 
 async def listed(person: Person, state: str = "JOINED") -> list[str]:
-    """Returns the ids of the person's conversations, the most recently active one first."""
-    return [each["id"] for each in (await person.do(LIST, latest="now", state=state))["items"]]
+    """Returns the ids of the topics of the person's conversations, the most recently active one first."""
+    return [each["topic"]["id"] for each in (await person.do(LIST, latest="now", state=state))["items"]]
 
 
 async def people_of(person: Person, id_: str) -> dict[str, bool]:
@@ -207,10 +207,10 @@ async def test_list_is_paged_by_last_activity(chat: ChatScenario, sign_in: SignI
         await person.post(id_)
         await chat.ann.run(ACCEPT, id=id_)
     newest = await chat.ann.do(LIST, latest="now", limit=2)
-    assert [each["id"] for each in newest["items"]] == ids[:2:-1]
+    assert [each["topic"]["id"] for each in newest["items"]] == ids[:2:-1]
     assert newest["hasOlder"] is True
     older = await chat.ann.do(LIST, latest=newest["oldest"], limit=3)
-    assert [each["id"] for each in older["items"]] == ids[3:0:-1]
+    assert [each["topic"]["id"] for each in older["items"]] == ids[3:0:-1]
     await others[0].post(ids[0])
     assert (await listed(chat.ann))[0] == ids[0]
 
@@ -220,7 +220,7 @@ async def test_conversations_with_one_activity_are_all_listed(chat: ChatScenario
     await chat.ann.stores.mongo["topics"].update_many({"_id": {"$in": ids}}, {"$set": {"last": 5}})
     newest = await chat.ann.do(LIST, latest="now", limit=2)
     older = await chat.ann.do(LIST, latest=newest["oldest"])
-    assert {each["id"] for page in (newest, older) for each in page["items"]} == set(ids)
+    assert {each["topic"]["id"] for page in (newest, older) for each in page["items"]} == set(ids)
     assert newest["hasOlder"] is True
 
 
@@ -616,7 +616,7 @@ async def create_hidden_group(organization: OrganizationScenario) -> dict[str, s
     """Starts a group of Cat, Dog and Owl, without Ann, and uses it in every way. Returns ids of its objects by type."""
     cat, dog, ann = organization.cat, organization.dog, organization.ann
     started = await cat.do(START, input={"userIds": [dog.id, "owl"], "groupName": SECRET})
-    id_ = str(started["id"])
+    id_ = str(started["topic"]["id"])
     await cat.post(id_, f"{SECRET} before @{organization.mark}_ann")
     message = await dog.post(id_, f"{SECRET} https://{SECRET}.example/")
     await cat.run(REACT, id=message["id"], emoji="🦩")

@@ -186,7 +186,8 @@ async def test_admin_moderates_without_membership(chat: ChatScenario) -> None:
 async def test_admin_appoints_an_owner_where_none_can_act(chat: ChatScenario, sign_in: SignIn, visibility: str) -> None:
     admin = await sign_in("zoe", roles=[Role.MEMBER, Role.ADMIN])
     await chat.ann.run(SET_VISIBILITY, id=chat.community, visibility=visibility)
-    shown = {"id": chat.community, "name": "Fishers" if visibility == "PUBLIC" else None, "memberCount": 2}
+    name = "Fishers" if visibility == "PUBLIC" else None
+    shown = {"id": f"CommunityWithoutOwner:{chat.community}", "name": name, "memberCount": 2}
     refusal = "FORBIDDEN" if visibility == "PUBLIC" else "NOT_FOUND"
     appoint = {"community": chat.community, "user": "bob", "role": "OWNER"}
     assert await admin.do(WITHOUT_OWNER) == []

@@ -100,7 +100,7 @@ async def test_replies_have_a_timeline_of_their_own(chat: ChatScenario) -> None:
     assert await chat.ann.texts(thread) == ["one", "two"]
     assert await chat.ann.texts(chat.topic) == ["parent"]
     assert await shown(chat.bob, parent) == {
-        "id": thread,
+        "id": f"Thread:{thread}",
         "replyCount": 2,
         "lastReplyAt": second["timestamp"],
         "lastReply": {"id": second["id"], "text": "two"},

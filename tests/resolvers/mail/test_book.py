@@ -70,7 +70,8 @@ async def test_lookups_accept_at_most_1000(operator: Person) -> None:
 async def test_domain_standings_keep_order(operator: Person, mail: MailScenario) -> None:
     await mail.add_events(event("ann@gone.example", 550, "5.1.2"))
     standings = await operator.do(DOMAINS, domains=["new.example", "GONE.example", "no domain"])
-    assert [each["id"] for each in standings] == ["new.example", "gone.example", "no domain"]
+    domains = ["new.example", "gone.example", "no domain"]
+    assert [each["id"] for each in standings] == [f"DomainStanding:{each}" for each in domains]
     assert [each["verdict"]["rule"] for each in standings] == ["UNKNOWN_ADDRESS", "DOMAIN_DEAD", "INVALID_ADDRESS"]
 
 

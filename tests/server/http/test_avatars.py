@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 
 CREATE = """
 mutation ($size: Int!, $purpose: UploadPurpose!) {
-  done: createUpload(input: { fileName: "me.png", size: $size, purpose: $purpose }) { id }
+  done: createUpload(input: { fileName: "me.png", size: $size, purpose: $purpose }) { fileId }
 }
 """
 SET = "mutation ($id: ID!) { done: setAvatar(uploadId: $id) { id avatarUrl } }"
@@ -60,7 +60,7 @@ async def as_page(stores: Stores, person: Person, site: str = "same-origin") -> 
 async def upload(person: Person, data: bytes, purpose: UploadPurpose = UploadPurpose.AVATAR) -> str:
     """Uploads a file, which a worker checks, and returns its id."""
     stores = person.stores
-    created: str = (await person.run(CREATE, size=len(data), purpose=purpose.value))["done"]["id"]
+    created: str = (await person.run(CREATE, size=len(data), purpose=purpose.value))["done"]["fileId"]
     await stores.uploads.append(await stores.uploads.get(person.user.key, created), data)
     while await check_files(job_context(stores)) == 0:
         continue  # A check is due from the next millisecond on.

@@ -14,7 +14,7 @@ from tests.serving import WebProcess, files_folder
 
 pytestmark = pytest.mark.anyio
 
-START = "mutation ($input: StartConversationInput!) { done: startConversation(input: $input) { id } }"
+START = "mutation ($input: StartConversationInput!) { done: startConversation(input: $input) { topic { id } } }"
 HTML = b"<!doctype html><script>alert(1)</script>"
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
 
@@ -71,7 +71,7 @@ async def test_file_is_only_for_those_who_see_the_message(web: WebProcess, chat:
 
 
 async def test_file_of_a_direct_message_is_only_for_its_people(web: WebProcess, chat: ChatScenario) -> None:
-    conversation = (await chat.ann.run(START, input={"userIds": ["bob"]}))["done"]["id"]
+    conversation = (await chat.ann.run(START, input={"userIds": ["bob"]}))["done"]["topic"]["id"]
     _, path = await attach(chat.ann, conversation)
     assert statuses(web, path) == [200, 200, 404, 404, 401]
     assert get(web, path, "admin", roles="ADMIN").status_code == 404
