@@ -31,7 +31,10 @@ async function manifestOf(modules: string[], root: string): Promise<Record<strin
     // Node would load another copy of @urql/core for urql than for the cache.
     resolve: { noExternal: ["urql"] },
   };
-  const config = await resolveConfig({ configFile: false, root, environments: { documents } }, "serve");
+  const config = await resolveConfig(
+    { configFile: false, root, logLevel: "error", environments: { documents } },
+    "serve",
+  );
   const environment = createRunnableDevEnvironment("documents", config, {
     hot: false,
     runnerOptions: { hmr: { logger: false } },
