@@ -42,7 +42,7 @@ from server.http.hosts import HostCheck
 from server.http.images import ImageCache, images_routes
 from server.http.ingest import ingest_routes
 from server.http.oidc import oidc_routes
-from server.http.pages import page_routes
+from server.http.pages import documents_of_web_client, page_routes
 from server.http.passkeys import passkey_routes
 from server.http.sessions import session_routes
 from server.http.sign_in_options import sign_in_options_route
@@ -141,7 +141,8 @@ async def _add_routes_of_stores(
         ),
         limits=DocumentLimits(allows_introspection=settings.introspection),
         persisted=PersistedDocuments(
-            TrustedDocuments(settings.trusted_texts, settings.may_send_any_document), stores.persisted_documents
+            TrustedDocuments(documents_of_web_client() | settings.trusted_texts, settings.may_send_any_document),
+            stores.persisted_documents,
         ),
     )
     app.router.routes[:0] = [

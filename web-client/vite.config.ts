@@ -1,11 +1,12 @@
 /**
- * Builds two pages into dist/: the web client and GraphiQL. The development server forwards requests for the API,
- * accounts, sign-in and files to Noroshi's server.
+ * Builds two pages into dist/, the web client and GraphiQL, and the manifest of the client's documents. The development
+ * server forwards requests for the API, accounts, sign-in and files to Noroshi's server.
  */
 import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
+import { trustedDocuments } from "./trusted-documents.ts";
 
 // Keeps the browser's Host header. It then matches the Origin header, so that Noroshi's server accepts the WebSocket.
 const product = { target: "http://127.0.0.1:8000", changeOrigin: false };
@@ -36,7 +37,7 @@ const smallEmojiData: Plugin = {
 };
 
 export default defineConfig({
-  plugins: [react(), tailwindcss(), smallEmojiData],
+  plugins: [react(), tailwindcss(), smallEmojiData, trustedDocuments()],
   test: { include: ["src/**/*.test.ts"], environment: "node", setupFiles: ["src/i18n/load-all.ts"] },
   worker: { format: "es" },
   // CommonJS modules that Monaco's GraphQL worker imports. The development server converts them only if they are

@@ -1,8 +1,8 @@
 """Finds the documents that clients request by a hash or an id, and lets restricted roles execute trusted ones only.
 
-Trusted documents come from a manifest that the operator chose. Automatic persisted queries are saved by their first
-sender, by the protocol of Apollo: a request with a hash alone is refused with PERSISTED_QUERY_NOT_FOUND, and the client
-then sends hash and text.
+Trusted documents come from a manifest that the operator chose, and from that of the built web client. Automatic
+persisted queries are saved by their first sender, by the protocol of Apollo: a request with a hash alone is refused
+with PERSISTED_QUERY_NOT_FOUND, and the client then sends hash and text.
 """
 
 import re
@@ -38,18 +38,18 @@ def _all_roles_may(_roles: AbstractSet[Hashable]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TrustedDocuments:
-    """The texts of a manifest by their ids, and which viewers may execute others."""
+    """The texts of all manifests by their ids, and which viewers may execute others."""
 
     texts: Mapping[str, str] = field(default_factory=dict)
     may_send_others: Callable[[AbstractSet[Hashable]], bool] = _all_roles_may
-    """Returns whether viewers with these roles may send documents that are not in the manifest."""
+    """Returns whether viewers with these roles may send documents that are in no manifest."""
 
 
 class PersistedDocuments:
     """The documents that requests name by `documentId` or by `extensions.persistedQuery`."""
 
     def __init__(self, trusted: TrustedDocuments | None = None, store: DocumentStore | None = None) -> None:
-        """Without `store`, only documents of the manifest are found."""
+        """Without `store`, only documents of the manifests are found."""
         self._trusted, self._store = trusted or TrustedDocuments(), store
         self._trusted_texts = frozenset(self._trusted.texts.values())
 

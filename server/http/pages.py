@@ -9,6 +9,8 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from server.setting_groups.graphql import read_manifest
+
 # A wheel contains the built web client. In a checkout, it is in the folder where Vite builds it.
 _PACKAGED = Path(__file__).with_name("web")
 DIST = _PACKAGED if _PACKAGED.exists() else Path(__file__).parents[2] / "web-client" / "dist"
@@ -72,6 +74,15 @@ def _root_file(dist: Path, name: str, headers: Mapping[str, str], media_type: st
         return FileResponse(file, 200, headers, media_type) if file.exists() else Response(status_code=404)
 
     return Route(f"/{name}", root_file)
+
+
+def documents_of_web_client(dist: Path = DIST) -> dict[str, str]:
+    """Returns the texts that the built web client sends, by their hashes; empty if the build has written none.
+
+    Raises: ValueError for a file that is no manifest.
+    """
+    manifest = dist / "trusted-documents.json"
+    return read_manifest(manifest) if manifest.exists() else {}
 
 
 def page_routes(dist: Path = DIST) -> list[BaseRoute]:

@@ -65,8 +65,8 @@ class GraphqlSettings(HttpSettings):
     any_document_roles: RoleNames = setting(
         (ANYBODY,),
         expected="roles such as OPERATOR,SERVICE, or anybody or nobody",
-        description="The roles that may execute other documents than those of NOROSHI_TRUSTED_DOCUMENTS. A role "
-        "includes others: OPERATOR also names ADMINs. ANYBODY includes requests without a token.",
+        description="The roles that may execute other documents than those of NOROSHI_TRUSTED_DOCUMENTS and of the "
+        "web client. A role includes others: OPERATOR also names ADMINs. ANYBODY includes requests without a token.",
     )
 
     @property

@@ -46,6 +46,11 @@ def test_license_is_in_the_wheel(environment: Path) -> None:
     assert "Apache License" in license_file.read_text()
 
 
+def test_trusted_documents_of_the_web_client_are_in_the_wheel(environment: Path, tmp_path: Path) -> None:
+    code = "from server.http.pages import documents_of_web_client as documents; print(len(documents()))"
+    assert int(run_command(environment / "bin" / "python", "-c", code, cwd=tmp_path)) > 300
+
+
 @pytest.mark.parametrize("path", ["/", "/graphiql"])
 def test_page_and_its_assets_are_served(product: RunningProduct, path: str) -> None:
     page = httpx2.get(product.url + path)

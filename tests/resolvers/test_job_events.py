@@ -36,7 +36,8 @@ async def test_author_receives_own_fan_out_events_only(sign_in: SignIn, stores: 
         fan_outs = [(await ann_subscription.next_event())["fanOut"] for _ in range(2)]
         assert [each["postId"] for each in fan_outs] == [posts[0].id, posts[2].id]
         assert fan_outs[0] == {
-            "id": f"FanOut:{posts[0].id}", "postId": posts[0].id, "state": "PENDING", "total": 0, "delivered": 0, "failed": 0
+            "id": f"FanOut:{posts[0].id}", "postId": posts[0].id,
+            "state": "PENDING", "total": 0, "delivered": 0, "failed": 0,
         }  # fmt: skip
         assert (await bob_subscription.next_event())["fanOut"]["postId"] == posts[1].id
 

@@ -13,6 +13,10 @@ export const CHROMIUM_FLAGS = [
 
 /** Rules of axe whose result depends on the theme and the width. The other rules depend on the elements alone. */
 export const VISUAL_RULES = ["color-contrast", "target-size", "scrollable-region-focusable"];
+/** The texts that the built web client may send. */
+const TRUSTED = new Set(
+  Object.values(JSON.parse(readFileSync(new URL("../dist/trusted-documents.json", import.meta.url), "utf8"))),
+);
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** The browser that several scripts share, and the input of the running one; undefined if a script runs alone. */
@@ -74,6 +78,7 @@ export async function openTab({ requests, pageErrors }, context, origin, token, 
   const page = await context.newPage();
   page.on("websocket", (socket) => requests.push(socket.url()));
   page.on("pageerror", (error) => pageErrors.push(String(error)));
+  watchDocuments(page, pageErrors);
   // The tests cause connection failures, which the console reports as well. Only violations of the content policy and
   // React's warnings count as errors.
   page.on(
@@ -94,8 +99,29 @@ export async function openWindow(session, locale = "en-US") {
   context.on("request", (request) => session.requests.push(request.url()));
   const page = await context.newPage();
   page.on("pageerror", (error) => session.pageErrors.push(String(error)));
+  watchDocuments(page, session.pageErrors);
   page.setDefaultTimeout(TIMEOUT_MS);
   return page;
+}
+
+/** Records each text that the web client on a page sends and that its manifest lacks as an error. */
+function watchDocuments(page, pageErrors) {
+  const check = (text) => {
+    // GraphiQL sends what is typed.
+    const isWebClient = new URL(page.url()).pathname === "/";
+    if (isWebClient && !TRUSTED.has(text)) pageErrors.push(`not in the manifest: ${text}`);
+  };
+  page.on("request", (request) => {
+    const isOperation = request.method() === "POST" && new URL(request.url()).pathname === "/graphql";
+    // Operations of the scripts have this header.
+    if (isOperation && request.headers()["noroshi-client"] !== "test") check(request.postDataJSON().query);
+  });
+  page.on("websocket", (socket) =>
+    socket.on("framesent", ({ payload }) => {
+      const { type, payload: operation } = JSON.parse(payload);
+      if (type === "subscribe") check(operation.query);
+    }),
+  );
 }
 
 /** Waits until somebody is signed in on a page. */

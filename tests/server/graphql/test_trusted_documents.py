@@ -1,5 +1,6 @@
 """A manifest of trusted documents, the roles that may execute others, and the switch for introspection."""
 
+import hashlib
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -7,11 +8,15 @@ from typing import Any
 import httpx2
 import pytest
 
+from server.http.pages import documents_of_web_client
 from tests.client import GraphQLFailed, client
+from tests.programs import require_web_client
 from tests.serving import WebProcess, web_process
 
 TRUSTED = "query Trusted($n: Int) { communities(limit: $n) { id } viewer { id } }"
 EVENTS = "subscription TrustedEvents { homeFeedEvents { __typename } }"
+SESSION = "{ viewer { id organizationId } }"
+"""A document of the web client (web-client/src/session/browser-session.ts)."""
 OTHER = "query Other { viewer { id } }"
 
 
@@ -55,6 +60,17 @@ def test_member_executes_trusted_documents(web: WebProcess, body: dict[str, Any]
     # The second and the third answer are coalesced: the document is cached.
     for _ in range(3):
         assert post(web, body, "MEMBER")["data"]["viewer"] == {"id": "ann"}
+
+
+@pytest.mark.parametrize("roles", [(), ("MEMBER",)])
+def test_everybody_executes_documents_of_the_web_client(web: WebProcess, roles: tuple[str, ...]) -> None:
+    require_web_client()
+    id_ = hashlib.sha256(SESSION.encode()).hexdigest()
+    assert documents_of_web_client()[id_] == SESSION
+    viewer = {"id": "ann", "organizationId": "acme"} if roles else None
+    for body in ({"query": SESSION}, {"documentId": id_}):
+        assert post(web, body, *roles) == {"data": {"viewer": viewer}}
+    assert code(post(web, {"query": f"{SESSION} "}, *roles)) == "FORBIDDEN"
 
 
 @pytest.mark.parametrize("roles", [(), ("MEMBER",)])

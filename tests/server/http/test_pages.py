@@ -1,5 +1,7 @@
 """Pages and static files: headers, missing files, and pages that are not built."""
 
+import hashlib
+import json
 from pathlib import Path
 
 import httpx2
@@ -7,7 +9,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from server.http.pages import DIST, HEADERS, page_routes
+from server.http.pages import DIST, HEADERS, documents_of_web_client, page_routes
 from storage.chat.stamps.catalogue import STAMPS, Stamp
 from tests.programs import require_web_client
 
@@ -67,6 +69,27 @@ def test_built_client_is_installable() -> None:
     assert 'rel="manifest" href="/manifest.webmanifest"' in client.get("/").text
     for icon in response.json()["icons"]:
         assert client.get(icon["src"]).headers["content-type"] == icon["type"]
+
+
+def test_documents_of_built_client_have_their_hashes_as_ids() -> None:
+    require_web_client()
+    documents = documents_of_web_client()
+    assert len(documents) > 300
+    assert {id_: hashlib.sha256(text.encode()).hexdigest() for id_, text in documents.items()} == {
+        id_: id_ for id_ in documents
+    }
+
+
+def test_client_without_a_manifest_has_no_trusted_documents(dist: Path) -> None:
+    assert documents_of_web_client(dist) == {}
+    assert documents_of_web_client(dist / "nowhere") == {}
+
+
+def test_manifest_beside_the_pages_is_read_and_not_served(dist: Path) -> None:
+    text = "query Viewer { viewer { id } }"
+    (dist / "trusted-documents.json").write_text(json.dumps({"abc": text}))
+    assert documents_of_web_client(dist) == {"abc": text}
+    assert page_client(dist).get("/trusted-documents.json").status_code == 404
 
 
 def test_page_is_revalidated_on_each_request(dist: Path) -> None:

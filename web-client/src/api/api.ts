@@ -1,55 +1,29 @@
-/**
- * The API clients of one signed-in user. `cached` keeps communities, topics and users in a normalised cache. `direct`
- * caches nothing: it is for timelines, which keep their own items.
- */
+/** The API of one signed-in user: the clients, and the connection of their subscriptions. */
 import { createContext, useContext } from "react";
-import {
-  type AnyVariables,
-  Client,
-  type CombinedError,
-  type Exchange,
-  fetchExchange,
-  subscriptionExchange,
-  type TypedDocumentNode,
-} from "urql";
+import type { AnyVariables, Client, CombinedError, SubscriptionForwarder, TypedDocumentNode } from "urql";
 import { requestHeaders } from "../session/identity";
-import type { ObservableValue } from "../ui/value";
-import { createCache } from "./cache";
+import { type Clients, createClients } from "./clients";
 import { connect, type ServerConnection, subscribeWithResume } from "./connection";
-import { collectTextChanges, type TextChanges } from "./text-changes";
 
-export interface Api {
-  cached: Client;
-  direct: Client;
+export interface Api extends Clients {
   connection: ServerConnection;
-  /** The edits and deletions that either client has received. */
-  changes: ObservableValue<TextChanges>;
 }
 
 /** Creates the clients and their connection. Calls `onTokenRejected` when the server rejects the token. */
 export function createApi(token: string, onTokenRejected: () => void): Api {
   const connection = connect(token, onTokenRejected);
-  const { changes, exchange } = collectTextChanges();
-  const createClient = (exchanges: Exchange[]) =>
-    new Client({
-      url: "/graphql",
-      preferGetMethod: false,
-      fetchOptions: { headers: requestHeaders(token) },
-      exchanges: [...exchanges, exchange, fetchExchange, resumableSubscriptions(connection)],
-    });
-  return { cached: createClient([createCache()]), direct: createClient([]), connection, changes };
+  const forwardSubscription = resumableSubscriptions(connection);
+  return { ...createClients({ headers: requestHeaders(token), forwardSubscription }), connection };
 }
 
-function resumableSubscriptions({ socket }: ServerConnection): Exchange {
-  return subscriptionExchange({
-    forwardSubscription: ({ query = "", variables }) => ({
-      subscribe: (sink) => ({
-        unsubscribe: subscribeWithResume(
-          socket,
-          { query, variables: { ...(variables as object) } },
-          sink as never,
-        ),
-      }),
+function resumableSubscriptions({ socket }: ServerConnection): SubscriptionForwarder {
+  return ({ query = "", variables }) => ({
+    subscribe: (sink) => ({
+      unsubscribe: subscribeWithResume(
+        socket,
+        { query, variables: { ...(variables as object) } },
+        sink as never,
+      ),
     }),
   });
 }

@@ -3,7 +3,7 @@ import { useEffect, useRef } from "react";
 import type { Client } from "urql";
 import { useValue } from "../ui/value";
 import { subscribe, useApi } from "./api";
-import { graphql } from "./graphql";
+import { graphql, untyped } from "./graphql";
 import { type LoadedText, withChange } from "./text-changes";
 
 /** How many topics a screen watches whose items are of many topics. A socket allows 50 operations at a time. */
@@ -14,10 +14,13 @@ export const WATCHED_MAX_IN_CHAT = 3;
 /** How many messages of a topic are read again when its subscription begins. */
 const READ_AGAIN_MAX = 20;
 
-const CONTENT =
-  "id text editedAt deletedAt mentions { id handle name } stamp { id name imageUrl } attachments { name }";
-const ChangedTexts = graphql(`
-  subscription ChangedTexts($topicId: ID!, $since: Cursor) {
+const ChangedText = graphql(`
+  fragment ChangedText on Message {
+    id text editedAt deletedAt mentions { id handle name } stamp { id name imageUrl } attachments { name }
+  }
+`);
+const ChangedTexts = graphql(
+  `subscription ChangedTexts($topicId: ID!, $since: Cursor) {
     topicEvents(topicId: $topicId, since: $since) {
       __typename
       ... on Event { cursor }
@@ -25,11 +28,19 @@ const ChangedTexts = graphql(`
       ... on MessageEdited { message { ...ChangedText } }
       ... on MessageDeleted { message { ...ChangedText } }
     }
-  }
-  fragment ChangedText on Message {
-    id text editedAt deletedAt mentions { id handle name } stamp { id name imageUrl } attachments { name }
-  }
-`);
+  }`,
+  [ChangedText],
+);
+
+/** The queries of one message, of two, and so on. They are made in advance, so that the manifest holds them. */
+const CURRENT_TEXTS = Array.from({ length: READ_AGAIN_MAX }, (_, index) => currentTexts(index + 1));
+
+function currentTexts(count: number) {
+  const numbers = Array.from({ length: count }, (_, index) => index);
+  const parameters = numbers.map((n) => `$id${n}: ID!`).join(", ");
+  const fields = numbers.map((n) => `currentText${n}: message(id: $id${n}) { ...ChangedText }`).join(" ");
+  return untyped(`query CurrentTexts(${parameters}) { ${fields} }`, [ChangedText]);
+}
 
 type Current<Item extends LoadedText> = Item & { deletedAt?: string | null };
 
@@ -75,11 +86,9 @@ export function useWatchedMessages(messages: readonly WatchedMessage[], maxTopic
 /** Reads the messages as they are now. The exchange of the client collects the changes of all answers and events. */
 function readAgain(direct: Client, messages: readonly WatchedMessage[]): void {
   const ids = [...new Set(messages.map(({ id }) => id))].slice(0, READ_AGAIN_MAX);
-  const parameters = ids.map((_, index) => `$id${index}: ID!`).join(", ");
-  const fields = ids.map((_, index) => `currentText${index}: message(id: $id${index}) { ${CONTENT} }`);
   const variables = Object.fromEntries(ids.map((id, index) => [`id${index}`, id]));
-  const query = `query CurrentTexts(${parameters}) { ${fields.join(" ")} }`;
-  void direct.query(query, variables, { requestPolicy: "network-only" }).toPromise();
+  const query = CURRENT_TEXTS[ids.length - 1];
+  if (query) void direct.query(query, variables, { requestPolicy: "network-only" }).toPromise();
 }
 
 const RemovedPosts = graphql(`

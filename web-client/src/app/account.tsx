@@ -1,7 +1,6 @@
 /** The account menu: profile, theme, language and sign-out. */
 import { useEffect, useState } from "react";
 import { request, useApi } from "../api/api";
-import { graphql } from "../api/graphql";
 import { fetchSignInMethods } from "../session/browser-session";
 import { isSession } from "../session/identity";
 import { token } from "../session/session";
@@ -14,6 +13,7 @@ import { LanguageSelect } from "../ui/language-select";
 import { chooseTheme, theme, useTranslation } from "../ui/preferences";
 import { useValue } from "../ui/value";
 import { lazyDialog } from "./lazy-screen";
+import { OwnMethod } from "./operations";
 import { hrefOf } from "./router";
 import { OPERATOR_SCREENS, visibleScreens } from "./screens";
 
@@ -49,8 +49,6 @@ function graphiqlHref(): string {
 interface AccountPanelProps extends Props {
   changePassword: () => void;
 }
-
-const OwnMethod = graphql(`query OwnMethod { mySessions { method current } }`);
 
 /** Returns whether the browser's session may belong to an account with a password. */
 function useHasPassword(): boolean {

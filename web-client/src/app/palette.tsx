@@ -1,7 +1,6 @@
 /** The command palette: opens any topic, person or screen and runs menu commands, by keyboard. */
 import { type KeyboardEvent, useEffect, useId, useState } from "react";
 import { useQuery } from "urql";
-import { graphql } from "../api/graphql";
 import { useJoinedCommunities } from "../chat/sidebar/joined-communities";
 import { useViewer } from "../session/viewer";
 import { Dialog } from "../ui/dialogs/dialog";
@@ -9,12 +8,9 @@ import { typedKey } from "../ui/fields/typed-key";
 import { Icon, type IconName } from "../ui/icons";
 import { chooseLanguage, chooseTheme, type Translate, useTranslation } from "../ui/preferences";
 import { matchingItems } from "./matching-items";
+import { FindUsers } from "./operations";
 import { navigate } from "./router";
 import { OPERATOR_SCREENS, visibleScreens } from "./screens";
-
-const FindUsers = graphql(
-  `query FindUsers($query: String!) { users(query: $query, limit: 8) { id handle name avatarUrl } }`,
-);
 
 interface PaletteCommand {
   id: string;

@@ -1,8 +1,7 @@
 /** A file of a text that is being written, what of it is kept through reloads, and what becomes of its upload. */
 import { LIMITS } from "../api/limits";
 import type { TextKey } from "../i18n/texts";
-import type { Attachment } from "./operations";
-import type { CheckedUpload } from "./upload";
+import type { Attachment, CheckedUpload } from "./operations";
 
 /** What is known of a chosen file without its bytes. */
 interface FileFacts {

@@ -3,7 +3,8 @@ import type { Client } from "urql";
 import { errorCode } from "../api/failure";
 import { FileFailure, outcomeOf, type UnsentFile } from "./composed-file";
 import { findBytes, forgetStoredBytes } from "./kept-bytes";
-import { type CheckedUpload, continueUpload, uploadFile } from "./upload";
+import type { CheckedUpload } from "./operations";
+import { continueUpload, uploadFile } from "./upload";
 
 type Options = Omit<Parameters<typeof uploadFile>[2], "purpose">;
 

@@ -1,12 +1,7 @@
 /** The viewer's avatar and banner: the buttons with which they are chosen and removed. */
 import { request, useApi } from "../api/api";
-import { graphql } from "../api/graphql";
 import { PictureActions } from "./picture-actions";
-
-const SetAvatar = graphql(`mutation SetAvatar($id: ID!) { setAvatar(uploadId: $id) { id avatarUrl } }`);
-const RemoveAvatar = graphql(`mutation RemoveAvatar { removeAvatar { id avatarUrl } }`);
-const SetBanner = graphql(`mutation SetBanner($id: ID!) { setBanner(uploadId: $id) { id bannerUrl } }`);
-const RemoveBanner = graphql(`mutation RemoveBanner { removeBanner { id bannerUrl } }`);
+import { RemoveAvatar, RemoveBanner, SetAvatar, SetBanner } from "./picture-operations";
 
 export function AvatarActions({ hasAvatar }: { hasAvatar: boolean }) {
   const { cached } = useApi();

@@ -1,24 +1,10 @@
 /** Uploads of files: sends the bytes with progress, continues after a lost connection, and waits for the check. */
 import type { Client } from "urql";
 import { request } from "../api/api";
-import { graphql, type ResultOf, type VariablesOf } from "../api/graphql";
 import { requestHeaders } from "../session/identity";
 import { token } from "../session/session";
+import { type CheckedUpload, CreateUpload, UploadById, type UploadPurpose } from "./operations";
 import { nextOffset, retryDelayMs } from "./upload-retry";
-
-const CreateUpload = graphql(`
-  mutation CreateUpload($fileName: String!, $size: Int!, $purpose: UploadPurpose!) {
-    createUpload(input: { fileName: $fileName, size: $size, purpose: $purpose }) { id fileId url }
-  }
-`);
-const UploadById = graphql(`
-  query UploadById($id: ID!) {
-    upload(id: $id) { id fileId url name size offset state refusal isPicture contentType }
-  }
-`);
-
-export type UploadPurpose = VariablesOf<typeof CreateUpload>["purpose"];
-export type CheckedUpload = NonNullable<ResultOf<typeof UploadById>["upload"]>;
 
 const POLL_MS = 400;
 const MAX_NAME_CHARS = 255;

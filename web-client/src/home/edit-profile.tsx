@@ -1,7 +1,6 @@
 /** The button and the dialog with which the viewer changes name, handle and bio. */
 import { useRef, useState } from "react";
 import { request, useApi } from "../api/api";
-import { graphql } from "../api/graphql";
 import { LIMITS } from "../api/limits";
 import { isHandle, typedHandle } from "../session/handles";
 import { Button } from "../ui/button";
@@ -13,14 +12,8 @@ import { type LengthCheck, useLength } from "../ui/fields/length";
 import { typedKey } from "../ui/fields/typed-key";
 import { useTranslation } from "../ui/preferences";
 import { notify } from "../ui/toasts";
+import { ChangeHandle, UpdateProfile } from "./operations";
 import { changedFields, handleRefusal, type ProfileTexts, type Refusal } from "./profile-changes";
-
-const ChangeHandle = graphql(
-  `mutation ChangeHandle($handle: String!) { changeHandle(handle: $handle) { id handle } }`,
-);
-const UpdateProfile = graphql(
-  `mutation UpdateProfile($input: UpdateProfileInput!) { updateProfile(input: $input) { id name bio } }`,
-);
 
 interface Profile {
   name: string;

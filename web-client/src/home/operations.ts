@@ -166,6 +166,12 @@ export const Profile = graphql(`
     }
   }
 `);
+export const ChangeHandle = graphql(
+  `mutation ChangeHandle($handle: String!) { changeHandle(handle: $handle) { id handle } }`,
+);
+export const UpdateProfile = graphql(
+  `mutation UpdateProfile($input: UpdateProfileInput!) { updateProfile(input: $input) { id name bio } }`,
+);
 export const Follow = graphql(
   `mutation Follow($id: ID!) { follow(userId: $id) { id following followerCount } }`,
 );

@@ -1,26 +1,9 @@
 /** The picture and the banner of a community: the buttons with which owners choose and remove them. */
 import { request, useApi } from "../api/api";
-import { graphql } from "../api/graphql";
 import { PictureActions } from "../files/picture-actions";
 import { useTranslation } from "../ui/preferences";
 import type { Community } from "./operations";
-
-const SetPicture = graphql(`
-  mutation SetCommunityPicture($id: ID!, $uploadId: ID!) {
-    setCommunityPicture(communityId: $id, uploadId: $uploadId) { id pictureUrl }
-  }
-`);
-const RemovePicture = graphql(`
-  mutation RemoveCommunityPicture($id: ID!) { removeCommunityPicture(communityId: $id) { id pictureUrl } }
-`);
-const SetBanner = graphql(`
-  mutation SetCommunityBanner($id: ID!, $uploadId: ID!) {
-    setCommunityBanner(communityId: $id, uploadId: $uploadId) { id bannerUrl }
-  }
-`);
-const RemoveBanner = graphql(`
-  mutation RemoveCommunityBanner($id: ID!) { removeCommunityBanner(communityId: $id) { id bannerUrl } }
-`);
+import { RemoveBanner, RemovePicture, SetBanner, SetPicture } from "./picture-operations";
 
 export function CommunityPictures({ community: { id, pictureUrl, bannerUrl } }: { community: Community }) {
   const { t } = useTranslation();

@@ -1,8 +1,11 @@
 /** Requests about the browser's session, whose cookie scripts can't read. */
+import { sent } from "../api/graphql";
 import { JSON_HEADERS, sessionCredential } from "./identity";
 
 /** REGISTRATION means that everybody may create an account with a password. */
 const KNOWN_METHODS = ["OIDC", "PASSKEY", "PASSWORD", "REGISTRATION"];
+
+const SESSION_QUERY = sent("{ viewer { id organizationId } }");
 
 export interface SignInMethod {
   method: string;
@@ -23,11 +26,10 @@ export async function fetchSignInMethods(): Promise<SignInMethod[]> {
 
 /** Returns the credential of the browser's session; null if there is none. Throws: Error if the server fails. */
 export async function fetchSession(): Promise<string | null> {
-  const query = "{ viewer { id organizationId } }";
   const response = await fetch("/graphql", {
     method: "POST",
     headers: JSON_HEADERS,
-    body: JSON.stringify({ query }),
+    body: JSON.stringify({ query: SESSION_QUERY }),
   });
   if (response.status >= 500) throw new Error(`The server answered with status ${response.status}.`);
   const viewer = response.ok ? (await response.json()).data?.viewer : null;

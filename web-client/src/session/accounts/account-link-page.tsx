@@ -1,7 +1,6 @@
 /** The page of an opened account link: the first administrator, an invitation, a verification, or a reset. */
 import { useEffect, useState } from "react";
 import { createApi, request } from "../../api/api";
-import { graphql } from "../../api/graphql";
 import type { TextKey } from "../../i18n/texts";
 import { Button } from "../../ui/button";
 import { useTranslation } from "../../ui/preferences";
@@ -10,6 +9,7 @@ import { useSignInMethods, WelcomeFrame } from "../sign-in";
 import { AccountForm, AddressField, HandleField, NameField, PasswordField, TextButton } from "./account-form";
 import { type AccountLink, accountLink } from "./account-link";
 import { accountFailureTextKey, sendAccountRequest } from "./account-requests";
+import { AcceptInvitation } from "./operations";
 import { useNewCredential } from "./passkey-sign-in";
 import { enterSession, MailSentNotice } from "./password-sign-in";
 
@@ -201,17 +201,13 @@ function NewAccountForm({
   );
 }
 
-const AcceptMutation = graphql(`
-  mutation AcceptInvitation($token: String!) { acceptInvitation(token: $token) { id roles } }
-`);
-
 function SignedInInvitation(props: { invitation: string; offer: InvitationOffer; token: string }) {
   const { t } = useTranslation();
   const lead = useOfferText(props.offer);
   async function accept() {
     try {
       const { cached } = createApi(props.token, () => {});
-      await request(cached, AcceptMutation, { token: props.invitation });
+      await request(cached, AcceptInvitation, { token: props.invitation });
       notify(t("local.accepted"));
       close();
     } catch (error) {

@@ -10,21 +10,14 @@ import {
   useState,
 } from "react";
 import { request, useApi } from "../../api/api";
-import { graphql, type ResultOf } from "../../api/graphql";
 import { useTranslation } from "../preferences";
 import { isInFence } from "../text/formatting";
 import { mentionAt } from "../text/text";
 import { applyFormattingKey } from "./formatting-keys";
+import { People, type Person } from "./operations";
 import { PersonOption } from "./person-option";
 import { typedKey } from "./typed-key";
 
-const People = graphql(`
-  query People($query: String!, $communityId: ID) {
-    users(query: $query, communityId: $communityId, limit: 6) { id handle name avatarUrl }
-  }
-`);
-
-type Person = ResultOf<typeof People>["users"][number];
 const TYPING_DELAY_MS = 120;
 
 interface Props extends Omit<ComponentProps<"textarea">, "value" | "onChange" | "ref"> {
