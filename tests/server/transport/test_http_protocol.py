@@ -1,4 +1,4 @@
-"""HTTP connections whose clients do not read their responses."""
+"""HTTP connections whose clients vanish, or do not read their responses."""
 
 import asyncio
 import socket
@@ -13,8 +13,11 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
 import server.transport.http_protocol
-from server.graphql.socket_writer import WebSocketProtocol
-from server.transport.http_protocol import MIN_UPLOAD_BYTES, HttpProtocol
+from server.graphql.http.event_streams import KEEP_ALIVE_S
+from server.graphql.socket_writer import ABORT_AFTER_S, WebSocketProtocol
+from server.transport.http_protocol import MIN_UPLOAD_BYTES, UNACKNOWLEDGED_S, HttpProtocol
+from server.web import PING_EVERY_S, PING_TIMEOUT_S
+from tests.waiting import until
 from tests.websocket_handshake import handshake_request
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -22,6 +25,10 @@ BODY = b"x" * (4 << 20)
 DEADLINE_S = 30
 
 pytestmark = pytest.mark.anyio
+
+with_user_timeout = pytest.mark.skipif(
+    not hasattr(socket, "TCP_USER_TIMEOUT"), reason="Only Linux can be told how long TCP waits for a client."
+)
 
 
 async def answer_after_body(scope: Scope, receive: Receive, send: Send) -> None:
@@ -131,6 +138,47 @@ async def test_client_that_reads_slowly_gets_whole_response(monkeypatch: pytest.
     monkeypatch.setattr(server.transport.http_protocol, "STALLED_S", 2)
     async with requesting_client() as (client, _):
         assert await read_to_end(client) > len(BODY)
+
+
+@with_user_timeout
+async def test_accepted_socket_has_time_limit_of_tcp() -> None:
+    async with requesting_client() as (_, state):
+        await until(lambda: state.connections)
+        (connection,) = state.connections
+        accepted = connection.transport.get_extra_info("socket")
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 1000 * UNACKNOWLEDGED_S
+
+
+async def test_platform_without_time_limit_of_tcp_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(socket, "TCP_USER_TIMEOUT", raising=False)
+    async with requesting_client() as (client, _):
+        assert await read_to_end(client) > len(BODY)
+
+
+def test_time_limit_of_tcp_suits_comments_and_pings() -> None:
+    """Some comments may be lost. The client of a WebSocket that does not read is closed with 1013 before."""
+    assert KEEP_ALIVE_S == 10
+    assert UNACKNOWLEDGED_S == 3 * KEEP_ALIVE_S
+    assert UNACKNOWLEDGED_S > PING_EVERY_S + PING_TIMEOUT_S + ABORT_AFTER_S
+
+
+@with_user_timeout
+async def test_full_client_that_takes_nothing_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server.transport.http_protocol, "STALLED_S", 2 * DEADLINE_S)
+    monkeypatch.setattr(server.transport.http_protocol, "UNACKNOWLEDGED_S", 0.3)
+    async with requesting_client() as (client, state):
+        await until(lambda: state.total_requests and not state.connections)
+        assert await read_to_end(client) < len(BODY)
+
+
+async def test_full_client_that_takes_some_bytes_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client's buffer is full for more than twice the time limit of TCP, but has room now and then."""
+    monkeypatch.setattr(server.transport.http_protocol, "UNACKNOWLEDGED_S", 1.5)
+    async with requesting_client() as (client, _):
+        for _ in range(160):
+            assert await asyncio.get_running_loop().sock_recv(client, 512)
+            await asyncio.sleep(0.025)
+        assert await read_to_end(client) > len(BODY) - 160 * 512
 
 
 @pytest.mark.parametrize("start", [b"", b"POST / HT", b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx"])
