@@ -27,7 +27,7 @@ DEADLINE_S = 30
 pytestmark = pytest.mark.anyio
 
 with_user_timeout = pytest.mark.skipif(
-    not hasattr(socket, "TCP_USER_TIMEOUT"), reason="Only Linux can be told how long TCP waits for a client."
+    not hasattr(socket, "TCP_USER_TIMEOUT"), reason="Only Linux has a limit of this time."
 )
 
 

@@ -305,7 +305,7 @@ async def test_slow_reader_is_cut_and_frees_subscription(server: GraphQLServer, 
         assert await asyncio.get_running_loop().sock_recv(raw, 100)
 
 
-@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="Only Linux can tell how long TCP waits.")
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="Only Linux has a limit of this time.")
 async def test_vanished_client_is_noticed_by_comments(
     server: GraphQLServer, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
