@@ -14,9 +14,8 @@ from uvicorn.server import ServerState
 
 import server.transport.http_protocol
 from server.graphql.http.event_streams import KEEP_ALIVE_S
-from server.graphql.socket_writer import ABORT_AFTER_S, WebSocketProtocol
-from server.transport.http_protocol import MIN_UPLOAD_BYTES, UNACKNOWLEDGED_S, HttpProtocol
-from server.web import PING_EVERY_S, PING_TIMEOUT_S
+from server.graphql.socket_writer import WebSocketProtocol
+from server.transport.http_protocol import MIN_UPLOAD_BYTES, UNACKNOWLEDGED_S, HttpProtocol, limit_acknowledgement
 from tests.waiting import until
 from tests.websocket_handshake import handshake_request
 
@@ -141,38 +140,35 @@ async def test_client_that_reads_slowly_gets_whole_response(monkeypatch: pytest.
 
 
 @with_user_timeout
-async def test_accepted_socket_has_time_limit_of_tcp() -> None:
-    async with requesting_client() as (_, state):
-        await until(lambda: state.connections)
+async def test_acknowledgement_limit_ends_with_next_request() -> None:
+    async with requesting_client() as (client, state):
+        await until(lambda: any(each.scope for each in state.connections))
         (connection,) = state.connections
+        assert isinstance(connection, HttpProtocol)
         accepted = connection.transport.get_extra_info("socket")
+        limit_acknowledgement(connection.scope)
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 1000 * UNACKNOWLEDGED_S
+        assert await read_to_end(client) > len(BODY)
+        await asyncio.get_running_loop().sock_sendall(client, REQUEST)
+        await until(lambda: not accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT))
 
 
-async def test_platform_without_time_limit_of_tcp_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_platform_without_acknowledgement_limit_serves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(socket, "TCP_USER_TIMEOUT", raising=False)
-    async with requesting_client() as (client, _):
+    async with requesting_client() as (client, state):
+        await until(lambda: any(each.scope for each in state.connections))
+        (connection,) = state.connections
+        assert isinstance(connection, HttpProtocol)
+        limit_acknowledgement(connection.scope)
         assert await read_to_end(client) > len(BODY)
 
 
-def test_time_limit_of_tcp_suits_comments_and_pings() -> None:
-    """Some comments may be lost. The client of a WebSocket that does not read is closed with 1013 before."""
-    assert KEEP_ALIVE_S == 10
-    assert UNACKNOWLEDGED_S == 3 * KEEP_ALIVE_S
-    assert UNACKNOWLEDGED_S > PING_EVERY_S + PING_TIMEOUT_S + ABORT_AFTER_S
-
-
-@with_user_timeout
-async def test_full_client_that_takes_nothing_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server.transport.http_protocol, "STALLED_S", 2 * DEADLINE_S)
-    monkeypatch.setattr(server.transport.http_protocol, "UNACKNOWLEDGED_S", 0.3)
-    async with requesting_client() as (client, state):
-        await until(lambda: state.total_requests and not state.connections)
-        assert await read_to_end(client) < len(BODY)
+def test_acknowledgement_limit_lets_comments_be_lost() -> None:
+    assert UNACKNOWLEDGED_S == 3 * KEEP_ALIVE_S == 30
 
 
 async def test_full_client_that_takes_some_bytes_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client's buffer is full for more than twice the time limit of TCP, but has room now and then."""
+    """The client's buffer is full for longer than the limit. TCP_USER_TIMEOUT would disconnect it."""
     monkeypatch.setattr(server.transport.http_protocol, "UNACKNOWLEDGED_S", 1.5)
     async with requesting_client() as (client, _):
         for _ in range(160):
