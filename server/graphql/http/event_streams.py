@@ -24,10 +24,14 @@ from server.graphql.protocols import Application, OperationContext, Session
 from server.graphql.session_watch import SessionWatch
 from server.graphql.socket_writer import MAX_WAITING_BYTES, MAX_WAITING_EVENTS
 from server.graphql.subscriptions import Subscriptions
+from server.transport.http_protocol import UNACKNOWLEDGED_S, limit_acknowledgement
 from storage.errors import DomainError
 
-KEEP_ALIVE_S = 10.0
-"""A stream without events gets a comment after this time, since proxies close idle connections."""
+KEEP_ALIVE_S = UNACKNOWLEDGED_S / 3
+"""A stream without events gets a comment after this time.
+
+Proxies close idle connections, and TCP notices a vanished client only by what it does not acknowledge.
+"""
 
 KEEP_ALIVE = b":\n\n"
 LAST_EVENT_ID = "last-event-id"
@@ -221,6 +225,7 @@ class _SubscriptionResponse(Response):
         if self._stream.refusal is not None:
             await refusal_response(self._stream.refusal)(scope, receive, send)
             return
+        limit_acknowledgement(scope)
         await send({"type": "http.response.start", "status": 200, "headers": RAW_HEADERS})
         while chunk is not None:
             await send({"type": "http.response.body", "body": chunk, "more_body": True})

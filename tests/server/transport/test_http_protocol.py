@@ -1,4 +1,4 @@
-"""HTTP connections whose clients do not read their responses."""
+"""HTTP connections whose clients vanish, or do not read their responses."""
 
 import asyncio
 import socket
@@ -13,8 +13,10 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
 import server.transport.http_protocol
+from server.graphql.http.event_streams import KEEP_ALIVE_S
 from server.graphql.socket_writer import WebSocketProtocol
-from server.transport.http_protocol import MIN_UPLOAD_BYTES, HttpProtocol
+from server.transport.http_protocol import MIN_UPLOAD_BYTES, UNACKNOWLEDGED_S, HttpProtocol, limit_acknowledgement
+from tests.waiting import until
 from tests.websocket_handshake import handshake_request
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -22,6 +24,10 @@ BODY = b"x" * (4 << 20)
 DEADLINE_S = 30
 
 pytestmark = pytest.mark.anyio
+
+with_user_timeout = pytest.mark.skipif(
+    not hasattr(socket, "TCP_USER_TIMEOUT"), reason="Only Linux has a limit of this time."
+)
 
 
 async def answer_after_body(scope: Scope, receive: Receive, send: Send) -> None:
@@ -131,6 +137,44 @@ async def test_client_that_reads_slowly_gets_whole_response(monkeypatch: pytest.
     monkeypatch.setattr(server.transport.http_protocol, "STALLED_S", 2)
     async with requesting_client() as (client, _):
         assert await read_to_end(client) > len(BODY)
+
+
+@with_user_timeout
+async def test_acknowledgement_limit_ends_with_next_request() -> None:
+    async with requesting_client() as (client, state):
+        await until(lambda: any(each.scope for each in state.connections))
+        (connection,) = state.connections
+        assert isinstance(connection, HttpProtocol)
+        accepted = connection.transport.get_extra_info("socket")
+        limit_acknowledgement(connection.scope)
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 1000 * UNACKNOWLEDGED_S
+        assert await read_to_end(client) > len(BODY)
+        await asyncio.get_running_loop().sock_sendall(client, REQUEST)
+        await until(lambda: not accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT))
+
+
+async def test_platform_without_acknowledgement_limit_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(socket, "TCP_USER_TIMEOUT", raising=False)
+    async with requesting_client() as (client, state):
+        await until(lambda: any(each.scope for each in state.connections))
+        (connection,) = state.connections
+        assert isinstance(connection, HttpProtocol)
+        limit_acknowledgement(connection.scope)
+        assert await read_to_end(client) > len(BODY)
+
+
+def test_acknowledgement_limit_lets_comments_be_lost() -> None:
+    assert UNACKNOWLEDGED_S == 3 * KEEP_ALIVE_S == 30
+
+
+async def test_full_client_that_takes_some_bytes_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client's buffer is full for longer than the limit. TCP_USER_TIMEOUT would disconnect it."""
+    monkeypatch.setattr(server.transport.http_protocol, "UNACKNOWLEDGED_S", 1.5)
+    async with requesting_client() as (client, _):
+        for _ in range(160):
+            assert await asyncio.get_running_loop().sock_recv(client, 512)
+            await asyncio.sleep(0.025)
+        assert await read_to_end(client) > len(BODY) - 160 * 512
 
 
 @pytest.mark.parametrize("start", [b"", b"POST / HT", b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx"])

@@ -1,10 +1,14 @@
-"""A client of GraphQL over server-sent events, which records the events of one stream."""
+"""Clients of GraphQL over server-sent events: one records the events of a stream, one is a raw socket."""
 
 import asyncio
+import ctypes
+import socket
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import orjson
@@ -12,6 +16,10 @@ import orjson
 from tests.waiting import poll_until_true, until
 
 EVENT_STREAM = "text/event-stream"
+
+SO_ATTACH_FILTER = 26
+RETURN_CONSTANT = 0x06
+"""The instruction of a packet filter (BPF) that ends it with the number of bytes to keep."""
 
 
 @dataclass(frozen=True)
@@ -133,3 +141,27 @@ async def streamed(url: str, token: str | None, query: str, **options: Any) -> A
         recorded(http, f"{url}/graphql", token, query, **options) as stream,
     ):
         yield stream
+
+
+@asynccontextmanager
+async def raw_stream(url: str, token: str, query: str, **values: Any) -> AsyncIterator[socket.socket]:
+    """Posts an operation, and yields the socket, which has a small buffer and reads only on demand."""
+    body = orjson.dumps({"query": query, "variables": values})
+    head = (
+        f"POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAccept: {EVENT_STREAM}\r\n"
+        f"Authorization: Bearer {token}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    loop = asyncio.get_running_loop()
+    with socket.socket() as raw:
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        raw.setblocking(False)
+        await loop.sock_connect(raw, ("127.0.0.1", urlsplit(url).port))
+        await loop.sock_sendall(raw, head.encode() + body)
+        yield raw
+
+
+def vanish(client: socket.socket) -> None:
+    """Pulls the client's cable: Linux drops every packet that arrives, before TCP acknowledges it."""
+    keep_nothing = ctypes.create_string_buffer(struct.pack("HBBI", RETURN_CONSTANT, 0, 0, 0))
+    program = struct.pack("HP", 1, ctypes.addressof(keep_nothing))
+    client.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, program)

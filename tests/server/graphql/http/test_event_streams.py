@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx2
 import orjson
@@ -21,6 +20,7 @@ from server.graphql.broadcasts import EXECUTIONS
 from server.graphql.http import event_streams
 from server.graphql.http.event_streams import KEEP_ALIVE, EventStream
 from server.graphql.socket_writer import MAX_WAITING_BYTES, MAX_WAITING_EVENTS
+from server.transport import http_protocol
 from server.transport.bodies import RefusalsAfterBodies
 from server.transport.http_protocol import HttpProtocol
 from tests.browser_sessions import SESSION_COOKIE
@@ -28,7 +28,7 @@ from tests.client import client
 from tests.e2e.chat_topic import create_chat_topic
 from tests.http_server import http_server
 from tests.server.graphql.graphql_server import TOPIC_EVENTS, GraphQLServer
-from tests.server.graphql.http.event_stream_client import EVENT_STREAM, RecordedStream, streamed
+from tests.server.graphql.http.event_stream_client import EVENT_STREAM, RecordedStream, raw_stream, streamed, vanish
 from tests.server.graphql.http.test_media_types import URQL
 from tests.serving import WebProcess, web_process
 from tests.waiting import until
@@ -49,6 +49,7 @@ IN_FRAGMENT = """
     }
 """
 WRITERS, POSTS, CUTS = 4, 25, 12
+VANISHED_S, NOTICED_WITHIN_S = 0.5, 30
 SHUTDOWN_DEADLINE_S = 8.0
 """Shorter than the time for which uvicorn waits for requests."""
 
@@ -293,16 +294,7 @@ async def test_person_with_stream_is_online(server: GraphQLServer, url: str) -> 
 
 
 async def test_slow_reader_is_cut_and_frees_subscription(server: GraphQLServer, url: str) -> None:
-    body = orjson.dumps({"query": TOPIC_EVENTS, "variables": {"topic": server.scenario.topic.id}})
-    head = (
-        f"POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAccept: {EVENT_STREAM}\r\n"
-        f"Authorization: Bearer {server.token('ann')}\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    with socket.socket() as raw:
-        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        raw.setblocking(False)
-        await asyncio.get_running_loop().sock_connect(raw, ("127.0.0.1", urlsplit(url).port))
-        await asyncio.get_running_loop().sock_sendall(raw, head.encode() + body)
+    async with raw_stream(url, server.token("ann"), TOPIC_EVENTS, topic=server.scenario.topic.id) as raw:
         await until(lambda: [each for each in server.listeners if each.is_live])
         (listener,) = server.listeners
         text = "x" * 2_000
@@ -311,6 +303,24 @@ async def test_slow_reader_is_cut_and_frees_subscription(server: GraphQLServer, 
             listener.connection.write_events(b"event: next\ndata: " + text.encode() * 50 + b"\n\n", 1)
             await asyncio.sleep(0.001)
         assert await asyncio.get_running_loop().sock_recv(raw, 100)
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="Only Linux has a limit of this time.")
+async def test_vanished_client_is_noticed_by_comments(
+    server: GraphQLServer, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_protocol, "UNACKNOWLEDGED_S", VANISHED_S)
+    monkeypatch.setattr(event_streams, "KEEP_ALIVE_S", VANISHED_S / 10)
+    sockets = server.stores.online._sockets
+    async with raw_stream(url, server.token("ann"), TOPIC_EVENTS, topic=server.scenario.topic.id) as raw:
+        received = b""
+        # A client that is silent and takes the comments stays.
+        while received.count(KEEP_ALIVE) < 20:
+            received += await asyncio.get_running_loop().sock_recv(raw, 65_536)
+        assert sockets[server.scenario.organization_id, "ann"] == 1
+        vanish(raw)
+        await until(lambda: not server.listeners, NOTICED_WITHIN_S)
+        await until(lambda: not sockets[server.scenario.organization_id, "ann"])
 
 
 async def test_limit_of_subscriptions_counts_streams(
