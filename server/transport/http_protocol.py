@@ -107,7 +107,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._is_request_complete = False
         super().on_message_begin()
         self._acknowledgement_limit.stop()
-        self.scope["extensions"] = {EXTENSION: self._acknowledgement_limit}  # type: ignore[typeddict-item]
+        self.scope["extensions"] = {EXTENSION: self._acknowledgement_limit}  # type: ignore[dict-item]
 
     def on_message_complete(self) -> None:
         """Records that a request has arrived."""
