@@ -23,7 +23,8 @@ class Webhook:
     account: User = field(
         resolvers.administration.webhooks.account,
         "The service account as which the webhook reads. Its id is that of the service key without `ServiceKey:`. The "
-        "webhook sends events of PUBLIC communities and of those that this account has joined, and what the scopes of the key allow.",
+        "webhook sends events of PUBLIC communities and of those that this account has joined, and what the scopes of "
+        "the key allow.",
         batch_resolver=resolvers.administration.webhooks.accounts,
     )
     event_types: list[str] = strawberry.field(

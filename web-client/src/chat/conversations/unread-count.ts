@@ -10,6 +10,7 @@ export function unreadConversationCount(
   conversations: readonly CountedConversation[],
   openTopicId: string | null,
 ): number {
-  return conversations.filter(({ topic }) => topic.id !== openTopicId && topic.unreadCount > 0 && !topic.muted)
-    .length;
+  return conversations.filter(
+    ({ topic }) => topic.id !== openTopicId && topic.unreadCount > 0 && !topic.muted,
+  ).length;
 }

@@ -4,7 +4,9 @@ import { graphql } from "../../api/graphql";
 import { parseRoute } from "../../app/router";
 import type { QuotedMessage } from "../operations";
 
-const ThreadOfMessage = graphql(`query ThreadOfMessage($id: ID!) { message(id: $id) { id thread { id topicId } } }`);
+const ThreadOfMessage = graphql(
+  `query ThreadOfMessage($id: ID!) { message(id: $id) { id thread { id topicId } } }`,
+);
 const MessageAt = graphql(`
   query MessageAt($topicId: ID!, $timestamp: Timestamp!) {
     messages(topicId: $topicId, latest: $timestamp, inclusive: true, limit: 1) {
