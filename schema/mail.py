@@ -1,10 +1,12 @@
-"""GraphQL types of the bounce address book."""
+"""GraphQL types and root fields of the bounce address book. schema/root.py adds the fields to the root types."""
 
 from datetime import datetime
 
 import strawberry
 from strawberry import ID
 
+import resolvers.mail.book
+from schema.binding import field
 from schema.nodes import own_id
 from storage.mail.records import VerdictRule
 
@@ -79,3 +81,23 @@ class RecordDeliveriesResult:
         description="Number of events whose ids were recorded before. Such events change nothing."
     )
     rejected: list[RejectedDelivery] = strawberry.field(description="The invalid events, which were not recorded.")
+
+
+@strawberry.type
+class MailQuery:
+    """Reads of the address book."""
+
+    address_book: list[AddressStanding] = field(
+        resolvers.mail.book.address_book,
+        "Standing of each address, in the order of the argument; duplicates are kept. Needs the role OPERATOR or "
+        "SERVICE.",
+    )
+    domain_standings: list[DomainStanding] = field(
+        resolvers.mail.book.domain_standings,
+        "Standing of each domain, in the order of the argument. Needs the role OPERATOR or SERVICE.",
+    )
+    bounce_rates: list[BounceRate] = field(
+        resolvers.mail.book.bounce_rates,
+        "Bounce rate of each UTC day from `from` to `to`, both included; at most 400 days. Needs the role OPERATOR or "
+        "SERVICE.",
+    )

@@ -55,7 +55,7 @@ from schema.feed.notifications import (
 from schema.feed.posts import HomeFeedTimeline, Post, PostMutation, PostTimeline
 from schema.files import FileMutation, FileQuery
 from schema.identity import ProfileMutation, User
-from schema.mail import AddressStanding, BounceRate, DomainStanding, RecordDeliveriesResult
+from schema.mail import AddressStanding, DomainStanding, MailQuery, RecordDeliveriesResult
 from schema.moderation import ModerationMutation, ModerationQuery
 from schema.nodes import NodeQuery
 from schema.presence import PresenceMutation, PresenceQuery, PresenceSubscription
@@ -98,6 +98,7 @@ class Query(
     PresenceQuery,
     CallQuery,
     NotificationSettingsQuery,
+    MailQuery,
     NodeQuery,
 ):
     viewer: User | None = field(
@@ -128,20 +129,6 @@ class Query(
         "Scheduled posts, ordered by due time: the viewer's own posts, or for an OPERATOR all posts of the "
         "organization.",
         is_connection=True,
-    )
-    address_book: list[AddressStanding] = field(
-        resolvers.mail.book.address_book,
-        "Standing of each address, in the order of the argument; duplicates are kept. Needs the role OPERATOR or "
-        "SERVICE.",
-    )
-    domain_standings: list[DomainStanding] = field(
-        resolvers.mail.book.domain_standings,
-        "Standing of each domain, in the order of the argument. Needs the role OPERATOR or SERVICE.",
-    )
-    bounce_rates: list[BounceRate] = field(
-        resolvers.mail.book.bounce_rates,
-        "Bounce rate of each UTC day from `from` to `to`, both included; at most 400 days. Needs the role OPERATOR or "
-        "SERVICE.",
     )
     home_feed: HomeFeedTimeline = field(
         resolvers.feed.home.home_feed,

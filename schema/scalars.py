@@ -4,10 +4,11 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any
 
 import strawberry
-from graphql import GraphQLError, GraphQLID, GraphQLScalarType, StringValueNode, ValueNode
+from graphql import GraphQLError, GraphQLID, GraphQLNamedType, GraphQLScalarType, StringValueNode, ValueNode
 from strawberry.types.scalar import ScalarDefinition
 
 from resolvers.publishing.times import LocalDateTime
@@ -77,17 +78,19 @@ def _parse_cursor(value: object) -> str:
 class _IdType(GraphQLScalarType):
     """The type of a scalar with a name that graphql-core reserves."""
 
-    reserved_types: ClassVar = {}
+    reserved_types = MappingProxyType[str, GraphQLNamedType]({})
 
 
 def _id_scalar() -> ScalarDefinition:
     """Returns graphql-core's ID, except that it removes the name of a type from ids in arguments."""
+    parse_literal = GraphQLID.coerce_input_literal
+    assert parse_literal is not None
     type_ = _IdType(
         "ID",
         description=GraphQLID.description,
         coerce_output_value=GraphQLID.coerce_output_value,
         coerce_input_value=lambda value: stored_id(GraphQLID.coerce_input_value(value)),
-        coerce_input_literal=lambda node: stored_id(GraphQLID.coerce_input_literal(node)),
+        coerce_input_literal=lambda node: stored_id(parse_literal(node)),
         value_to_literal=GraphQLID.value_to_literal,
     )
     return replace(strawberry.scalar(name="ID"), implementation=type_)

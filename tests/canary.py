@@ -104,7 +104,7 @@ mutation ($name: String!, $bio: String!) { updateProfile(input: { name: $name, b
 CHOOSE_DIGESTS = "mutation { setNotificationSettings(input: { digest: DAILY }) { digest } }"
 REGISTER = "mutation ($input: RegisterPushDeviceInput!) { registerPushDevice(input: $input) { id } }"
 ADD_TO_LIBRARY = "mutation ($id: ID!, $text: String!) { addToLibrary(uploadId: $id, altText: $text) { id } }"
-UPLOAD = "mutation ($input: CreateUploadInput!) { done: createUpload(input: $input) { id } }"
+UPLOAD = "mutation ($input: CreateUploadInput!) { done: createUpload(input: $input) { fileId } }"
 START = "mutation ($input: StartConversationInput!) { done: startConversation(input: $input) { id } }"
 _ORGANIZATION = "Belongs to the organization, which keeps it (docs/privacy.md, What remains)."
 _CALLED = "Belongs to people who are called, whose numbers a retention rule removes."
@@ -270,7 +270,7 @@ async def _upload(canary: CanaryPerson) -> str:
     data = f"{WORD} words".encode()
     created = (await canary.run(UPLOAD, input={"fileName": f"{WORD}.txt", "size": len(data)}))["done"]
     owner = UserKey(canary.organization_id, canary.id)
-    await canary.stores.uploads.append(await canary.stores.uploads.get(owner, created["id"]), data)
+    await canary.stores.uploads.append(await canary.stores.uploads.get(owner, created["fileId"]), data)
     while (file := await canary.stores.file_checks.claim()) is not None:
         await canary.stores.file_checks.accept(file, "text/plain")
     return str(created["id"])

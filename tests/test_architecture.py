@@ -78,7 +78,6 @@ TESTED_ELSEWHERE = {
     "schema/files.py": "tests/schema/test_shapes.py",
     "schema/calls.py": "tests/schema/test_shapes.py",
     "schema/mail.py": "tests/schema/test_shapes.py",
-    "schema/timeline.py": "tests/schema/test_shapes.py",
     "resolvers/mail/inputs.py": "tests/resolvers/mail/test_deliveries.py",
     "resolvers/inputs.py": "tests/resolvers/test_arguments.py",
     "server/setting_groups/values.py": "tests/server/test_settings.py",

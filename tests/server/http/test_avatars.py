@@ -145,7 +145,7 @@ async def test_unsuitable_upload_is_no_avatar(sign_in: SignIn, stores: Stores) -
     refused = await ann.fails(SET, id=attachment)
     assert (refused["code"], refused["field"]) == ("BAD_USER_INPUT", "uploadId")
     assert await ann.code(SET, id=await upload(ann, b"<svg onload='alert(1)'>")) == "BAD_USER_INPUT"
-    incomplete = (await ann.run(CREATE, size=5, purpose="AVATAR"))["done"]["id"]
+    incomplete = (await ann.run(CREATE, size=5, purpose="AVATAR"))["done"]["fileId"]
     assert await ann.code(SET, id=incomplete) == "BAD_USER_INPUT"
     attached = await stores.mongo["files"].count_documents({"places": {"$exists": True}})
     assert attached == 0, "A refused upload is attached."
