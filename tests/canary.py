@@ -273,7 +273,7 @@ async def _upload(canary: CanaryPerson) -> str:
     await canary.stores.uploads.append(await canary.stores.uploads.get(owner, created["fileId"]), data)
     while (file := await canary.stores.file_checks.claim()) is not None:
         await canary.stores.file_checks.accept(file, "text/plain")
-    return str(created["id"])
+    return str(created["fileId"])
 
 
 async def _mail(canary: CanaryPerson) -> None:
