@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from benchmarks import calls_many, fanout, ingest, punctuality, reconnects
+from benchmarks import calls_many, compression, fanout, ingest, punctuality, reconnects
 from tests.benchmarks.conftest import RunBenchmark
 
 
@@ -15,6 +15,16 @@ def test_reconnects_prints_its_table(run_on_servers: RunBenchmark) -> None:
     (row,) = (line for line in output.splitlines() if line.startswith("│ 5 "))
     assert row.split("│")[4].strip() == "5", f"Not all sockets connected again:\n{output}"
     assert " none │" in output
+
+
+def test_compression_prints_its_tables(run_on_servers: RunBenchmark, set_sizes: Callable[..., None]) -> None:
+    set_sizes(compression, SUBSCRIPTIONS=("socket", "identity", "zstd"), WARM_UP_CLIENTS=2, LEVEL_S=0.001)
+    sizes = "--streams 3 --connections 3 --compressed 2 --rounds 1 --seconds 0.3 --requests 2"
+    output = run_on_servers(compression, sizes)
+    assert "Events to 3 subscribers" in output
+    assert "Pages of 200 messages" in output
+    assert "br 9" in output
+    assert "KiB of each round" in output
 
 
 def test_ingest_prints_its_table(run_on_servers: RunBenchmark, set_sizes: Callable[..., None]) -> None:
