@@ -36,9 +36,9 @@ const PAIRS = [
   { locale: "ja", atComputer: "hana", withTelephone: "yuki", reply: "桟橋からも見えました！" },
 ];
 const PARENTS =
-  '{ conversations(latest: "now") { items { id topic { messages(latest: "now") { items { id thread { id } } } } } } }';
-const REQUESTS = '{ conversations(state: REQUESTED, latest: "now") { items { id } } }';
-const TALKS = '{ conversations(latest: "now") { items { id name } } }';
+  '{ conversations(latest: "now") { items { topic { id messages(latest: "now") { items { id thread { id } } } } } } }';
+const REQUESTS = '{ conversations(state: REQUESTED, latest: "now") { items { topic { id } } } }';
+const TALKS = '{ conversations(latest: "now") { items { name topic { id } } } }';
 const POSTS = '{ localFeed(latest: "now", limit: 50) { items { id replyCount } } }';
 const REPLY = "mutation ($input: CreatePostInput!) { createPost(input: $input) { id } }";
 const REACT = 'mutation ($id: ID!) { addPostReaction(postId: $id, emoji: "🔥") { id } }';
@@ -71,7 +71,7 @@ function conversationScreens() {
     "direct-messages": async (page) => {
       for (const each of [tokens.ken, tokens.emma]) await open(each, "/home");
       const { conversations } = await run(tokens.hana, TALKS);
-      await navigate(page, `/topic/${conversations.items.find(({ name }) => name !== "").id}`);
+      await navigate(page, `/topic/${conversations.items.find(({ name }) => name !== "").topic.id}`);
       await page.locator("[data-message] img[alt*=狼煙台]").waitFor();
       await page.locator("main [data-online]").first().waitFor({ timeout: 60_000 });
     },
@@ -256,8 +256,8 @@ async function takePair({ locale, atComputer, withTelephone, reply }) {
   const people = [tokens[atComputer], tokens[withTelephone]];
   const windows = await openWindows(locale, people);
   const { conversations } = await run(people[0], PARENTS);
-  const parents = conversations.items.flatMap(({ id, topic }) =>
-    topic.messages.items.filter(({ thread }) => thread).map((message) => `/topic/${id}/latest/${message.id}`),
+  const parents = conversations.items.flatMap(({ topic }) =>
+    topic.messages.items.filter(({ thread }) => thread).map((message) => `/topic/${topic.id}/latest/${message.id}`),
   );
   await takeWindows(`conversation-${locale}`, windows, async (page) => {
     await navigate(page, parents[0]);
@@ -267,7 +267,7 @@ async function takePair({ locale, atComputer, withTelephone, reply }) {
   const requested = await run(people[0], REQUESTS);
   await takeWindows(`request-${locale}`, await openWindows(locale, [people[0], people[0]]), async (page) => {
     await page.locator("summary").filter({ visible: true }).click();
-    await navigate(page, `/topic/${requested.conversations.items[0].id}`);
+    await navigate(page, `/topic/${requested.conversations.items[0].topic.id}`);
     await page.getByTestId("request").waitFor();
   });
   await takePostOf(locale, people, reply);
