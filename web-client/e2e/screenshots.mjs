@@ -257,7 +257,9 @@ async function takePair({ locale, atComputer, withTelephone, reply }) {
   const windows = await openWindows(locale, people);
   const { conversations } = await run(people[0], PARENTS);
   const parents = conversations.items.flatMap(({ topic }) =>
-    topic.messages.items.filter(({ thread }) => thread).map((message) => `/topic/${topic.id}/latest/${message.id}`),
+    topic.messages.items
+      .filter(({ thread }) => thread)
+      .map((message) => `/topic/${topic.id}/latest/${message.id}`),
   );
   await takeWindows(`conversation-${locale}`, windows, async (page) => {
     await navigate(page, parents[0]);
