@@ -476,7 +476,7 @@ async def test_events_tell_people_about_their_conversations(chat: ChatScenario) 
     async with chat.ann.subscribed(EVENTS) as events, chat.bob.subscribed(EVENTS) as others:
         id_ = await request(chat)
         event = await events.next_event()
-        assert (event["type"], event["conversationId"]) == ("ConversationChanged", id_)
+        assert (event["type"], event["conversationId"]) == ("ConversationChanged", f"Conversation:{id_}")
         assert event["conversation"]["state"] == "REQUESTED"
         await chat.ann.run(ACCEPT, id=id_)
         assert (await events.next_event())["conversation"]["state"] == "JOINED"
@@ -487,12 +487,12 @@ async def test_events_tell_people_about_their_conversations(chat: ChatScenario) 
         await chat.ann.run(LEAVE, id=id_)
         while (event := await events.next_event())["conversation"] is not None:
             pass
-        assert event["conversationId"] == id_
+        assert event["conversationId"] == f"Conversation:{id_}"
         pair = await start(chat.ann, chat.bob)
         await chat.ann.post(pair)
-        assert (await others.next_event())["conversationId"] == pair
+        assert (await others.next_event())["conversationId"] == f"Conversation:{pair}"
     async with chat.ann.subscribed(EVENTS, since=cursor) as resumed:
-        assert (await resumed.next_event())["conversationId"] == id_
+        assert (await resumed.next_event())["conversationId"] == f"Conversation:{id_}"
     assert await chat.bob.code("query { viewer { id } }") is None
     (error,) = (await anext(chat.bob.answers(EVENTS, since=cursor)))["errors"]
     assert error["extensions"]["code"] == "BAD_USER_INPUT"
