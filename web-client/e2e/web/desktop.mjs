@@ -52,7 +52,7 @@ try {
   await close();
 }
 
-/** Creates a topic and a conversation of Ann and Ben. Returns their ids. */
+/** Creates a topic and a conversation of Ann and Ben. Returns the ids of their topics. */
 async function createPlaces() {
   const create = 'mutation { done: createCommunity(input: {name: "Hilltops"}) { id } }';
   const community = (await run(tokens.ben, create)).done.id;
@@ -60,8 +60,8 @@ async function createPlaces() {
   const createTopic = `mutation { done: createTopic(input: {communityId: "${community}", title: "Watch"}) { id } }`;
   const topic = (await run(tokens.ben, createTopic)).done.id;
   const { viewer } = await run(tokens.ann, "{ viewer { id } }");
-  const start = `mutation { done: startConversation(input: {userIds: ["${viewer.id}"]}) { id } }`;
-  return { topic, conversation: (await run(tokens.ben, start)).done.id };
+  const start = `mutation { done: startConversation(input: {userIds: ["${viewer.id}"]}) { topic { id } } }`;
+  return { topic, conversation: (await run(tokens.ben, start)).done.topic.id };
 }
 
 /** Ben posts a message. Returns its timestamp. */
