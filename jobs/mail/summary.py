@@ -53,12 +53,12 @@ class BounceReport:
 
     @property
     def payload(self) -> bytes:
-        """JSON body for a webhook."""
+        """JSON body for a webhook. Its `text` is what Slack, Mattermost and Rocket.Chat show."""
         worst = [{"domain": e.domain, "sent": e.sent, "bounced": e.bounced, "rate": e.rate} for e in self.worst]
         rate = {"sent": self.rate.sent, "bounced": self.rate.bounced, "rate": self.rate.rate}
         header = {"type": f"bounce.{self.kind}", "organizationId": self.organization_id, "domain": self.rate.domain}
         day = {"day": f"{self.rate.day:%Y-%m-%d}", "thresholdPercent": self.threshold_percent}
-        return orjson.dumps({**header, **day, **rate, "worstDomains": worst})
+        return orjson.dumps({**header, **day, **rate, "worstDomains": worst, "text": f"{self.subject}\n{self.text}"})
 
     @property
     def subject(self) -> str:

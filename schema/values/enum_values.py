@@ -284,8 +284,9 @@ ENUM_VALUES = {
         "REFUSED": "The bytes were deleted. `refusal` says why.",
     },
     "VerdictRule": {
-        "UNKNOWN_ADDRESS": "Allowed: no mail to the address or domain is known.",
-        "DELIVERABLE": "Allowed: no rule blocks it. There may be soft bounces on one or two days.",
+        "UNKNOWN_ADDRESS": "Allowed: no delivery to the address or domain is known, and no bounce.",
+        "DELIVERABLE": "Allowed: mail was delivered, and no rule blocks it. It may have bounced softly since.",
+        "ONLY_BOUNCES": "Allowed, because no rule blocks it yet: mail bounced, and none was ever delivered.",
         "HARD_BOUNCED": "Blocked: mail was refused for good, and none was delivered since.",
         "SOFT_BOUNCED_REPEATEDLY": "Blocked: soft bounces on three UTC days or more, and no delivery since.",
         "COMPLAINED": "Blocked until `unblockAddress`: the recipient reported mail as spam.",

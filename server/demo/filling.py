@@ -19,6 +19,7 @@ import httpx2
 from server.demo.call_lists import call_limits, call_lists
 from server.demo.cast import BLOCKED, BLOCKER, DEMO_USERS, DemoCommunity, DemoTopic, DemoUser, all_topics, user
 from server.demo.conversations import DemoConversation, DemoReaction, conversation
+from server.demo.deliveries import days_of_mail, senders
 from server.demo.picture_filling import choose_pictures
 from server.demo.posts import follows, posts
 from server.demo.private_filling import answer_post, open_thread, start_talks
@@ -50,6 +51,9 @@ FOLLOW = "mutation Follow($id: ID!) { follow(userId: $id) { id } }"
 CREATE_POST = "mutation CreatePost($input: CreatePostInput!) { createPost(input: $input) { id } }"
 SET_CALL_LIMITS = "mutation SetCallLimits($input: CallLimitsInput!) { setCallLimits(input: $input) { id } }"
 LAUNCH_CALL_JOB = "mutation LaunchCallJob($input: LaunchCallJobInput!) { launchCallJob(input: $input) { id } }"
+RECORD_DELIVERIES = (
+    "mutation RecordDeliveries($events: [DeliveryEventInput!]!) { recordDeliveries(events: $events) { accepted } }"
+)
 FILLED = """
 query Filled($limit: Int!) {
   communities(joined: true, limit: 20) {
@@ -171,7 +175,8 @@ class _DemoFill:
         )
         self._total = sum(topic.steps for topic in topics)
         await self._follow_and_post()
-        await self._launch_calls()
+        await _run_if_set_up(self._launch_calls())
+        await _run_if_set_up(self._record_mail())
         *others, last = topics
         last_line = len(last.conversation.lines) - 1
         await _run_all(
@@ -201,17 +206,15 @@ class _DemoFill:
         return [answer["createPost"]["id"] for answer in answers]
 
     async def _launch_calls(self) -> None:
-        """Sets the call limits, then launches the lists in order. Workers start calling at once.
-
-        Launches no list if the product has no telephony provider.
-        """
+        """Sets the call limits, then launches the lists in order. Workers start calling at once."""
         await _run_all(self._api.run(admin, SET_CALL_LIMITS, input=limits) for admin, limits in call_limits())
-        try:
-            for each in call_lists():
-                await self._api.run(each.operator, LAUNCH_CALL_JOB, input=each.input)
-        except _RetryLater as refused:
-            if refused.retry_after_s <= MAX_RETRY_S:
-                raise
+        for each in call_lists():
+            await self._api.run(each.operator, LAUNCH_CALL_JOB, input=each.input)
+
+    async def _record_mail(self) -> None:
+        """Records the mail of all days. Events that a run on the same day recorded change nothing."""
+        for events in days_of_mail(datetime.now(UTC)):
+            await _run_all(self._api.run(each, RECORD_DELIVERIES, events=events) for each in senders())
 
     async def _create_community(self, community: DemoCommunity) -> str:
         """Creates a community, lets its other members join, and returns its id."""
@@ -275,6 +278,15 @@ class _DemoFill:
     def _advance(self, steps: int) -> None:
         self._done += steps
         self._progress(self._done, self._total)
+
+
+async def _run_if_set_up(work: Coroutine[Any, Any, None]) -> None:
+    """Runs a part of the fill. Leaves it out if the product lacks a setting, such as the telephony provider."""
+    try:
+        await work
+    except _RetryLater as refused:
+        if refused.retry_after_s <= MAX_RETRY_S:
+            raise
 
 
 async def _run_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:

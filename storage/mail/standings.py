@@ -1,10 +1,11 @@
 """Standings of addresses and domains, computed from their stored summaries, with a verdict in words. Pure; no I/O."""
 
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from storage.mail.classifier import RULES
-from storage.mail.documents import AddressSummary, DomainSummary
+from storage.mail.documents import AddressSummary, DomainSummary, Unblocking
 from storage.mail.epoch_time import from_epoch_ms, midnight
 from storage.mail.records import IMPORTED_HARD_BOUNCE, AddressStanding, DomainStanding, Verdict, VerdictRule
 from storage.mail.unreachable import DEAD_DAYS, DEAD_MESSAGES
@@ -13,8 +14,8 @@ UNKNOWN = Verdict(VerdictRule.UNKNOWN_ADDRESS, "No mail to this address is known
 UNKNOWN_DOMAIN = Verdict(VerdictRule.UNKNOWN_ADDRESS, "No mail to this domain is known.")
 INVALID = Verdict(VerdictRule.INVALID_ADDRESS, "This is not a mail address.")
 INVALID_DOMAIN = Verdict(VerdictRule.INVALID_ADDRESS, "This is not a domain that can receive mail.")
-DELIVERABLE = Verdict(VerdictRule.DELIVERABLE, "No current bounces or complaints are known.")
-DELIVERABLE_DOMAIN = Verdict(VerdictRule.DELIVERABLE, "No rule blocks this domain.")
+NO_OUTCOME = Verdict(VerdictRule.UNKNOWN_ADDRESS, "No delivery and no bounce is known.")
+MAX_CACHED_VERDICTS = 10_000
 _REASONS = {rule.code: rule.reason for rule in RULES}
 
 
@@ -36,14 +37,19 @@ def address_standing(
         return AddressStanding(written, normalized, domain.blocked, verdict, 0, 0, 0, domain, None)
     get: Any = summary.get  # Bound once, since a lookup calls this function 1,000 times.
     reason: list[Any] | None = get("verdict")
-    blocked, verdict = (False, _allowing_verdict(summary)) if reason is None else (True, _blocking_verdict(*reason))
+    success, soft, hard = get("success", 0), get("soft", 0), get("hard", 0)
+    if reason is not None:
+        blocked, verdict = True, _blocking_verdict(success, soft, hard, *reason)
+    elif unblocked := get("unblocked"):
+        blocked, verdict = False, _unblocked_verdict(unblocked)
+    else:
+        blocked, verdict = False, _allowing_verdict(success, soft)
     if domain.blocked and (not blocked or domain.verdict.rule is VerdictRule.BY_HAND):
         blocked, verdict = True, domain.verdict
-    success, soft, hard = get("success", 0), get("soft", 0), get("hard", 0)
     return AddressStanding(written, normalized, blocked, verdict, success, soft, hard, domain, get("last"))
 
 
-def _blocking_verdict(rule: str, at: int, code: str, days: int) -> Verdict:
+def _blocking_verdict(success: int, soft: int, hard: int, rule: str, at: int, code: str, days: int) -> Verdict:
     match rule:
         case VerdictRule.COMPLAINED:
             return Verdict(VerdictRule.COMPLAINED, f"The recipient complained at {_minute(at)}.")
@@ -52,20 +58,38 @@ def _blocking_verdict(rule: str, at: int, code: str, days: int) -> Verdict:
         case VerdictRule.HARD_BOUNCED if code == IMPORTED_HARD_BOUNCE:
             return Verdict(VerdictRule.HARD_BOUNCED, f"The imported book has a hard bounce at {_minute(at)}.")
         case VerdictRule.HARD_BOUNCED:
-            return Verdict(VerdictRule.HARD_BOUNCED, f"Bounced with {_meaning(code)} at {_minute(at)}.")
-    detail = f"Bounced softly on {days} days without a delivery, last with {_meaning(code)} at {_minute(at)}."
-    return Verdict(VerdictRule.SOFT_BOUNCED_REPEATEDLY, detail)
+            detail = f"Bounced with {_meaning(code)} at {_minute(at)}. {_since_delivery(success, _hard(hard))}"
+            return Verdict(VerdictRule.HARD_BOUNCED, detail)
+    detail = f"Bounced softly on {days} days, last with {_meaning(code)} at {_minute(at)}. "
+    return Verdict(VerdictRule.SOFT_BOUNCED_REPEATEDLY, detail + _since_delivery(success, _soft(soft)))
 
 
-def _allowing_verdict(summary: AddressSummary) -> Verdict:
-    if unblocked := summary.get("unblocked"):
-        detail = f"Unblocked by {unblocked['by']} at {_minute(unblocked['at'])}: {unblocked['reason']}"
-        return Verdict(VerdictRule.UNBLOCKED, detail)
-    if soft := summary.get("soft"):
-        return Verdict(
-            VerdictRule.DELIVERABLE, f"Soft bounces since the last delivery: {soft}, on too few days to block."
-        )
-    return DELIVERABLE
+def _unblocked_verdict(unblocked: Unblocking) -> Verdict:
+    detail = f"Unblocked by {unblocked['by']} at {_minute(unblocked['at'])}: {unblocked['reason']}"
+    return Verdict(VerdictRule.UNBLOCKED, detail)
+
+
+# Cached because addresses with the same numbers then share one verdict, which is completed once for each page.
+@lru_cache(MAX_CACHED_VERDICTS)
+def _allowing_verdict(success: int, soft: int) -> Verdict:
+    """Returns the verdict about an address that no rule blocks. `soft` counts since the last delivery."""
+    if not success and not soft:
+        return NO_OUTCOME
+    rule = VerdictRule.DELIVERABLE if success else VerdictRule.ONLY_BOUNCES
+    bounces = f"{_soft(soft)} on too few days to block" if soft else "no bounce"
+    return Verdict(rule, _since_delivery(success, bounces))
+
+
+def _since_delivery(success: int, bounces: str) -> str:
+    return f"{success} delivered; since then {bounces}." if success else f"Nothing delivered; {bounces}."
+
+
+def _soft(count: int) -> str:
+    return f"{count} soft bounce{'' if count == 1 else 's'}"
+
+
+def _hard(count: int) -> str:
+    return f"{count} hard bounce{'' if count == 1 else 's'}"
 
 
 def _minute(at: int | datetime) -> str:
@@ -93,19 +117,29 @@ def domain_standing(domain: str, summary: DomainSummary | None, dead_day: int | 
     """
     if summary is None:
         return DomainStanding(domain, 0, 0, 0, False, UNKNOWN_DOMAIN)
-    blocked, verdict = _domain_verdict(summary, dead_day)
-    success, soft, hard = summary.get("success", 0), summary.get("soft", 0), summary.get("hard", 0)
-    return DomainStanding(domain, success, soft, hard, blocked, verdict)
+    counts = summary.get("success", 0), summary.get("soft", 0), summary.get("hard", 0)
+    blocked, verdict = _domain_decision(summary, dead_day) or (False, _allowing_domain_verdict(*counts))
+    return DomainStanding(domain, *counts, blocked, verdict)
 
 
-def _domain_verdict(summary: DomainSummary, dead_day: int | None) -> tuple[bool, Verdict]:
+def _domain_decision(summary: DomainSummary, dead_day: int | None) -> tuple[bool, Verdict] | None:
+    """Returns what an operator or a rule decided; None if neither did."""
     if decision := summary.get("decision"):
         action = "Blocked" if decision["blocked"] else "Allowed"
         detail = f"{action} by {decision['by']} at {_minute(decision['at'])}: {decision['reason']}"
         return decision["blocked"], Verdict(VerdictRule.BY_HAND, detail)
     if reason := _dead_detail(summary.get("refusal"), dead_day):
         return True, Verdict(VerdictRule.DOMAIN_DEAD, reason)
-    return False, DELIVERABLE_DOMAIN
+    return None
+
+
+@lru_cache(MAX_CACHED_VERDICTS)
+def _allowing_domain_verdict(success: int, soft: int, hard: int) -> Verdict:
+    if not success and not soft and not hard:
+        return NO_OUTCOME
+    rule = VerdictRule.DELIVERABLE if success else VerdictRule.ONLY_BOUNCES
+    delivered = f"{success} delivered" if success else "Nothing delivered"
+    return Verdict(rule, f"{delivered}; {_soft(soft)}, {_hard(hard)}. No rule blocks it.")
 
 
 def _dead_detail(refusal: list[Any] | None, dead_day: int | None) -> str | None:

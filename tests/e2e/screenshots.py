@@ -6,7 +6,7 @@
 import sys
 import tempfile
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "screenshots"
 ORG = "acme"
 PHONE_NUMBERS = 120
 DEMO_JOBS = 3
-DAYS = 13
 DEMO_DATA_DEADLINE_S = 480
 
 TOPICS = """{
@@ -34,7 +33,6 @@ SET_LIMITS = "mutation ($input: CallLimitsInput!) { setCallLimits(input: $input)
 JOBS = '{ callJobs(latest: "now") { items { id state } } }'
 CANCEL = "mutation ($id: ID!) { cancelCallJob(id: $id) { id } }"
 LAUNCH = "mutation ($input: LaunchCallJobInput!) { launchCallJob(input: $input) { id state } }"
-RECORD_DELIVERIES = "mutation ($events: [DeliveryEventInput!]!) { recordDeliveries(events: $events) { accepted } }"
 
 
 def main(folder: Path) -> None:
@@ -47,7 +45,6 @@ def main(folder: Path) -> None:
         ) as processes:
             product = DeployedProduct(processes.url, data_dir, processes)
             wait_for_demo_data(product)
-            record_mail(product)
             launch_calls(product)
             tokens = {user.handle: token(product, user.handle) for user in DEMO_USERS}
             report = run_browser_script("screenshots.mjs", product.url, folder, tokens=tokens)
@@ -87,35 +84,6 @@ def wait_for_demo_data(product: DeployedProduct) -> None:
         return any(each["title"] == topic.title and len(each["messages"]["items"]) >= topic.size for each in topics)
 
     assert eventually(is_complete, DEMO_DATA_DEADLINE_S, 0.5), "The demo data did not arrive."
-
-
-def record_mail(product: DeployedProduct) -> None:
-    """Records 13 days of mail: most is delivered, some bounces, one domain is unreachable."""
-    server = product.token("mail-server", ORG, ["SERVICE"])
-    now = datetime.now(UTC)
-    for days_ago in range(DAYS):
-        events = list(day_of_mail(days_ago, now - timedelta(days=days_ago)))
-        run_operation(product, server, RECORD_DELIVERIES, events=events)
-
-
-def day_of_mail(days_ago: int, at: datetime) -> list[dict[str, Any]]:
-    """Returns 400 delivery events of one day. The share of bounces differs by day."""
-    bounce_count = (3, 5, 4, 6, 2, 9, 14, 7, 4, 3, 5, 2, 4)[days_ago]
-    delivered = [("ann@harbour.example", 250, "2.0.0")] * (400 - bounce_count)
-    bounces = [("gone@harbour.example", 550, "5.1.1"), ("full@valley.example", 452, "4.2.2")]
-    bounces += [("who@closed.example", 550, "5.1.2")] if days_ago == 1 else []
-    bounces += [(f"former{days_ago}-{n}@valley.example", 550, "5.1.1") for n in range(bounce_count - len(bounces))]
-    return [
-        {
-            "eventId": f"{days_ago}-{n}",
-            "messageId": f"m{days_ago}-{n}",
-            "at": at.isoformat(),
-            "address": address,
-            "smtpCode": code,
-            "enhancedStatus": status,
-        }
-        for n, (address, code, status) in enumerate(delivered + bounces)
-    ]
 
 
 def launch_calls(product: DeployedProduct) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
@@ -20,6 +21,7 @@ from server.demo import DEMO_USERS, DemoError, DemoUser, fill, filling, private_
 from server.demo.call_lists import call_lists
 from server.demo.cast import BLOCKED, BLOCKER, COMMUNITIES, STRANGERS, DemoCommunity, DemoTopic, all_topics, user
 from server.demo.conversations import ASIDES, WORDS, DemoConversation, conversation, scenes
+from server.demo.deliveries import SENT_A_DAY, days_of_mail, senders
 from server.demo.posts import follows
 from server.demo.posts import posts as demo_posts
 from server.demo.private_talk import TALKS, THREAD_REPLIES
@@ -99,7 +101,13 @@ class TestConversations:
 @pytest.mark.parametrize("count", [1, filling.REACTIONS_PER_REQUEST])
 def test_operations_are_valid_and_within_limits(count: int) -> None:
     documents = [filling.VIEWER, filling.CREATE_COMMUNITY, filling.JOIN_COMMUNITY, filling.CREATE_TOPIC]
-    documents += [filling.FOLLOW, filling.CREATE_POST, filling.SET_CALL_LIMITS, filling.LAUNCH_CALL_JOB]
+    documents += [
+        filling.FOLLOW,
+        filling.CREATE_POST,
+        filling.SET_CALL_LIMITS,
+        filling.LAUNCH_CALL_JOB,
+        filling.RECORD_DELIVERIES,
+    ]
     documents += [filling.POST_MESSAGE, filling.MARK_READ, filling.BLOCK_USER, filling.FILLED]
     documents += [
         private_filling.START_TALK,
@@ -141,6 +149,12 @@ CALLS = """
 """
 
 
+RECORDED = """
+mutation ($events: [DeliveryEventInput!]!) {
+  recordDeliveries(events: $events) { accepted duplicates rejected { index } }
+}
+"""
+
 ANSWERS_QUERY = '{ localFeed(latest: "now") { items { text replyCount quoteCount repostCount } } }'
 
 
@@ -178,6 +192,7 @@ class TestFill:
         assert sorted(feed_posts) == sorted(expected_posts)
         assert content_by_user["priya"]["viewer"]["followingCount"] == 2
         self.check_calls(web)
+        self.check_mail(web)
         talks_by_user = {handle: self.check_talks(web, handle) for handle in ("hana", "priya")}
         self.check_followed_thread(web)
         self.check_answers(web)
@@ -251,6 +266,15 @@ class TestFill:
         assert jobs[2]["state"] in ("RUNNING", "WAITING_FOR_WINDOW")
         assert [error["row"] for error in jobs[1]["rowErrors"]] == [22, 23]
         assert content(web, self.token_for(web), "liam", CALLS)["callLimits"]["concurrentCalls"] == 2
+
+    def check_mail(self, web: WebProcess) -> None:
+        """Asserts that the mail of today is recorded in each organization."""
+        today, *_ = days_of_mail(datetime.now(UTC))
+        for sender in senders():
+            headers = {"authorization": f"Bearer {self.token_for(web)(replace(sender, roles=('SERVICE',)))}"}
+            body = {"query": RECORDED, "variables": {"events": today}}
+            answer = post_graphql(web, body, headers)["data"]["recordDeliveries"]
+            assert answer == {"accepted": 0, "duplicates": SENT_A_DAY, "rejected": []}
 
     @staticmethod
     def token_for(web: WebProcess) -> Callable[[DemoUser], str]:

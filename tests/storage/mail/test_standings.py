@@ -26,22 +26,33 @@ DEAD = {"refusal": [AT, "550 5.1.2"]}
 @pytest.mark.parametrize(
     ("summary_fields", "expected"),
     [
-        ({}, (False, "DELIVERABLE", "No current bounces or complaints are known.")),
-        ({"soft": 1}, (False, "DELIVERABLE", "Soft bounces since the last delivery: 1, on too few days to block.")),
+        ({}, (False, "DELIVERABLE", "1 delivered; since then no bounce.")),
+        ({"soft": 1}, (False, "DELIVERABLE", "1 delivered; since then 1 soft bounce on too few days to block.")),
         (
-            {"verdict": ["HARD_BOUNCED", AT, "550 5.1.1", 0]},
-            (True, "HARD_BOUNCED", "Bounced with 550 5.1.1 (no such mailbox) at 2025-11-20 12:00 UTC."),
+            {"success": 0, "soft": 2},
+            (False, "ONLY_BOUNCES", "Nothing delivered; 2 soft bounces on too few days to block."),
+        ),
+        ({"success": 0}, (False, "UNKNOWN_ADDRESS", "No delivery and no bounce is known.")),
+        (
+            {"hard": 1, "verdict": ["HARD_BOUNCED", AT, "550 5.1.1", 0]},
+            (
+                True,
+                "HARD_BOUNCED",
+                "Bounced with 550 5.1.1 (no such mailbox) at 2025-11-20 12:00 UTC. "
+                "1 delivered; since then 1 hard bounce.",
+            ),
         ),
         (
             {"verdict": ["HARD_BOUNCED", AT, IMPORTED_HARD_BOUNCE, 0]},
             (True, "HARD_BOUNCED", "The imported book has a hard bounce at 2025-11-20 12:00 UTC."),
         ),
         (
-            {"verdict": ["SOFT_BOUNCED_REPEATEDLY", AT, "552", 3]},
+            {"success": 0, "soft": 4, "verdict": ["SOFT_BOUNCED_REPEATEDLY", AT, "552", 3]},
             (
                 True,
                 "SOFT_BOUNCED_REPEATEDLY",
-                "Bounced softly on 3 days without a delivery, last with 552 (mailbox full) at 2025-11-20 12:00 UTC.",
+                "Bounced softly on 3 days, last with 552 (mailbox full) at 2025-11-20 12:00 UTC. "
+                "Nothing delivered; 4 soft bounces.",
             ),
         ),
         (
@@ -56,6 +67,25 @@ DEAD = {"refusal": [AT, "550 5.1.2"]}
 )
 def test_standing_of_address_gives_verdict(summary_fields: Any, expected: tuple[bool, str, str]) -> None:
     assert verdict(**summary_fields) == expected
+
+
+@pytest.mark.parametrize(
+    ("summary", "expected"),
+    [
+        (
+            {"hard": 54},
+            ("ONLY_BOUNCES", "Nothing delivered; 0 soft bounces, 54 hard bounces. No rule blocks it."),
+        ),
+        (
+            {"success": 9, "soft": 1, "hard": 2},
+            ("DELIVERABLE", "9 delivered; 1 soft bounce, 2 hard bounces. No rule blocks it."),
+        ),
+        ({}, ("UNKNOWN_ADDRESS", "No delivery and no bounce is known.")),
+    ],
+)
+def test_standing_of_domain_has_its_numbers(summary: Any, expected: tuple[str, str]) -> None:
+    standing = domain_standing("example.org", summary)
+    assert (standing.blocked, standing.verdict.rule.value, standing.verdict.detail) == (False, *expected)
 
 
 def test_own_verdict_takes_precedence_over_dead_domain() -> None:

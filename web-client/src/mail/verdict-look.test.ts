@@ -12,7 +12,7 @@ const standing = (parts: Partial<JudgedStanding> = {}): JudgedStanding => ({
 
 test("bounces without a delivery do not look deliverable", () => {
   for (const counts of [{ hardBounce: 36 }, { softBounce: 2 }, { hardBounce: 1, softBounce: 1 }])
-    expect(verdictLook(standing(counts))).toEqual({
+    expect(verdictLook(standing({ ...counts, verdict: { rule: "ONLY_BOUNCES" } }))).toEqual({
       tone: "wait",
       icon: "close",
       textKey: "verdict.ONLY_BOUNCES",

@@ -13,7 +13,7 @@ export interface JudgedStanding {
 interface VerdictLook {
   tone: BadgeTone;
   icon: "close" | "check";
-  textKey: `verdict.${VerdictRule | "ONLY_BOUNCES"}`;
+  textKey: `verdict.${VerdictRule}`;
 }
 
 /** Returns the look. Without any delivery, bounces are no sign that mail arrives, even if no rule blocks it. */
@@ -27,10 +27,6 @@ export function verdictLook({
   const textKey = `verdict.${rule}` as const;
   if (blocked) return { tone: "bad", icon: "close", textKey };
   if (success === 0 && softBounce + hardBounce > 0)
-    return {
-      tone: "wait",
-      icon: "close",
-      textKey: rule === "DELIVERABLE" ? "verdict.ONLY_BOUNCES" : textKey,
-    };
+    return { tone: "wait", icon: "close", textKey };
   return { tone: rule === "UNKNOWN_ADDRESS" ? "quiet" : "good", icon: "check", textKey };
 }
