@@ -19,8 +19,6 @@ import resolvers.feed.notifications
 import resolvers.feed.posts
 import resolvers.identity
 import resolvers.job_events
-import resolvers.mail.book
-import resolvers.mail.deliveries
 import resolvers.publishing.accounts
 import resolvers.publishing.outcome_checks
 import resolvers.publishing.posts
@@ -55,7 +53,8 @@ from schema.feed.notifications import (
 from schema.feed.posts import HomeFeedTimeline, Post, PostMutation, PostTimeline
 from schema.files import FileMutation, FileQuery
 from schema.identity import ProfileMutation, User
-from schema.mail import AddressStanding, DomainStanding, MailQuery, RecordDeliveriesResult
+from schema.mail.book import MailQuery
+from schema.mail.policies import MailPolicyQuery
 from schema.moderation import ModerationMutation, ModerationQuery
 from schema.nodes import NodeQuery
 from schema.presence import PresenceMutation, PresenceQuery, PresenceSubscription
@@ -99,6 +98,7 @@ class Query(
     CallQuery,
     NotificationSettingsQuery,
     MailQuery,
+    MailPolicyQuery,
     NodeQuery,
 ):
     viewer: User | None = field(
@@ -250,23 +250,6 @@ class Mutation(
         "them, the account's other publications follow. The author retries an own publication, an OPERATOR any. "
         "CONFLICT in other states, for a disconnected account, an erased post, and a failed publication with files, "
         "which are no longer kept for it.",
-        limit=WriteLimit.OPERATIONS,
-    )
-    record_deliveries: RecordDeliveriesResult = mutation(
-        resolvers.mail.deliveries.record_deliveries,
-        "Records delivery events. Each `eventId` counts once, so the mutation may be repeated. Needs the role SERVICE.",
-        limit=None,
-        scope="mail:ingest",
-    )
-    unblock_address: AddressStanding = mutation(
-        resolvers.mail.book.unblock_address,
-        "Unblocks an address and resets its counters. The user and the reason are stored. Needs the role OPERATOR.",
-        limit=WriteLimit.OPERATIONS,
-    )
-    set_domain_blocked: DomainStanding = mutation(
-        resolvers.mail.book.set_domain_blocked,
-        "Blocks or allows a domain regardless of its counters, or ends such a decision. The user and the reason are "
-        "stored. Needs the role OPERATOR.",
         limit=WriteLimit.OPERATIONS,
     )
     follow: User = mutation(

@@ -9,6 +9,22 @@ from schema.values.audit_values import AUDIT_VALUES
 
 ENUM_VALUES = {
     **AUDIT_VALUES,
+    "BounceClass": {
+        "NO_MAILBOX": "The mailbox does not exist.",
+        "NO_DOMAIN": "The domain does not exist, or takes no mail.",
+        "MOVED": "The mailbox has moved, or its owner or the domain's owner has changed.",
+        "DISABLED": "The mailbox or the account is disabled.",
+        "IMPORTED_HARD": "Imported from another book as a hard bounce.",
+        "FULL": "The mailbox is full.",
+        "EXPIRED": "The message was not delivered in time.",
+        "TEMPORARY": "The mailbox was not available for another reason.",
+        "IMPORTED_SOFT": "Imported from another book as a soft bounce.",
+    },
+    "BounceTreatment": {
+        "HARD": "They block at `hardBounces`.",
+        "SOFT": "They block on `softBounceDays`. Several on one day count once.",
+        "IGNORED": "They never block.",
+    },
     "CallJobState": {
         "SCHEDULED": "Waits for `startAt`.",
         "RUNNING": "Numbers are called.",

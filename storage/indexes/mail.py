@@ -16,6 +16,7 @@ MAIL_INDEXES: dict[str, list[IndexModel]] = {
     "mail_addresses": [
         IndexModel([("_id", UP), ("summary", UP)], name="summary"),
         IndexModel([("org", UP)]),
+        IndexModel([("org", UP), ("_id", UP)], partialFilterExpression={"summary.faults": {"$exists": True}}),
         IndexModel([("moved_at", UP)], expireAfterSeconds=15 * 86_400, sparse=True),
     ],
     # DomainDocument
@@ -32,6 +33,7 @@ MAIL_INDEXES: dict[str, list[IndexModel]] = {
     "mail_audit": [
         IndexModel([("org", UP), ("subject", UP), ("at", UP)]),
         IndexModel([("org", UP), ("by", UP), ("_id", UP)]),
+        IndexModel([("org", UP), ("version", DOWN)], partialFilterExpression={"version": {"$exists": True}}),
     ],
     # ReportDocument
     "mail_reports": [

@@ -17,13 +17,15 @@ from storage.identity.rights import lock_operator
 from storage.mail.addresses import Address, AddressKeys, normalize, normalize_all, normalize_domain
 from storage.mail.aggregation import AddressDocuments, day_id, domain_id, save_write
 from storage.mail.counters import new_domain, reset_counters, summarize_domain
+from storage.mail.decisions.documents import MailAuditDocument
+from storage.mail.decisions.policies import DEFAULT_POLICY
+from storage.mail.decisions.policy_versions import MailPolicies
 from storage.mail.documents import (
     AddressSummary,
     DayDocument,
     DifferenceDocument,
     DomainDocument,
     DomainSummary,
-    MailAuditDocument,
     ManualSetting,
 )
 from storage.mail.epoch_time import epoch_ms
@@ -33,6 +35,7 @@ from storage.mail.standings import address_standing, domain_standing, invalid_ad
 from storage.mail.unreachable import FailedDay, SourceDay, dead_day
 from storage.metrics import MAIL_COMPARISONS
 from storage.mongo import Mongo, Session, literals
+from storage.mongo.clock import DatabaseClock
 
 DOMAIN_TTL_S = 5.0
 """How long the standings of domains are cached, in seconds."""
@@ -55,6 +58,8 @@ class AddressBook:
     def __init__(self, mongo: Mongo, keys: AddressKeys) -> None:
         self._mongo = mongo
         self._keys = keys
+        self._clock = DatabaseClock(mongo)
+        self.policies = MailPolicies(mongo)
         self._domains: dict[str, _DomainCache] = {}
 
     @property
@@ -68,10 +73,12 @@ class AddressBook:
         valid = [each for each in addresses if each is not None]
         summaries = iter(await self._summaries(organization_id, [text for text, _ in valid]))
         domains = await self._standings(organization_id, {domain for _, domain in valid})
+        policy = (await self.policies.current(organization_id)).policy
+        now = 0 if policy is DEFAULT_POLICY else epoch_ms(await self._clock.now())
         return [
             invalid_address_standing(text)
             if address is None
-            else address_standing(text, address[0], next(summaries), domains[address[1]])
+            else address_standing(text, address[0], next(summaries), domains[address[1]], policy, now)
             for text, address in zip(written, addresses, strict=True)
         ]
 

@@ -155,6 +155,14 @@ def classify(smtp_code: int | None, status: str | None, text: str | None, domain
     return rule or _rule_of_status(answer.status) or _rule_of_reply_code(smtp_code) or _rule_of_class(answer.digit)
 
 
+def reason_of_code(code: str) -> str:
+    """Returns the table's reason for a stored code such as "550 5.1.1" or "552"; an empty string if it has none."""
+    status = next((part for part in code.split() if "." in part), None)
+    reply_code = next((int(part) for part in code.split() if part.isdecimal()), None)
+    rule = _rule_of_status(status) or _rule_of_reply_code(reply_code)
+    return "" if rule is None else rule.reason
+
+
 @dataclass(frozen=True, slots=True)
 class _Answer:
     """An answer. `digit` is its class: "2", "4" or "5". `status` is None if it tells no more than the class."""

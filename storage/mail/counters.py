@@ -4,11 +4,13 @@ Pure; no I/O. Counters are sums, maxima and sets. So the order of events does no
 as if it had never existed (ADR 25). Instants are milliseconds and days are numbers, both since the Unix epoch.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from storage.mail.classifier import EXPIRED, DeliveryOutcome
+from storage.mail.decisions.bounce_classes import hard_bounce_class, soft_bounce_class
+from storage.mail.decisions.policies import COMPLAINT, DEFAULT_POLICY, join_faults, stored_faults
 from storage.mail.documents import (
     COUNTS,
     AddressDocument,
@@ -28,9 +30,6 @@ from storage.mail.unreachable import DEAD_MESSAGES, failed_days
 
 WINDOW_DAYS = 14
 """How long the ledger is kept, in days. Events older than 13 days are rejected."""
-
-SOFT_DAYS = 3
-"""Days with soft bounces that block an address."""
 
 HISTORY_DAYS = 400
 """How many days of a domain are kept one by one."""
@@ -269,30 +268,49 @@ def summarize(document: AddressDocument) -> None:
     if imported and imported["at"] <= _unblocked_at(document):
         imported = None
     ok = max((entry.get("ok", 0) for entry in by), default=0)
-    hards = [each for entry in by for each in entry.get("hards", ()) if each[0] >= ok]
-    softs = list(_latest_softs(by, ok).values())
-    # A daily sum counts as a whole, even if a delivery happened in the middle of the day.
-    old_softs, old_hards = (
-        [each for entry in by for each in entry.get(name, ()) if each[2] >= ok] for name in DAILY_SUMS
-    )
     # A delivery after the import clears the imported bounces.
     imported_bounces = imported if imported and imported["at"] >= ok else None
-    days = {at // DAY_MS for at, _ in softs} | {each[0] for each in old_softs}
-    if imported_bounces and imported_bounces["soft"]:
-        days.add(imported_bounces["at"] // DAY_MS)
-    latest_hards = [*hards, *(each[2:] for each in old_hards)]
-    if imported_bounces and imported_bounces["hard"]:
-        latest_hards.append([imported_bounces["at"], IMPORTED_HARD_BOUNCE])
+    hards = [*_hards(by, ok), *_imported(imported_bounces, "hard", IMPORTED_HARD_BOUNCE)]
+    softs = [*_softs(by, ok), *_imported(imported_bounces, "soft", "")]
     complaint = max((entry.get("complaint", 0) for entry in by), default=0)
+    faults = join_faults(
+        [
+            *([hard_bounce_class(code), count, at, code, [day]] for day, count, at, code in hards),
+            *([soft_bounce_class(code), count, at, code, [day]] for day, count, at, code in softs),
+            *([[COMPLAINT, 1, complaint, "", [complaint // DAY_MS]]] if complaint else []),
+        ]
+    )
     ended = [VerdictRule.UNSUBSCRIBED, document["unsubscribed"], "", 0] if "unsubscribed" in document else None
     document["summary"] = _omit_zeros(
         success=sum(entry.get("success", 0) for entry in by) + (imported["success"] if imported else 0),
-        soft=len(softs) + sum(each[1] for each in old_softs) + (imported_bounces["soft"] if imported_bounces else 0),
-        hard=len(hards) + sum(each[1] for each in old_hards) + (imported_bounces["hard"] if imported_bounces else 0),
+        soft=sum(each[1] for each in softs),
+        hard=sum(each[1] for each in hards),
         last=max((entry.get("last", 0) for entry in by), default=0),
-        verdict=_blocking_reason(complaint, latest_hards, [*softs, *(each[2:] for each in old_softs)], days) or ended,
+        verdict=DEFAULT_POLICY.blocking_reason(faults, 0) or ended,
         unblocked=document.get("unblocked"),
+        faults=stored_faults(faults),
+        ended=document.get("unsubscribed"),
     )
+
+
+def _hards(by: Iterable[AddressSourceEntry], ok: int) -> list[DailySum]:
+    """Returns the hard bounces since the last delivery, at `ok`, in the form of daily sums."""
+    listed = [[at // DAY_MS, 1, at, code] for entry in by for at, code in entry.get("hards", ()) if at >= ok]
+    return listed + [each for entry in by for each in entry.get("old_hards", ()) if each[2] >= ok]
+
+
+def _softs(by: Sequence[AddressSourceEntry], ok: int) -> list[DailySum]:
+    """Returns the soft bounces since the last delivery, at `ok`, in the form of daily sums.
+
+    A daily sum counts as a whole, even if a delivery happened in the middle of the day.
+    """
+    listed = [[at // DAY_MS, 1, at, code] for at, code in _latest_softs(by, ok).values()]
+    return listed + [each for entry in by for each in entry.get("old_softs", ()) if each[2] >= ok]
+
+
+def _imported(row: ImportedCounts | None, name: Literal["soft", "hard"], code: str) -> list[DailySum]:
+    """Returns the bounces of an imported row in the form of daily sums."""
+    return [[row["at"] // DAY_MS, row[name], row["at"], code]] if row and row[name] else []
 
 
 def _omit_zeros(**summary: Any) -> Any:
@@ -308,17 +326,6 @@ def _latest_softs(by: Iterable[AddressSourceEntry], ok: int) -> dict[tuple[bytes
             if at and at >= ok and [at, code] > softs.get((bytes(message), day), [0, ""]):
                 softs[bytes(message), day] = [at, code]
     return softs
-
-
-def _blocking_reason(complaint: int, hards: list[Any], softs: list[Any], days: set[int]) -> list[Any] | None:
-    """Returns [rule, instant, code, number of days] of the rule that blocks, or None if no rule blocks."""
-    if complaint:
-        return [VerdictRule.COMPLAINED, complaint, "", 0]
-    if hards:
-        return [VerdictRule.HARD_BOUNCED, *max(hards), 0]
-    if len(days) >= SOFT_DAYS:
-        return [VerdictRule.SOFT_BOUNCED_REPEATEDLY, *max(softs), len(days)]
-    return None
 
 
 # ---- a domain

@@ -180,10 +180,16 @@ class AddressSummary(TypedDict, total=False):
     """Instant of the latest event."""
 
     verdict: list[Any]
-    """Why the address is blocked: [`VerdictRule`, instant, code, days with soft bounces]; absent if not blocked."""
+    """Why the default policy blocks: [`VerdictRule`, instant, code, days with soft bounces]; absent if it does not."""
 
     unblocked: Unblocking
     """Copy of the document's `unblocked`."""
+
+    ended: int
+    """Copy of the document's `unsubscribed`."""
+
+    faults: list[list[Any]]
+    """What policies apply to: a `Fault` for each class, with its latest 14 days."""
 
 
 class AddressDocument(TypedDict):
@@ -329,28 +335,6 @@ class DayDocument(OutcomeSums):
     _id: DayId
     replied: NotRequired[int]
     """Deliveries that a mail server confirmed with a reply code; absent in documents of earlier releases."""
-
-
-class MailAuditDocument(TypedDict):
-    """A change by an operator, in `mail_audit`. Never deleted."""
-
-    org: str
-    """Organization id."""
-
-    subject: bytes | str
-    """Keyed hash of the address, or the domain."""
-
-    action: str
-    """`unblock`, `block`, `allow`, or `leave to the rule`."""
-
-    by: str
-    """User id of the operator."""
-
-    reason: str
-    """Reason that the operator gave."""
-
-    at: datetime
-    """When the change was made, by the clock of the database."""
 
 
 class DifferenceDocument(TypedDict):

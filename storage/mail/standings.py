@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from storage.mail.classifier import RULES
+from storage.mail.decisions.policies import DEFAULT_POLICY, BlockingReason, MailPolicy
 from storage.mail.documents import AddressSummary, DomainSummary, Unblocking
 from storage.mail.epoch_time import from_epoch_ms, midnight
 from storage.mail.records import IMPORTED_HARD_BOUNCE, AddressStanding, DomainStanding, Verdict, VerdictRule
@@ -25,9 +26,14 @@ def invalid_address_standing(written: str) -> AddressStanding:
 
 
 def address_standing(
-    written: str, normalized: str, summary: AddressSummary | None, domain: DomainStanding
+    written: str,
+    normalized: str,
+    summary: AddressSummary | None,
+    domain: DomainStanding,
+    policy: MailPolicy = DEFAULT_POLICY,
+    now: int = 0,
 ) -> AddressStanding:
-    """Returns the standing of an address; `summary` is None for an unknown address.
+    """Returns the standing of an address under a policy; `summary` is None for an unknown address.
 
     An address of a blocked domain is blocked. The verdict is the domain's if the address is not blocked itself, or if
     an operator blocked the domain.
@@ -36,7 +42,7 @@ def address_standing(
         verdict = domain.verdict if domain.blocked else UNKNOWN
         return AddressStanding(written, normalized, domain.blocked, verdict, 0, 0, 0, domain, None)
     get: Any = summary.get  # Bound once, since a lookup calls this function 1,000 times.
-    reason: list[Any] | None = get("verdict")
+    reason: list[Any] | None = get("verdict") if policy is DEFAULT_POLICY else _reason(summary, policy, now)
     success, soft, hard = get("success", 0), get("soft", 0), get("hard", 0)
     if reason is not None:
         blocked, verdict = True, _blocking_verdict(success, soft, hard, *reason)
@@ -47,6 +53,15 @@ def address_standing(
     if domain.blocked and (not blocked or domain.verdict.rule is VerdictRule.BY_HAND):
         blocked, verdict = True, domain.verdict
     return AddressStanding(written, normalized, blocked, verdict, success, soft, hard, domain, get("last"))
+
+
+def _reason(summary: AddressSummary, policy: MailPolicy, now: int) -> BlockingReason | None:
+    """Returns why a policy blocks an address. Summaries of earlier releases have the default policy's reason only."""
+    faults, ended = summary.get("faults", []), summary.get("ended")
+    if not faults and not ended:
+        return summary.get("verdict")
+    reason = policy.blocking_reason(faults, now)
+    return [VerdictRule.UNSUBSCRIBED, ended, "", 0] if reason is None and ended else reason
 
 
 def _blocking_verdict(success: int, soft: int, hard: int, rule: str, at: int, code: str, days: int) -> Verdict:

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from storage.migrations.address_faults import add_address_faults
 from storage.migrations.conversation_roots import add_conversation_roots
 from storage.migrations.reaction_forms import join_reaction_forms
 from storage.migrations.search_terms import add_name_ends, add_search_terms, add_topic_terms
@@ -101,6 +102,7 @@ STEPS = (
     MigrationStep(
         10, "write the first post of the conversation into replies", add_conversation_roots, compatible_version=9
     ),
+    MigrationStep(11, "write what mail policies apply to", add_address_faults, compatible_version=9),
 )
 DATA_VERSION = STEPS[-1].version
 """Version of the data that this code writes."""

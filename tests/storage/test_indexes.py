@@ -65,6 +65,8 @@ from storage.indexes import INDEXES
 from storage.locks import FenceDocument, LockDocument
 from storage.mail.addresses import Address
 from storage.mail.book import AddressBook
+from storage.mail.decisions.dry_runs import dry_run
+from storage.mail.decisions.policies import MailPolicy
 from storage.mail.imports import BookImporter, LegacyBookRow
 from storage.mail.ledger import Ledger, backlog
 from storage.mail.rates import day_of
@@ -436,6 +438,10 @@ async def query_mail(scenario: TopicScenario) -> None:
     await book.set_domain_blocked(org, "d0.example", True, "op", "why")
     await book.record_differences(org, await book.look_up(org, people), {people[1]: True})
     await book.differences(org, people)
+    for version in range(3):
+        await book.policies.set(org, MailPolicy(hard_bounces=2), version, f"op-{version}", "why", None)
+    await book.policies.versions(org, 2)
+    await dry_run(mongo, book, org, MailPolicy(), b"")
     await imports.add(org, "old", [LegacyBookRow(each, 1, 0, 0) for each in people])
     await imports.sources(org)
     await imports.rebuild(org, None, lambda _: None)

@@ -143,6 +143,8 @@ export const audit = {
   "auditAction.MAIL_ADDRESS_UNBLOCKED": "Mail address unblocked",
   "audit.MAIL_DOMAIN_SET": "{actor} changed whether mail may be sent to the domain {target}",
   "auditAction.MAIL_DOMAIN_SET": "Mail domain changed",
+  "audit.MAIL_POLICY_SET": "{actor} changed the policy by which mail addresses are blocked",
+  "auditAction.MAIL_POLICY_SET": "Mail policy changed",
   "audit.MAIL_SOURCE_REMOVED": "{actor} removed the source {target} from the address book",
   "auditAction.MAIL_SOURCE_REMOVED": "Mail source removed",
   "audit.download": "Download",

@@ -149,6 +149,8 @@ export const audit: Record<keyof typeof en, Text> = {
   "auditAction.MAIL_ADDRESS_UNBLOCKED": "メールアドレスのブロック解除",
   "audit.MAIL_DOMAIN_SET": "{actor} さんがメールドメイン {target} への送信可否を変更しました",
   "auditAction.MAIL_DOMAIN_SET": "メールドメインの変更",
+  "audit.MAIL_POLICY_SET": "{actor} さんがメールアドレスをブロックする条件を変更しました",
+  "auditAction.MAIL_POLICY_SET": "メールのブロック条件の変更",
   "audit.MAIL_SOURCE_REMOVED": "{actor} さんがアドレス帳からデータ元 {target} を削除しました",
   "auditAction.MAIL_SOURCE_REMOVED": "メールのデータ元の削除",
   "audit.download": "ダウンロード",

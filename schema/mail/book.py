@@ -6,7 +6,9 @@ import strawberry
 from strawberry import ID
 
 import resolvers.mail.book
-from schema.binding import field
+import resolvers.mail.deliveries
+from resolvers.limits.writes import WriteLimit
+from schema.binding import field, mutation
 from schema.nodes import own_id
 from storage.mail.records import VerdictRule
 
@@ -100,4 +102,27 @@ class MailQuery:
         resolvers.mail.book.bounce_rates,
         "Bounce rate of each UTC day from `from` to `to`, both included; at most 400 days. Needs the role OPERATOR or "
         "SERVICE.",
+    )
+
+
+@strawberry.type
+class MailMutation:
+    """Changes of the address book."""
+
+    record_deliveries: RecordDeliveriesResult = mutation(
+        resolvers.mail.deliveries.record_deliveries,
+        "Records delivery events. Each `eventId` counts once, so the mutation may be repeated. Needs the role SERVICE.",
+        limit=None,
+        scope="mail:ingest",
+    )
+    unblock_address: AddressStanding = mutation(
+        resolvers.mail.book.unblock_address,
+        "Unblocks an address and resets its counters. The user and the reason are stored. Needs the role OPERATOR.",
+        limit=WriteLimit.OPERATIONS,
+    )
+    set_domain_blocked: DomainStanding = mutation(
+        resolvers.mail.book.set_domain_blocked,
+        "Blocks or allows a domain regardless of its counters, or ends such a decision. The user and the reason are "
+        "stored. Needs the role OPERATOR.",
+        limit=WriteLimit.OPERATIONS,
     )

@@ -1,0 +1,211 @@
+"""Use cases of mail policies: reading, trying and setting the rules that block addresses."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, NamedTuple
+
+import strawberry
+from strawberry import ID, UNSET, Parent
+
+from resolvers.access import require_role
+from resolvers.arguments import checked_text, text_or_none
+from resolvers.context import Info
+from resolvers.mail.book import MAX_REASON_CHARS, Reason
+from storage.errors import BadUserInput
+from storage.identity.records import User
+from storage.identity.roles import Role
+from storage.mail.decisions.bounce_classes import BounceClass
+from storage.mail.decisions.dry_runs import PolicyDryRun, dry_run
+from storage.mail.decisions.policies import (
+    DEFAULT_TREATMENTS,
+    MAX_HARD_BOUNCES,
+    MAX_SOFT_DAYS,
+    MAX_WINDOW_DAYS,
+    BounceTreatment,
+    MailPolicy,
+    MailPolicyVersion,
+)
+
+MAX_VERSIONS = 100
+
+strawberry.enum(BounceClass, description="Why a mail bounced, as far as policies tell reasons apart.")
+strawberry.enum(BounceTreatment, description="What a policy does about bounces of a class.")
+
+
+class TreatmentOfClass(NamedTuple):
+    """How a policy treats a class of bounces."""
+
+    bounce_class: BounceClass
+    treatment: BounceTreatment
+
+
+@strawberry.input(description="How a policy treats bounces of one class.")
+class BounceClassTreatmentInput:
+    bounce_class: BounceClass = strawberry.field(description="Class of bounces; each at most once.")
+    treatment: BounceTreatment = strawberry.field(description="What bounces of the class do.")
+
+
+@strawberry.input(description="The rules that block addresses. What is omitted is as in the policy of version 0.")
+class MailPolicyInput:
+    treatments: list[BounceClassTreatmentInput] | None = strawberry.field(
+        default=UNSET, description="Classes that are treated otherwise than by version 0."
+    )
+    hard_bounces: int | None = strawberry.field(
+        default=UNSET, description=f"How many hard bounces block: 1 to {MAX_HARD_BOUNCES}. Omitted or null: 1."
+    )
+    soft_bounce_days: int | None = strawberry.field(
+        default=UNSET, description=f"On how many UTC days soft bounces block: 1 to {MAX_SOFT_DAYS}. Omitted or null: 3."
+    )
+    soft_window_days: int | None = strawberry.field(
+        default=UNSET,
+        description=f"How many of the last UTC days count: 1 to {MAX_WINDOW_DAYS}, and not fewer than "
+        "`softBounceDays`. Omitted or null: all.",
+    )
+    soft_block_days: int | None = strawberry.field(
+        default=UNSET,
+        description=f"How many days after its last soft bounce a block ends: 1 to {MAX_WINDOW_DAYS}. Omitted or null: "
+        "it ends with the next delivery only.",
+    )
+    complaints_block: bool | None = strawberry.field(
+        default=UNSET, description="Whether a complaint blocks. Omitted or null: true."
+    )
+
+    def policy(self) -> MailPolicy:
+        """Returns the policy. Raises: BadUserInput."""
+        soft_days = _checked("softBounceDays", self.soft_bounce_days, MAX_SOFT_DAYS) or 3
+        window = _checked("softWindowDays", self.soft_window_days, MAX_WINDOW_DAYS)
+        if window is not None and window < soft_days:
+            raise BadUserInput("softWindowDays", f"at least `softBounceDays`, which is {soft_days}")
+        return MailPolicy(
+            self._treatments(),
+            _checked("hardBounces", self.hard_bounces, MAX_HARD_BOUNCES) or 1,
+            soft_days,
+            window,
+            _checked("softBlockDays", self.soft_block_days, MAX_WINDOW_DAYS),
+            self.complaints_block is not False,
+        )
+
+    def _treatments(self) -> dict[BounceClass, BounceTreatment]:
+        chosen = dict(DEFAULT_TREATMENTS)
+        seen = set[BounceClass]()
+        for index, each in enumerate(self.treatments or ()):
+            if each.bounce_class in seen:
+                raise BadUserInput(f"treatments.{index}.bounceClass", "each class once")
+            seen.add(each.bounce_class)
+            chosen[each.bounce_class] = each.treatment
+        return chosen
+
+
+def _checked(name: str, value: int | None, maximum: int) -> int | None:
+    if not isinstance(value, int):
+        return None
+    if not 1 <= value <= maximum:
+        raise BadUserInput(name, f"1 to {maximum}")
+    return value
+
+
+Policy = Annotated[MailPolicyInput, strawberry.argument(description="The whole policy.")]
+
+
+async def mail_policy(info: Info) -> MailPolicyVersion:
+    """Returns the present policy."""
+    viewer = require_role(info, Role.OPERATOR, Role.SERVICE)
+    return await info.context.stores.address_book.policies.current(viewer.organization_id)
+
+
+async def mail_policy_versions(
+    info: Info,
+    limit: Annotated[int, strawberry.argument(description=f"Number of versions, 1 to {MAX_VERSIONS}.")] = 20,
+) -> list[MailPolicyVersion]:
+    """Returns the latest versions that were set, the newest first."""
+    viewer = require_role(info, Role.OPERATOR)
+    if not 1 <= limit <= MAX_VERSIONS:
+        raise BadUserInput("limit", f"1 to {MAX_VERSIONS}")
+    return await info.context.stores.address_book.policies.versions(viewer.organization_id, limit)
+
+
+async def mail_policy_dry_run(
+    info: Info,
+    policy: Policy,
+    after: Annotated[
+        ID | None, strawberry.argument(description="`nextAfter` of the dry run before. Omitted or null: all addresses.")
+    ] = UNSET,
+) -> PolicyDryRun:
+    """Returns what a policy would change."""
+    viewer = require_role(info, Role.OPERATOR)
+    return await dry_run(
+        info.context.stores.mongo,
+        info.context.stores.address_book,
+        viewer.organization_id,
+        policy.policy(),
+        _checked_hash(text_or_none(after)),
+    )
+
+
+async def set_mail_policy(
+    info: Info,
+    policy: Policy,
+    after_version: Annotated[
+        int, strawberry.argument(description="Version of the present policy, which the change is based on.")
+    ],
+    reason: Reason,
+) -> MailPolicyVersion:
+    """Sets the next version of the policy."""
+    viewer = require_role(info, Role.OPERATOR)
+    checked_reason = checked_text("reason", reason, 1, MAX_REASON_CHARS)
+    return await info.context.stores.address_book.policies.set(
+        viewer.organization_id, policy.policy(), after_version, viewer.id, checked_reason, info.context.actor
+    )
+
+
+def _checked_hash(text: str | None) -> bytes | None:
+    try:
+        return None if text is None else bytes.fromhex(text)
+    except ValueError:
+        raise BadUserInput("after", "`nextAfter` of a dry run") from None
+
+
+async def treatments(root: Parent[MailPolicyVersion]) -> list[TreatmentOfClass]:
+    """Returns how each class is treated."""
+    return [TreatmentOfClass(*each) for each in root.policy.treatments.items()]
+
+
+async def hard_bounces(root: Parent[MailPolicyVersion]) -> int:
+    """Returns how many hard bounces block."""
+    return root.policy.hard_bounces
+
+
+async def soft_bounce_days(root: Parent[MailPolicyVersion]) -> int:
+    """Returns on how many days soft bounces block."""
+    return root.policy.soft_bounce_days
+
+
+async def soft_window_days(root: Parent[MailPolicyVersion]) -> int | None:
+    """Returns how many of the last days count; None for all."""
+    return root.policy.soft_window_days
+
+
+async def soft_block_days(root: Parent[MailPolicyVersion]) -> int | None:
+    """Returns how many days after its last soft bounce a block ends; None if it does not end by itself."""
+    return root.policy.soft_block_days
+
+
+async def complaints_block(root: Parent[MailPolicyVersion]) -> bool:
+    """Returns whether a complaint blocks."""
+    return root.policy.complaints_block
+
+
+async def set_at(root: Parent[MailPolicyVersion]) -> datetime | None:
+    """Returns when the version was set; None for version 0."""
+    return root.at
+
+
+async def set_by(root: Parent[MailPolicyVersion], info: Info) -> User | None:
+    """Returns the operator who set the version; None for version 0."""
+    return (await set_by_each([root], info))[0]
+
+
+async def set_by_each(versions: Sequence[MailPolicyVersion], info: Info) -> list[User | None]:
+    """Returns the operator who set each version."""
+    viewer = require_role(info, Role.OPERATOR, Role.SERVICE)
+    return await info.context.stores.users.find_or_none(viewer.organization_id, [each.by for each in versions])

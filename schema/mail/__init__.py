@@ -1,0 +1,1 @@
+"""GraphQL types and root fields of the bounce address book."""

@@ -1,0 +1,144 @@
+"""The policies of organizations. Each change is an entry of `mail_audit`, with the next version (ADR 114)."""
+
+import time
+from typing import Any
+
+from pymongo.errors import DuplicateKeyError
+
+from storage.errors import Conflict
+from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, audit_document
+from storage.identity.rights import lock_operator
+from storage.mail.decisions.bounce_classes import BounceClass
+from storage.mail.decisions.documents import MailAuditDocument, PolicyFields
+from storage.mail.decisions.policies import (
+    DEFAULT_POLICY,
+    DEFAULT_TREATMENTS,
+    BounceTreatment,
+    MailPolicy,
+    MailPolicyVersion,
+)
+from storage.mongo import Mongo, Session
+
+POLICY_TTL_S = 5.0
+"""How long a policy is cached, in seconds. Other processes apply a change after this time at the latest."""
+
+MAX_CACHED_POLICIES = 1000
+"""Maximum number of policies in the cache. A larger cache is emptied."""
+
+POLICY_SUBJECT = ""
+DEFAULT_VERSION = MailPolicyVersion(0, DEFAULT_POLICY)
+
+
+class MailPolicies:
+    """Reads and changes policies."""
+
+    def __init__(self, mongo: Mongo) -> None:
+        self._mongo = mongo
+        self._cache: dict[str, tuple[float, MailPolicyVersion]] = {}
+
+    async def current(self, organization_id: str) -> MailPolicyVersion:
+        """Returns the present policy, at most 5 s old; version 0 if none was ever set."""
+        now = time.monotonic()
+        until, version = self._cache.get(organization_id, (now, DEFAULT_VERSION))
+        if until > now:
+            return version
+        if len(self._cache) >= MAX_CACHED_POLICIES:
+            self._cache = {}
+        version = await self._read(organization_id)
+        self._cache[organization_id] = now + POLICY_TTL_S, version
+        return version
+
+    async def versions(self, organization_id: str, limit: int) -> list[MailPolicyVersion]:
+        """Returns the latest versions, the newest first, without version 0."""
+        return [_version(each) for each in await self._documents(organization_id, limit)]
+
+    async def set(
+        self, organization_id: str, policy: MailPolicy, after_version: int, by: str, reason: str, actor: Actor | None
+    ) -> MailPolicyVersion:
+        """Stores the next version, if `after_version` is the present one. The same policy again changes nothing.
+
+        Raises: Conflict if there is another version; Forbidden if the actor is no operator now.
+        """
+
+        async def work(session: Session) -> MailPolicyVersion:
+            await lock_operator(self._mongo, actor, session)
+            present = await self._read(organization_id, session)
+            if present.version == after_version + 1 and (present.policy, present.by) == (policy, by):
+                return present
+            if present.version != after_version:
+                raise _superseded(present.version)
+            at = await self._mongo.now()
+            added = MailPolicyVersion(after_version + 1, policy, by, reason, at)
+            await self._mongo["mail_audit"].insert_one(_document(organization_id, added), session=session)
+            await self._record(actor, added, session)
+            return added
+
+        try:
+            version = await self._mongo.transact(work)
+        except DuplicateKeyError:
+            raise _superseded(after_version + 1) from None
+        self._cache.pop(organization_id, None)
+        return version
+
+    async def _read(self, org: str, session: Session | None = None) -> MailPolicyVersion:
+        documents = await self._documents(org, 1, session)
+        return _version(documents[0]) if documents else DEFAULT_VERSION
+
+    async def _documents(self, org: str, limit: int, session: Session | None = None) -> list[Any]:
+        query = {"org": org, "version": {"$gt": 0}}
+        return await self._mongo.find("mail_audit", query, sort=[("version", -1)], limit=limit, session=session)
+
+    async def _record(self, actor: Actor | None, added: MailPolicyVersion, session: Session) -> None:
+        if actor is not None and added.at is not None:
+            details = {"version": str(added.version), "reason": added.reason or ""}
+            action, kind = AuditAction.MAIL_POLICY_SET, TargetKind.MAIL_POLICY
+            entry = audit_document(actor, action, kind, actor.organization_id, added.at, **details)
+            await AuditLog(self._mongo).insert(entry, session)
+
+
+def _superseded(version: int) -> Conflict:
+    return Conflict(f"The policy has version {version} now. Read it, and change that version.")
+
+
+def _document(org: str, added: MailPolicyVersion) -> MailAuditDocument:
+    assert added.by is not None
+    assert added.at is not None
+    return {
+        "_id": f"policy {org} {added.version}",
+        "org": org,
+        "subject": POLICY_SUBJECT,
+        "action": "set policy",
+        "by": added.by,
+        "reason": added.reason or "",
+        "at": added.at,
+        "version": added.version,
+        "policy": _fields(added.policy),
+    }
+
+
+def _fields(policy: MailPolicy) -> PolicyFields:
+    return {
+        "treatments": {class_.value: treatment.value for class_, treatment in policy.treatments.items()},
+        "hard_bounces": policy.hard_bounces,
+        "soft_bounce_days": policy.soft_bounce_days,
+        "soft_window_days": policy.soft_window_days,
+        "soft_block_days": policy.soft_block_days,
+        "complaints_block": policy.complaints_block,
+    }
+
+
+def _version(document: MailAuditDocument) -> MailPolicyVersion:
+    policy = _policy(document["policy"])
+    return MailPolicyVersion(document["version"], policy, document["by"], document["reason"], document["at"])
+
+
+def _policy(fields: PolicyFields) -> MailPolicy:
+    stored = {BounceClass(class_): BounceTreatment(each) for class_, each in fields["treatments"].items()}
+    return MailPolicy(
+        {**DEFAULT_TREATMENTS, **stored},
+        fields["hard_bounces"],
+        fields["soft_bounce_days"],
+        fields["soft_window_days"],
+        fields["soft_block_days"],
+        fields["complaints_block"],
+    )
