@@ -212,11 +212,32 @@ def test_latest_import_wins_and_larger_counts_break_ties() -> None:
     assert latest_import(address()) is None
 
 
-def summary(*entries: Document, **document: Any) -> Document:
+def whole_summary(*entries: Document, **document: Any) -> Document:
     stored: Any = {"by": list(entries)} | document
     summarize(stored)
     found: Document = stored["summary"]
     return found
+
+
+def summary(*entries: Document, **document: Any) -> Document:
+    """Returns the summary without its faults."""
+    return {name: value for name, value in whole_summary(*entries, **document).items() if name != "faults"}
+
+
+def test_summary_has_faults_by_class() -> None:
+    one = {"hards": [[NOON, "550 5.1.1"], [NOON - DAY_MS, "550 5.1.6"]], "complaint": 7}
+    one["messages"] = [[b"m", DAY, NOON - 1, "452 4.2.2"], [b"n", DAY, NOON, "552"], [b"o", DAY, 0, ""]]
+    other = {"import": imported(NOON, soft=2), "old_hards": [[DAY - 3, 4, NOON - 3 * DAY_MS, "550 5.1.1"]]}
+    found = whole_summary(one, other, unsubscribed=5)
+    assert found["faults"] == [
+        ["COMPLAINT", 1, 7, "", [0]],
+        ["FULL", 2, NOON, "552", [DAY]],
+        ["IMPORTED_SOFT", 2, NOON, "", [DAY]],
+        ["MOVED", 1, NOON - DAY_MS, "550 5.1.6", [DAY - 1]],
+        ["NO_MAILBOX", 5, NOON, "550 5.1.1", [DAY - 3, DAY]],
+    ]
+    assert (found["ended"], found["hard"], found["soft"]) == (5, 6, 4)
+    assert "faults" not in whole_summary({"success": 1, "ok": NOON, "hards": [[NOON - 1, "550"]]})
 
 
 def test_summary_adds_sources_since_last_delivery() -> None:
