@@ -13,7 +13,8 @@ from resolvers.limits.concurrency import ConcurrencyLimiter
 from resolvers.mail.lookup import look_up
 from storage.errors import BadUserInput, RateLimited
 from storage.identity.roles import Role
-from storage.mail.addresses import normalize, normalize_domain
+from storage.mail.addresses import Address, normalize, normalize_domain
+from storage.mail.decisions.address_decisions import AddressDecision
 from storage.mail.rates import day_of
 from storage.mail.records import AddressStanding, BounceRate, DomainStanding
 from storage.metrics import MAIL_LOOKUPS
@@ -91,13 +92,42 @@ async def unblock_address(
 ) -> AddressStanding:
     """Resets an address's counters, so that it is no longer blocked."""
     viewer = require_role(info, Role.OPERATOR)
-    normalized = normalize(address)
-    if normalized is None:
-        raise BadUserInput("address", "a mail address such as ann@example.org")
+    normalized = _checked_address("address", address)
     checked_reason = checked_text("reason", reason, 1, MAX_REASON_CHARS)
     return await info.context.stores.address_book.unblock(
         viewer.organization_id, normalized, viewer.id, checked_reason, info.context.actor
     )
+
+
+async def block_addresses(
+    info: Info,
+    addresses: Annotated[list[str], strawberry.argument(description="Mail addresses, 1 to 1000.")],
+    reason: Reason,
+) -> list[AddressStanding]:
+    """Blocks addresses by hand."""
+    return await _decide(info, addresses, reason, blocked=True)
+
+
+async def unblock_addresses(
+    info: Info,
+    addresses: Annotated[list[str], strawberry.argument(description="Mail addresses, 1 to 1000.")],
+    reason: Reason,
+) -> list[AddressStanding]:
+    """Unblocks addresses, and resets their counters."""
+    return await _decide(info, addresses, reason, blocked=False)
+
+
+async def _decide(info: Info, written: list[str], reason: str, *, blocked: bool) -> list[AddressStanding]:
+    viewer = require_role(info, Role.OPERATOR)
+    check_at_most_1000("addresses", written)
+    addresses = [_checked_address(f"addresses.{index}", each) for index, each in enumerate(written)]
+    if not addresses:
+        raise BadUserInput("addresses", "at least one address")
+    checked_reason = checked_text("reason", reason, 1, MAX_REASON_CHARS)
+    book, org = info.context.stores.address_book, viewer.organization_id
+    decision = AddressDecision(org, blocked, viewer.id, checked_reason, info.context.actor)
+    await book.decisions.store(addresses, decision)
+    return await book.look_up(org, written)
 
 
 async def set_domain_blocked(
@@ -125,6 +155,13 @@ def check_at_most_1000(field: str, items: Sequence[object]) -> None:
     """Checks the length of a list. Raises: BadUserInput for more than 1000 items."""
     if len(items) > MAX_ITEMS:
         raise BadUserInput(field, f"at most {MAX_ITEMS}, not {len(items)}")
+
+
+def _checked_address(field: str, written: str) -> Address:
+    address = normalize(written)
+    if address is None:
+        raise BadUserInput(field, "a mail address such as ann@example.org")
+    return address
 
 
 def _checked_domain(text: str) -> str:

@@ -120,6 +120,18 @@ class MailMutation:
         "Unblocks an address and resets its counters. The user and the reason are stored. Needs the role OPERATOR.",
         limit=WriteLimit.OPERATIONS,
     )
+    block_addresses: list[AddressStanding] = mutation(
+        resolvers.mail.book.block_addresses,
+        "Blocks addresses by hand, until they are unblocked. The user and the reason are stored for each. Returns the "
+        "standings in the order of the argument. Idempotent. Needs the role OPERATOR.",
+        limit=WriteLimit.OPERATIONS,
+    )
+    unblock_addresses: list[AddressStanding] = mutation(
+        resolvers.mail.book.unblock_addresses,
+        "Unblocks addresses and resets their counters, as `unblockAddress` does. Returns the standings in the order of "
+        "the argument. Needs the role OPERATOR.",
+        limit=WriteLimit.OPERATIONS,
+    )
     set_domain_blocked: DomainStanding = mutation(
         resolvers.mail.book.set_domain_blocked,
         "Blocks or allows a domain regardless of its counters, or ends such a decision. The user and the reason are "

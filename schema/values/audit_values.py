@@ -55,6 +55,7 @@ AUDIT_VALUES = {
         "CALL_JOB_CANCELLED": "Cancelled a call job.",
         "DO_NOT_CALL_ADDED": "Added phone numbers to the do-not-call list.",
         "DO_NOT_CALL_REMOVED": "Removed phone numbers from the do-not-call list.",
+        "MAIL_ADDRESS_BLOCKED": "Blocked mail to an address by hand.",
         "MAIL_ADDRESS_UNBLOCKED": "Allowed mail to an address again.",
         "MAIL_DOMAIN_SET": "Decided by hand whether a domain gets mail.",
         "MAIL_POLICY_SET": "Set which bounces and complaints block mail addresses.",

@@ -310,7 +310,7 @@ ENUM_VALUES = {
         "DOMAIN_DEAD": "Blocked: the domain does not exist, takes no mail, or was unreachable for three days.",
         "INVALID_ADDRESS": "Blocked: it is no mail address, or no domain that can receive mail.",
         "UNBLOCKED": "Allowed: an operator unblocked the address, and no rule has blocked it since.",
-        "BY_HAND": "Allowed or blocked: an operator decided about the domain.",
+        "BY_HAND": "Allowed or blocked: an operator decided about the domain, or blocked the address.",
     },
     "WebhookDeliveryOutcome": {
         "WAITING": "A test or a repetition was requested, and a worker has not sent it yet.",

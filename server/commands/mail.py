@@ -15,6 +15,7 @@ from server.processes import StartupError
 
 if TYPE_CHECKING:
     from server.settings import Settings
+    from storage.mail.addresses import Address
     from storage.mail.book import AddressBook
     from storage.mail.imports import BookImporter, LegacyBookRow
     from storage.mail.ledger import Ledger
@@ -24,12 +25,15 @@ if TYPE_CHECKING:
 COLUMNS = ("address", "success", "soft_bounce", "hard_bounce")
 REPORTS = "reports"
 MAX_SOURCE = 200
+MAX_REASON = 500
 ROWS_PER_BATCH = 1000
 
 mail_app = typer.Typer(help="The bounce address book.", no_args_is_help=True)
 
 Org = Annotated[str, typer.Option("--org", help="The organization's id.", show_default=False)]
 Csv = Annotated[Path, typer.Argument(metavar="FILE.csv", help=f"Rows of {','.join(COLUMNS)} with that header.")]
+Addresses = Annotated[Path, typer.Argument(metavar="FILE|-", help="Addresses, one a line; - is the standard input.")]
+Reason = Annotated[str, typer.Option(help="Why; stored for each address.", show_default=False)]
 DataDir = Annotated[
     Path | None, typer.Option(help="Where secrets and embedded servers are kept. Default: .noroshi", show_default=False)
 ]
@@ -170,6 +174,52 @@ async def _verify(stores: MailStores, org: str, rows: "Sequence[LegacyBookRow]")
 def _print_difference(address: str, old: Sequence[int], book: Sequence[int]) -> None:
     parts = [f"{name} {was} (book: {now})" for name, was, now in zip(COLUMNS[1:], old, book, strict=True) if was != now]
     typer.echo(f"{address}: {', '.join(parts)}")
+
+
+@mail_app.command()
+def block(file: Addresses, org: Org, reason: Reason, data_dir: DataDir = None) -> None:
+    """Block the addresses of a file by hand, until they are unblocked. May be repeated."""
+    _decide(file, org, reason, True, data_dir)
+
+
+@mail_app.command()
+def unblock(file: Addresses, org: Org, reason: Reason, data_dir: DataDir = None) -> None:
+    """Unblock the addresses of a file, and reset their counters."""
+    _decide(file, org, reason, False, data_dir)
+
+
+def _decide(file: Path, org: str, reason: str, blocked: bool, data_dir: Path | None) -> None:
+    from storage.identity.audit import COMMAND_LINE, command_line_actor
+    from storage.mail.decisions.address_decisions import AddressDecision
+
+    if not 1 <= len(reason) <= MAX_REASON:
+        raise typer.BadParameter(f"1 to {MAX_REASON} characters", param_hint="--reason")
+    addresses = _read_addresses(file)
+    decision = AddressDecision(org, blocked, COMMAND_LINE, reason, command_line_actor(org))
+
+    async def work(stores: MailStores) -> None:
+        changed = 0
+        with _progress("Block" if blocked else "Unblock", len(addresses)) as show_done:
+            for start in range(0, len(addresses), ROWS_PER_BATCH):
+                changed += await stores.book.decisions.store(addresses[start : start + ROWS_PER_BATCH], decision)
+                show_done(min(start + ROWS_PER_BATCH, len(addresses)))
+        typer.echo(f"{changed} of {len(addresses)} addresses {'blocked' if blocked else 'unblocked'}.")
+
+    _run(work, data_dir)
+
+
+def _read_addresses(file: Path) -> "list[Address]":
+    """Returns the addresses of a file, one a line. Raises: StartupError that names the line."""
+    from storage.mail.addresses import normalize
+
+    lines = sys.stdin.buffer.read() if str(file) == "-" else _read_file(file)
+    addresses: list[Address] = []
+    for number, line in enumerate(lines.decode("utf-8-sig", "replace").splitlines(), 1):
+        address = normalize(line.strip())
+        if address is None and line.strip():
+            raise StartupError(f"{file}, line {number}: no mail address. Nothing was changed.")
+        addresses += [] if address is None else [address]
+    return addresses
 
 
 @mail_app.command()

@@ -1,6 +1,7 @@
 """Lookups in the address book, and changes by operators, which are recorded with the operator and the reason.
 
-A lookup is one query for the addresses and one for the domains that are not cached. An index covers each query. If
+A lookup is one query for the addresses, one for the domains that are not cached, and one for the policy every 5 s. An
+index covers the first two. If
 connections to some of these domains failed for days, a third query reads on which days their sources delivered mail.
 """
 
@@ -16,7 +17,8 @@ from storage.identity.audit import Actor, AuditAction, AuditLog, TargetKind, aud
 from storage.identity.rights import lock_operator
 from storage.mail.addresses import Address, AddressKeys, normalize, normalize_all, normalize_domain
 from storage.mail.aggregation import AddressDocuments, day_id, domain_id, save_write
-from storage.mail.counters import new_domain, reset_counters, summarize_domain
+from storage.mail.counters import new_domain, summarize_domain
+from storage.mail.decisions.address_decisions import AddressDecision, AddressDecisions
 from storage.mail.decisions.documents import MailAuditDocument
 from storage.mail.decisions.policies import DEFAULT_POLICY
 from storage.mail.decisions.policy_versions import MailPolicies
@@ -60,6 +62,7 @@ class AddressBook:
         self._keys = keys
         self._clock = DatabaseClock(mongo)
         self.policies = MailPolicies(mongo)
+        self.decisions = AddressDecisions(mongo, keys)
         self._domains: dict[str, _DomainCache] = {}
 
     @property
@@ -98,22 +101,8 @@ class AddressBook:
 
         Raises: Forbidden if the actor is no operator now.
         """
-        newest, *older = self._keys.ids(organization_id, address.text)
-
-        async def work(session: Session) -> None:
-            await lock_operator(self._mongo, actor, session)
-            now = epoch_ms(await self._mongo.now())
-            addresses = AddressDocuments(self._mongo, session)
-            await addresses.load({newest: older})
-            document = addresses.get(newest, organization_id, address.domain)
-            reset_counters(document, now)
-            document["unblocked"]["by"], document["unblocked"]["reason"] = by, reason
-            await addresses.save(now)
-            await self._audit(organization_id, newest, "unblock", by, reason, session)
-            action, kind = AuditAction.MAIL_ADDRESS_UNBLOCKED, TargetKind.MAIL_ADDRESS
-            await self._record(actor, action, kind, newest.hex(), session, reason=reason)
-
-        await self._mongo.transact(work)
+        decision = AddressDecision(organization_id, False, by, reason, actor)
+        await self.decisions.store([address], decision)
         return (await self.look_up(organization_id, [address.text]))[0]
 
     async def set_unsubscribed(self, organization_id: str, address: Address, is_unsubscribed: bool) -> None:

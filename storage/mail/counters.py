@@ -252,6 +252,8 @@ def merge(document: AddressDocument, other: AddressDocument) -> None:
             entry.setdefault("import", added["import"])
     if "unblocked" in other:
         document.setdefault("unblocked", other["unblocked"])
+    if "decision" in other:
+        document.setdefault("decision", other["decision"])
     if "unsubscribed" in other:
         document.setdefault("unsubscribed", other["unsubscribed"])
 
@@ -288,6 +290,7 @@ def summarize(document: AddressDocument) -> None:
         last=max((entry.get("last", 0) for entry in by), default=0),
         verdict=DEFAULT_POLICY.blocking_reason(faults, 0) or ended,
         unblocked=document.get("unblocked"),
+        decision=document.get("decision"),
         faults=stored_faults(faults),
         ended=document.get("unsubscribed"),
     )

@@ -185,6 +185,9 @@ class AddressSummary(TypedDict, total=False):
     unblocked: Unblocking
     """Copy of the document's `unblocked`."""
 
+    decision: "ManualSetting"
+    """Copy of the document's `decision`."""
+
     ended: int
     """Copy of the document's `unsubscribed`."""
 
@@ -193,7 +196,7 @@ class AddressSummary(TypedDict, total=False):
 
 
 class AddressDocument(TypedDict):
-    """An address, in `mail_addresses`. Deleted when it has no source, no unblocking and no unsubscription left.
+    """An address, in `mail_addresses`. Deleted when it has no source, no decision and no unsubscription left.
 
     A document under an older key's hash is replaced by `{_id, moved: bytes, moved_at: datetime}` when the address
     moves to the newest key's hash; that document is deleted after 15 days.
@@ -214,6 +217,9 @@ class AddressDocument(TypedDict):
     unblocked: NotRequired[Unblocking]
     """The latest unblocking by an operator; absent if there was none."""
 
+    decision: NotRequired["ManualSetting"]
+    """An operator's block by hand; absent if there is none."""
+
     unsubscribed: NotRequired[int]
     """When the owner ended digests by a mail's link; absent once they are on again."""
 
@@ -222,10 +228,10 @@ class AddressDocument(TypedDict):
 
 
 class ManualSetting(TypedDict):
-    """An operator's decision about a domain."""
+    """An operator's decision about an address or a domain."""
 
     blocked: bool
-    """Whether mail to the domain is blocked."""
+    """Whether mail is blocked; always true for an address."""
 
     by: str
     """User id of the operator."""

@@ -188,7 +188,7 @@ class BookImporter:
 def _address_write(document: AddressDocument, removed_source: str | None) -> Write:
     """Removes a source from the document. Returns the write that saves the document, or deletes an empty document."""
     document["by"] = [entry for entry in document["by"] if entry["source"] != removed_source]
-    if not document["by"] and "unblocked" not in document and "unsubscribed" not in document:
+    if not document["by"] and not {"unblocked", "decision", "unsubscribed"} & document.keys():
         return DeleteOne({"_id": document["_id"]})
     summarize(document)
     return save_write(document, document["_id"])

@@ -6,7 +6,7 @@ from typing import Any
 
 from storage.mail.classifier import RULES
 from storage.mail.decisions.policies import DEFAULT_POLICY, BlockingReason, MailPolicy
-from storage.mail.documents import AddressSummary, DomainSummary, Unblocking
+from storage.mail.documents import AddressSummary, DomainSummary, ManualSetting, Unblocking
 from storage.mail.epoch_time import from_epoch_ms, midnight
 from storage.mail.records import IMPORTED_HARD_BOUNCE, AddressStanding, DomainStanding, Verdict, VerdictRule
 from storage.mail.unreachable import DEAD_DAYS, DEAD_MESSAGES
@@ -44,7 +44,9 @@ def address_standing(
     get: Any = summary.get  # Bound once, since a lookup calls this function 1,000 times.
     reason: list[Any] | None = get("verdict") if policy is DEFAULT_POLICY else _reason(summary, policy, now)
     success, soft, hard = get("success", 0), get("soft", 0), get("hard", 0)
-    if reason is not None:
+    if decision := get("decision"):
+        blocked, verdict = True, _decision_verdict(decision)
+    elif reason is not None:
         blocked, verdict = True, _blocking_verdict(success, soft, hard, *reason)
     elif unblocked := get("unblocked"):
         blocked, verdict = False, _unblocked_verdict(unblocked)
@@ -137,12 +139,16 @@ def domain_standing(domain: str, summary: DomainSummary | None, dead_day: int | 
     return DomainStanding(domain, *counts, blocked, verdict)
 
 
+def _decision_verdict(decision: ManualSetting) -> Verdict:
+    action = "Blocked" if decision["blocked"] else "Allowed"
+    detail = f"{action} by {decision['by']} at {_minute(decision['at'])}: {decision['reason']}"
+    return Verdict(VerdictRule.BY_HAND, detail)
+
+
 def _domain_decision(summary: DomainSummary, dead_day: int | None) -> tuple[bool, Verdict] | None:
     """Returns what an operator or a rule decided; None if neither did."""
     if decision := summary.get("decision"):
-        action = "Blocked" if decision["blocked"] else "Allowed"
-        detail = f"{action} by {decision['by']} at {_minute(decision['at'])}: {decision['reason']}"
-        return decision["blocked"], Verdict(VerdictRule.BY_HAND, detail)
+        return decision["blocked"], _decision_verdict(decision)
     if reason := _dead_detail(summary.get("refusal"), dead_day):
         return True, Verdict(VerdictRule.DOMAIN_DEAD, reason)
     return None

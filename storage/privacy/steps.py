@@ -160,9 +160,10 @@ class Eraser:
         async def erase(decision: Document) -> None:
             organization_id, subject = person.organization_id, decision["subject"]
             if isinstance(subject, bytes):
-                unblocked = {"_id": subject, "unblocked.by": person.user_id}
-                removed = {"unblocked.reason": "", "summary.unblocked.reason": ""}
-                await self.mongo["mail_addresses"].update_one(unblocked, {"$set": removed})
+                for name in ("unblocked", "decision"):
+                    decided = {"_id": subject, f"{name}.by": person.user_id}
+                    removed = {f"{name}.reason": "", f"summary.{name}.reason": ""}
+                    await self.mongo["mail_addresses"].update_one(decided, {"$set": removed})
             else:
                 blocked = {"_id": f"{subject} {organization_id}", "decision.by": person.user_id}
                 removed = {"decision.reason": "", "summary.decision.reason": ""}

@@ -98,6 +98,9 @@ AUDITED = {
     "setCallLimits": AuditAction.CALL_LIMITS_SET,
     "setCommunityRole": AuditAction.COMMUNITY_ROLE_SET,
     "setDomainBlocked": AuditAction.MAIL_DOMAIN_SET,
+    "setMailPolicy": AuditAction.MAIL_POLICY_SET,
+    "blockAddresses": AuditAction.MAIL_ADDRESS_BLOCKED,
+    "unblockAddresses": AuditAction.MAIL_ADDRESS_UNBLOCKED,
     "setPresenceEnabled": AuditAction.PRESENCE_SET,
     "createStampPack": AuditAction.STAMP_PACK_CREATED,
     "setStampPackAvailability": AuditAction.STAMP_PACK_AVAILABILITY_SET,
@@ -126,7 +129,8 @@ STORED_BEFORE = {"launchCallJob": {"call_drafts", "call_tasks"}}
 
 CHANGES_EACH_TIME = {
     "banMember", "connectAccount", "createInvitation", "createServiceKey", "launchCallJob", "rotateServiceKey",
-    "replaceAccountCredentials", "unblockAddress", "createWebhook", "rotateWebhookSecret", "replayWebhook",
+    "replaceAccountCredentials", "unblockAddress", "unblockAddresses", "createWebhook", "rotateWebhookSecret",
+    "replayWebhook",
 }  # fmt: skip
 """Mutations that change something when they are repeated with the same arguments and without an idempotency key."""
 
@@ -136,6 +140,9 @@ REFUSED_AGAIN = {"decideContentReport", "deleteWebhook", "releaseScheduledPost",
 VALUES: dict[str, dict[str, object]] = {
     "setCallLimits": {"concurrentCalls": 7},
     "setCommunityRole": {"role": "MODERATOR"},
+    "setMailPolicy": {"afterVersion": 0},
+    "blockAddresses": {"addresses": ["ann@example.org"]},
+    "unblockAddresses": {"addresses": ["ann@example.org"]},
     "renameTopic": {"title": "Renamed"},
     "setSlowMode": {"seconds": 30},
     "setPresenceEnabled": {"enabled": False},

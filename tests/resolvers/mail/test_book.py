@@ -38,6 +38,14 @@ mutation ($domain: String!, $blocked: Boolean, $reason: String!) {
 """
 
 
+DECIDE = """
+mutation ($addresses: [String!]!, $reason: String!) {
+  done: %s(addresses: $addresses, reason: $reason) { address blocked verdict { rule detail } }
+}
+"""
+BLOCK_ALL, UNBLOCK_ALL = DECIDE % "blockAddresses", DECIDE % "unblockAddresses"
+
+
 @pytest.fixture
 async def operator(sign_in: SignIn) -> Person:
     return await sign_in("op-1", "acme", [Role.OPERATOR])
@@ -129,3 +137,37 @@ async def test_operator_change_checks_arguments(
     variables.pop(unused)
     extensions = await operator.fails(query, **variables)
     assert (extensions["code"], extensions["field"]) == ("BAD_USER_INPUT", field)
+
+
+async def test_addresses_are_blocked_and_unblocked_together(operator: Person, sign_in: SignIn) -> None:
+    written = ["Ann@example.org", "bob@example.org", "ann@EXAMPLE.org"]
+    blocked = await operator.do(BLOCK_ALL, addresses=written, reason="asked by phone")
+    assert [(each["address"], each["blocked"], each["verdict"]["rule"]) for each in blocked] == [
+        (each, True, "BY_HAND") for each in written
+    ]
+    assert "asked by phone" in blocked[0]["verdict"]["detail"]
+    assert await operator.do(BLOCK_ALL, addresses=written, reason="asked by phone") == blocked
+    unblocked = await operator.do(UNBLOCK_ALL, addresses=written, reason="asked again")
+    assert {each["verdict"]["rule"] for each in unblocked} == {"UNBLOCKED"}
+    service = await sign_in("s", "acme", [Role.SERVICE])
+    for document in (BLOCK_ALL, UNBLOCK_ALL):
+        assert await service.code(document, addresses=written, reason="why") == "FORBIDDEN"
+
+
+@pytest.mark.parametrize(
+    ("addresses", "reason", "field"),
+    [
+        (["ann@example.org", "nonsense"], "why", "addresses.1"),
+        ([], "why", "addresses"),
+        (["ann@example.org"] * 1001, "why", "addresses"),
+        (["ann@example.org"], "", "reason"),
+    ],
+)
+async def test_invalid_decision_about_addresses_changes_nothing(
+    operator: Person, addresses: list[str], reason: str, field: str
+) -> None:
+    for document in (BLOCK_ALL, UNBLOCK_ALL):
+        error = await operator.fails(document, addresses=addresses, reason=reason)
+        assert (error["code"], error["field"]) == ("BAD_USER_INPUT", field)
+    (standing,) = await operator.do(BOOK, addresses=["ann@example.org"])
+    assert standing["verdict"]["rule"] == "UNKNOWN_ADDRESS"

@@ -74,6 +74,28 @@ def test_mail_import_then_verify_succeeds(
     assert (standing.blocked, standing.soft_bounce, standing.hard_bounce) == (True, 1, 2)
 
 
+def test_addresses_of_a_file_are_blocked_and_unblocked(
+    tmp_path: Path, run_with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "addresses.txt"
+    file.write_text("\ufeffAnn@example.org\n\n  bob@example.org  \r\n", encoding="utf-8")
+    options = [str(file), "--org", "acme", "--reason"]
+    assert run(["mail", "block", *options, "asked by mail"]) == 0
+    assert "2 of 2 addresses blocked." in capsys.readouterr().out
+    assert run(["mail", "block", *options, "asked by mail"]) == 0
+    assert "0 of 2 addresses blocked." in capsys.readouterr().out
+    standing = run_with_mail(lambda mail: mail.standing("bob@example.org"))
+    assert (standing.blocked, standing.verdict.rule) == (True, "BY_HAND")
+    assert "command-line" in standing.verdict.detail
+    assert run(["mail", "unblock", *options, "sorry"]) == 0
+    assert not run_with_mail(lambda mail: mail.standing("ann@example.org")).blocked
+    file.write_text("ann@example.org\nnonsense\n")
+    assert run(["mail", "block", *options, "why"]) == 1
+    assert "line 2: no mail address. Nothing was changed." in capsys.readouterr().err
+    assert not run_with_mail(lambda mail: mail.standing("ann@example.org")).blocked
+    assert run(["mail", "block", *options, ""]) == 2
+
+
 def test_mail_verify_lists_lookup_differences(
     csv_file: Path, run_with_mail: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:

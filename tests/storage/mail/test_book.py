@@ -1,4 +1,4 @@
-"""Lookups need two reads, or three if a domain may be unreachable.
+"""Lookups need two reads, or three if a domain may be unreachable, and every 5 s the policy.
 
 Changes by operators are recorded with person and reason.
 """
@@ -46,8 +46,9 @@ async def test_lookup_reads_two_indexes_or_one_if_domains_are_cached(
 ) -> None:
     addresses = [f"a{number}@d{number % 50}.example" for number in range(1000)]
     await mail.add_events(*(ok(each) for each in addresses[:900]))
-    reads = await profile_lookup(mail, addresses)
+    *reads, policy = await profile_lookup(mail, addresses)
     assert [each["ns"].partition(".")[2] for each in reads] == ["mail_addresses", "mail_domains"]
+    assert (policy["ns"].partition(".")[2], policy["docsExamined"]) == ("mail_audit", 0)
     assert {each["planSummary"] for each in reads} == {"IXSCAN { _id: 1, summary: 1 }"}
     # The index alone answers: no document is examined, and no second batch is fetched.
     assert [(each["docsExamined"], each["nreturned"]) for each in reads] == [(0, 900), (0, 50)]

@@ -139,6 +139,8 @@ export const audit = {
   "auditAction.DO_NOT_CALL_ADDED": "Do-not-call numbers added",
   "audit.DO_NOT_CALL_REMOVED": "{actor} removed numbers from the do-not-call list",
   "auditAction.DO_NOT_CALL_REMOVED": "Do-not-call numbers removed",
+  "audit.MAIL_ADDRESS_BLOCKED": "{actor} blocked a mail address",
+  "auditAction.MAIL_ADDRESS_BLOCKED": "Mail address blocked",
   "audit.MAIL_ADDRESS_UNBLOCKED": "{actor} unblocked a mail address",
   "auditAction.MAIL_ADDRESS_UNBLOCKED": "Mail address unblocked",
   "audit.MAIL_DOMAIN_SET": "{actor} changed whether mail may be sent to the domain {target}",

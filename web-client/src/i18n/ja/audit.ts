@@ -145,6 +145,8 @@ export const audit: Record<keyof typeof en, Text> = {
   "auditAction.DO_NOT_CALL_ADDED": "架電禁止番号の追加",
   "audit.DO_NOT_CALL_REMOVED": "{actor} さんが架電禁止リストから番号を削除しました",
   "auditAction.DO_NOT_CALL_REMOVED": "架電禁止番号の削除",
+  "audit.MAIL_ADDRESS_BLOCKED": "{actor} さんがメールアドレスをブロックしました",
+  "auditAction.MAIL_ADDRESS_BLOCKED": "メールアドレスのブロック",
   "audit.MAIL_ADDRESS_UNBLOCKED": "{actor} さんがメールアドレスのブロックを解除しました",
   "auditAction.MAIL_ADDRESS_UNBLOCKED": "メールアドレスのブロック解除",
   "audit.MAIL_DOMAIN_SET": "{actor} さんがメールドメイン {target} への送信可否を変更しました",
