@@ -53,8 +53,9 @@ from schema.feed.notifications import (
 from schema.feed.posts import HomeFeedTimeline, Post, PostMutation, PostTimeline
 from schema.files import FileMutation, FileQuery
 from schema.identity import ProfileMutation, User
-from schema.mail.book import MailQuery
-from schema.mail.policies import MailPolicyQuery
+from schema.mail.book import MailMutation, MailQuery
+from schema.mail.policies import MailPolicyMutation, MailPolicyQuery
+from schema.mail.reports import MailReportQuery
 from schema.moderation import ModerationMutation, ModerationQuery
 from schema.nodes import NodeQuery
 from schema.presence import PresenceMutation, PresenceQuery, PresenceSubscription
@@ -99,6 +100,7 @@ class Query(
     NotificationSettingsQuery,
     MailQuery,
     MailPolicyQuery,
+    MailReportQuery,
     NodeQuery,
 ):
     viewer: User | None = field(
@@ -178,6 +180,8 @@ class Mutation(
     WebhookMutation,
     ContentReportMutation,
     AccountConnectionMutation,
+    MailMutation,
+    MailPolicyMutation,
     HeldPostMutation,
     RetentionMutation,
     MuteMutation,

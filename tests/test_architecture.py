@@ -79,6 +79,7 @@ TESTED_ELSEWHERE = {
     "schema/calls.py": "tests/schema/test_shapes.py",
     "schema/mail/book.py": "tests/schema/test_shapes.py",
     "schema/mail/policies.py": "tests/resolvers/mail/test_policies.py",
+    "schema/mail/reports.py": "tests/resolvers/mail/test_reports.py",
     "resolvers/mail/inputs.py": "tests/resolvers/mail/test_deliveries.py",
     "resolvers/inputs.py": "tests/resolvers/test_arguments.py",
     "server/setting_groups/values.py": "tests/server/test_settings.py",

@@ -83,7 +83,7 @@ async def bounce_rates(
     if not 0 <= last - first < MAX_DAYS:
         raise BadUserInput("to", f"a day at or after `from`, at most {MAX_DAYS} days in all")
     domain_name = text_or_none(domain)
-    name = None if domain_name is None else _checked_domain(domain_name)
+    name = None if domain_name is None else checked_domain(domain_name)
     return await info.context.stores.bounce_rates.between(viewer.organization_id, name, first, last)
 
 
@@ -92,7 +92,7 @@ async def unblock_address(
 ) -> AddressStanding:
     """Resets an address's counters, so that it is no longer blocked."""
     viewer = require_role(info, Role.OPERATOR)
-    normalized = _checked_address("address", address)
+    normalized = checked_address("address", address)
     checked_reason = checked_text("reason", reason, 1, MAX_REASON_CHARS)
     return await info.context.stores.address_book.unblock(
         viewer.organization_id, normalized, viewer.id, checked_reason, info.context.actor
@@ -120,7 +120,7 @@ async def unblock_addresses(
 async def _decide(info: Info, written: list[str], reason: str, *, blocked: bool) -> list[AddressStanding]:
     viewer = require_role(info, Role.OPERATOR)
     check_at_most_1000("addresses", written)
-    addresses = [_checked_address(f"addresses.{index}", each) for index, each in enumerate(written)]
+    addresses = [checked_address(f"addresses.{index}", each) for index, each in enumerate(written)]
     if not addresses:
         raise BadUserInput("addresses", "at least one address")
     checked_reason = checked_text("reason", reason, 1, MAX_REASON_CHARS)
@@ -143,7 +143,7 @@ async def set_domain_blocked(
 ) -> DomainStanding:
     """Blocks or allows a domain regardless of its counters; with null, the counters decide again."""
     viewer = require_role(info, Role.OPERATOR)
-    name, checked_reason = _checked_domain(domain), checked_text("reason", reason, 1, MAX_REASON_CHARS)
+    name, checked_reason = checked_domain(domain), checked_text("reason", reason, 1, MAX_REASON_CHARS)
     override = blocked if isinstance(blocked, bool) else None
     book = info.context.stores.address_book
     return await book.set_domain_blocked(
@@ -157,14 +157,16 @@ def check_at_most_1000(field: str, items: Sequence[object]) -> None:
         raise BadUserInput(field, f"at most {MAX_ITEMS}, not {len(items)}")
 
 
-def _checked_address(field: str, written: str) -> Address:
+def checked_address(field: str, written: str) -> Address:
+    """Returns the address in an argument. Raises: BadUserInput."""
     address = normalize(written)
     if address is None:
         raise BadUserInput(field, "a mail address such as ann@example.org")
     return address
 
 
-def _checked_domain(text: str) -> str:
+def checked_domain(text: str) -> str:
+    """Returns the normalized domain in an argument. Raises: BadUserInput."""
     name = normalize_domain(text)
     if name is None:
         raise BadUserInput("domain", "a domain such as example.org")

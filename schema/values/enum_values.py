@@ -164,6 +164,14 @@ ENUM_VALUES = {
         "VIDEO": "A video.",
         "REEL": "Instagram's own kind of video.",
     },
+    "MailChangeKind": {
+        "ADDRESS_BLOCKED": "An address was blocked by hand.",
+        "ADDRESS_UNBLOCKED": "An address was unblocked, and its counters were reset.",
+        "DOMAIN_BLOCKED": "A domain was blocked by hand.",
+        "DOMAIN_ALLOWED": "A domain was allowed by hand.",
+        "DOMAIN_LEFT_TO_RULE": "A decision about a domain ended, so that the rules decide again.",
+        "POLICY_SET": "A version of the policy was set.",
+    },
     "MediaState": {
         "NONE": "No upload is needed: there are no media, or the target gets them together with the post.",
         "PENDING": "The upload has not begun.",

@@ -33,7 +33,10 @@ MAIL_INDEXES: dict[str, list[IndexModel]] = {
     "mail_audit": [
         IndexModel([("org", UP), ("subject", UP), ("at", UP)]),
         IndexModel([("org", UP), ("by", UP), ("_id", UP)]),
-        IndexModel([("org", UP), ("version", DOWN)], partialFilterExpression={"version": {"$exists": True}}),
+        IndexModel([("org", UP), ("at", DOWN), ("_id", DOWN)]),
+        IndexModel(
+            [("org", UP), ("version", DOWN)], unique=True, partialFilterExpression={"version": {"$exists": True}}
+        ),
     ],
     # ReportDocument
     "mail_reports": [

@@ -19,6 +19,7 @@ from storage.mail.addresses import Address, AddressKeys, normalize, normalize_al
 from storage.mail.aggregation import AddressDocuments, day_id, domain_id, save_write
 from storage.mail.counters import new_domain, summarize_domain
 from storage.mail.decisions.address_decisions import AddressDecision, AddressDecisions
+from storage.mail.decisions.changes import MailChanges
 from storage.mail.decisions.documents import MailAuditDocument
 from storage.mail.decisions.policies import DEFAULT_POLICY
 from storage.mail.decisions.policy_versions import MailPolicies
@@ -63,12 +64,17 @@ class AddressBook:
         self._clock = DatabaseClock(mongo)
         self.policies = MailPolicies(mongo)
         self.decisions = AddressDecisions(mongo, keys)
+        self.changes = MailChanges(mongo)
         self._domains: dict[str, _DomainCache] = {}
 
     @property
     def has_keys(self) -> bool:
         """Whether the operator has set address keys. Without keys, no address can be looked up."""
         return self._keys.has_keys
+
+    def hashes(self, organization_id: str, address: Address) -> list[bytes]:
+        """Returns an address's keyed hashes, by the newest key first. Raises: Unavailable without address keys."""
+        return self._keys.ids(organization_id, address.text)
 
     async def look_up(self, organization_id: str, written: Sequence[str]) -> list[AddressStanding]:
         """Returns the standing of each address, in order. Raises: Unavailable without address keys."""

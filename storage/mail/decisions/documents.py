@@ -1,7 +1,7 @@
 """Stored documents of operators' decisions about mail."""
 
 from datetime import datetime
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 
 class PolicyFields(TypedDict):
@@ -29,8 +29,8 @@ class PolicyFields(TypedDict):
 class MailAuditDocument(TypedDict):
     """A change by an operator, in `mail_audit`. Never deleted."""
 
-    _id: NotRequired[str]
-    """`policy`, the organization's id and the version, separated by spaces; generated for other changes."""
+    _id: NotRequired[Any]
+    """Generated; absent until the change is stored."""
 
     org: str
     """Organization id."""
@@ -51,7 +51,7 @@ class MailAuditDocument(TypedDict):
     """When the change was made, by the clock of the database."""
 
     version: NotRequired[int]
-    """Version of the policy, from 1; absent for other changes."""
+    """Version of the policy, from 1, unique in the organization; absent for other changes."""
 
     policy: NotRequired[PolicyFields]
     """The policy; absent for other changes."""

@@ -104,7 +104,6 @@ def _document(org: str, added: MailPolicyVersion) -> MailAuditDocument:
     assert added.by is not None
     assert added.at is not None
     return {
-        "_id": f"policy {org} {added.version}",
         "org": org,
         "subject": POLICY_SUBJECT,
         "action": "set policy",

@@ -140,7 +140,6 @@ REFUSED_AGAIN = {"decideContentReport", "deleteWebhook", "releaseScheduledPost",
 VALUES: dict[str, dict[str, object]] = {
     "setCallLimits": {"concurrentCalls": 7},
     "setCommunityRole": {"role": "MODERATOR"},
-    "setMailPolicy": {"afterVersion": 0},
     "blockAddresses": {"addresses": ["ann@example.org"]},
     "unblockAddresses": {"addresses": ["ann@example.org"]},
     "renameTopic": {"title": "Renamed"},

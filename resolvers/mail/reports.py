@@ -1,0 +1,74 @@
+"""Use cases that explain the address book: why an address is blocked, and who changed what."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import strawberry
+from strawberry import UNSET, Parent
+
+from resolvers.access import require_role
+from resolvers.arguments import After, ListLimit, checked_limit, text_or_none
+from resolvers.context import Info
+from resolvers.mail.book import checked_address, checked_domain
+from storage.identity.records import User
+from storage.identity.roles import Role
+from storage.mail.decisions import address_reports
+from storage.mail.decisions.address_reports import AddressReport
+from storage.mail.decisions.changes import MailChange
+
+CHANGES_OF_REPORT = 20
+
+
+async def address_report(
+    info: Info, address: Annotated[str, strawberry.argument(description="Mail address.")]
+) -> AddressReport:
+    """Returns why an address is blocked or allowed."""
+    viewer = require_role(info, Role.OPERATOR)
+    stores = info.context.stores
+    return await address_reports.address_report(
+        stores.mongo, stores.address_book, viewer.organization_id, checked_address("address", address)
+    )
+
+
+async def mail_changes(
+    info: Info,
+    address: Annotated[
+        str | None,
+        strawberry.argument(description="Only changes of this address, and of `domain`. Omitted or null: of all."),
+    ] = UNSET,
+    domain: Annotated[
+        str | None,
+        strawberry.argument(description="Only changes of this domain, and of `address`. Omitted or null: of all."),
+    ] = UNSET,
+    after: After = UNSET,
+    limit: ListLimit = 50,
+) -> list[MailChange]:
+    """Lists changes by operators, the newest first."""
+    viewer = require_role(info, Role.OPERATOR)
+    written_address, written_domain = text_or_none(address), text_or_none(domain)
+    book, subjects = info.context.stores.address_book, list[bytes | str]()
+    if written_address is not None:
+        subjects += book.hashes(viewer.organization_id, checked_address("address", written_address))
+    if written_domain is not None:
+        subjects.append(checked_domain(written_domain))
+    return await book.changes.page(viewer.organization_id, subjects, text_or_none(after), checked_limit(limit))
+
+
+async def changes_of_report(root: Parent[AddressReport], info: Info) -> list[MailChange]:
+    """Returns the latest changes of the address and its domain."""
+    viewer = require_role(info, Role.OPERATOR)
+    book = info.context.stores.address_book
+    address = checked_address("address", root.standing.address)
+    subjects = [*book.hashes(viewer.organization_id, address), address.domain]
+    return await book.changes.page(viewer.organization_id, subjects, None, CHANGES_OF_REPORT)
+
+
+async def changed_by(root: Parent[MailChange], info: Info) -> User | None:
+    """Returns the operator who made the change; None for the command line."""
+    return (await changed_by_each([root], info))[0]
+
+
+async def changed_by_each(changes: Sequence[MailChange], info: Info) -> list[User | None]:
+    """Returns the operator who made each change; None for the command line."""
+    viewer = require_role(info, Role.OPERATOR)
+    return await info.context.stores.users.find_or_none(viewer.organization_id, [each.by_id for each in changes])

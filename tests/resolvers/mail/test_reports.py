@@ -1,0 +1,79 @@
+"""Queries that explain the address book."""
+
+import pytest
+
+from storage.identity.roles import Role
+from storage.stores import Stores
+from tests.resolvers.people import Person, SignIn
+from tests.storage.mail.events import hard
+from tests.storage.mail.scenario import MailScenario
+
+pytestmark = pytest.mark.anyio
+
+REPORT = """
+query ($address: String!) {
+  done: addressReport(address: $address) {
+    standing { address blocked verdict { rule } } addressHash policyVersion blockedSince lastDeliveryAt lastComplaintAt
+    bounces { bounceClass code source count at }
+    changes { id kind at byId by { id } reason addressHash domain policyVersion }
+  }
+}
+"""
+CHANGES = """
+query ($address: String, $domain: String, $after: ID, $limit: Int! = 50) {
+  done: mailChanges(address: $address, domain: $domain, after: $after, limit: $limit) {
+    id kind byId by { id } reason addressHash domain policyVersion
+  }
+}
+"""
+UNBLOCK = 'mutation { done: unblockAddress(address: "ann@example.org", reason: "asked") { blocked } }'
+BLOCK_DOMAIN = (
+    'mutation { done: setDomainBlocked(domain: "example.org", blocked: true, reason: "spam trap") { blocked } }'
+)
+SET_POLICY = (
+    'mutation { done: setMailPolicy(policy: {hardBounces: 2}, afterVersion: 0, reason: "gentler") { version } }'
+)
+
+
+@pytest.fixture
+async def operator(sign_in: SignIn) -> Person:
+    return await sign_in("op-1", "acme", [Role.OPERATOR])
+
+
+async def test_report_names_evidence_and_changes(operator: Person, stores: Stores) -> None:
+    await MailScenario(stores, "acme").add_events(hard(days=1))
+    await operator.do(BLOCK_DOMAIN)
+    report = await operator.do(REPORT, address="Ann@Example.org")
+    assert report["standing"]["address"] == "ann@example.org"
+    ((bounce,), (change,)) = (report["bounces"], report["changes"])
+    assert (bounce["bounceClass"], bounce["code"], bounce["source"], bounce["count"]) == (
+        *("NO_MAILBOX", "550 5.1.1", "mta", 1),
+    )
+    assert (change["kind"], change["domain"], change["by"], change["reason"]) == (
+        *("DOMAIN_BLOCKED", "example.org", {"id": "op-1"}, "spam trap"),
+    )
+    await operator.do(UNBLOCK)
+    (unblocked, _) = (await operator.do(REPORT, address="ann@example.org"))["changes"]
+    assert (unblocked["kind"], unblocked["addressHash"]) == ("ADDRESS_UNBLOCKED", report["addressHash"])
+
+
+async def test_changes_are_listed_in_pages(operator: Person) -> None:
+    for mutation in (UNBLOCK, BLOCK_DOMAIN, SET_POLICY):
+        await operator.do(mutation)
+    changes = await operator.do(CHANGES)
+    assert [each["kind"] for each in changes] == ["POLICY_SET", "DOMAIN_BLOCKED", "ADDRESS_UNBLOCKED"]
+    assert changes[0]["policyVersion"] == 1
+    assert await operator.do(CHANGES, limit=1, after=changes[0]["id"]) == changes[1:2]
+    assert await operator.do(CHANGES, address="ANN@example.org") == changes[2:]
+    assert await operator.do(CHANGES, domain="Example.org") == changes[1:2]
+    assert await operator.do(CHANGES, domain="example.org", address="ann@example.org") == changes[1:]
+
+
+async def test_explanations_need_an_operator(sign_in: SignIn, operator: Person) -> None:
+    for person in (await sign_in("m", "acme"), await sign_in("s", "acme", [Role.SERVICE])):
+        assert await person.code(CHANGES) == "FORBIDDEN"
+        assert await person.code(REPORT, address="ann@example.org") == "FORBIDDEN"
+    assert (await operator.fails(REPORT, address="nonsense"))["field"] == "address"
+    assert (await operator.fails(CHANGES, domain="no domain"))["field"] == "domain"
+    assert await operator.code(CHANGES, after="nothing") == "NOT_FOUND"
+    assert await operator.code(CHANGES, limit=0) == "BAD_USER_INPUT"
