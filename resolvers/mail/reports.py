@@ -1,6 +1,7 @@
 """Use cases that explain the address book: why an address is blocked, and who changed what."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated
 
 import strawberry
@@ -10,13 +11,19 @@ from resolvers.access import require_role
 from resolvers.arguments import After, ListLimit, checked_limit, text_or_none
 from resolvers.context import Info
 from resolvers.mail.book import checked_address, checked_domain
+from storage.errors import BadUserInput
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.mail.decisions import address_reports
 from storage.mail.decisions.address_reports import AddressReport
 from storage.mail.decisions.changes import MailChange
+from storage.mail.rates import day_of
+from storage.mail.records import BounceRate
+from storage.mail.reports import BounceAlarm
 
 CHANGES_OF_REPORT = 20
+MAX_DOMAINS = 100
+MAX_ALARMS = 100
 
 
 async def address_report(
@@ -34,11 +41,11 @@ async def mail_changes(
     info: Info,
     address: Annotated[
         str | None,
-        strawberry.argument(description="Only changes of this address, and of `domain`. Omitted or null: of all."),
+        strawberry.argument(description="Only changes of this address, or of `domain`. Omitted or null: any."),
     ] = UNSET,
     domain: Annotated[
         str | None,
-        strawberry.argument(description="Only changes of this domain, and of `address`. Omitted or null: of all."),
+        strawberry.argument(description="Only changes of this domain, or of `address`. Omitted or null: any."),
     ] = UNSET,
     after: After = UNSET,
     limit: ListLimit = 50,
@@ -52,6 +59,32 @@ async def mail_changes(
     if written_domain is not None:
         subjects.append(checked_domain(written_domain))
     return await book.changes.page(viewer.organization_id, subjects, text_or_none(after), checked_limit(limit))
+
+
+async def worst_domains(
+    info: Info,
+    day: Annotated[datetime, strawberry.argument(description="Any instant of the UTC day.")],
+    limit: Annotated[int, strawberry.argument(description=f"Number of domains, 1 to {MAX_DOMAINS}.")] = 10,
+) -> list[BounceRate]:
+    """Lists the domains with the most bounces on a day."""
+    viewer = require_role(info, Role.OPERATOR, Role.SERVICE)
+    count = _checked_number(limit, MAX_DOMAINS)
+    return await info.context.stores.bounce_rates.worst_domains(viewer.organization_id, day_of(day), count)
+
+
+async def bounce_alarms(
+    info: Info,
+    limit: Annotated[int, strawberry.argument(description=f"Number of alarms, 1 to {MAX_ALARMS}.")] = 20,
+) -> list[BounceAlarm]:
+    """Lists the latest alarms."""
+    viewer = require_role(info, Role.OPERATOR, Role.SERVICE)
+    return await info.context.stores.reports.alarms(viewer.organization_id, _checked_number(limit, MAX_ALARMS))
+
+
+def _checked_number(limit: int, maximum: int) -> int:
+    if not 1 <= limit <= maximum:
+        raise BadUserInput("limit", f"1 to {maximum}")
+    return limit
 
 
 async def changes_of_report(root: Parent[AddressReport], info: Info) -> list[MailChange]:

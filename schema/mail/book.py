@@ -67,6 +67,13 @@ class BounceRate:
     rate: float = strawberry.field(
         description="Share of bounced messages, 0 to 1. From 0.02 a sender's reputation suffers."
     )
+    complaints: int | None = strawberry.field(
+        description="Number of complaints of recipients on the day; null for a domain, for which they are not counted."
+    )
+    complaint_rate: float | None = strawberry.field(
+        description="Complaints for each message of the day; null for a domain. From 0.001 a sender's reputation "
+        "suffers."
+    )
 
 
 @strawberry.type(description="An event that was rejected.")

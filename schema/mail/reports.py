@@ -8,7 +8,7 @@ from strawberry import ID
 import resolvers.mail.reports
 from schema.binding import field
 from schema.identity import User
-from schema.mail.book import AddressStanding
+from schema.mail.book import AddressStanding, BounceRate
 from storage.mail.decisions.bounce_classes import BounceClass
 from storage.mail.decisions.changes import MailChangeKind
 
@@ -76,6 +76,16 @@ class AddressReport:
     )
 
 
+@strawberry.type(description="An alarm: more of a day's mail bounced than the server's setting allows.")
+class BounceAlarm:
+    day: datetime = strawberry.field(description="Start of the day in UTC.")
+    domain: str | None = strawberry.field(description="Domain; null for the whole organization.")
+    raised_at: datetime = strawberry.field(description="When the alarm was raised, or last tried again to be sent.")
+    sent_at: datetime | None = strawberry.field(
+        description="When it was sent to the address that the server's operator has set; null until then."
+    )
+
+
 @strawberry.type
 class MailReportQuery:
     """Reads that explain the address book."""
@@ -88,4 +98,13 @@ class MailReportQuery:
         resolvers.mail.reports.mail_changes,
         "Changes that operators made to the address book: of addresses, domains and the policy, the newest first. "
         "Needs the role OPERATOR.",
+    )
+    worst_domains: list[BounceRate] = field(
+        resolvers.mail.reports.worst_domains,
+        "Domains with the most bounces on a UTC day, the most first. Covers the latest three days with mail of each domain. "
+        "Needs the role OPERATOR or SERVICE.",
+    )
+    bounce_alarms: list[BounceAlarm] = field(
+        resolvers.mail.reports.bounce_alarms,
+        "Alarms of the last 400 days, the latest day first. Needs the role OPERATOR or SERVICE.",
     )

@@ -41,6 +41,7 @@ MAIL_INDEXES: dict[str, list[IndexModel]] = {
     # ReportDocument
     "mail_reports": [
         IndexModel([("_id.day", DOWN), ("_id.org", UP), ("_id.kind", UP)]),
+        IndexModel([("_id.org", UP), ("_id.day", DOWN), ("_id.kind", UP)]),
         IndexModel([("claimed_at", UP)], expireAfterSeconds=REPORTS_KEPT_S),
     ],
     # MailTailDocument (storage/heartbeats.py)

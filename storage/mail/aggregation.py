@@ -15,6 +15,7 @@ from typing import Any
 from pymongo import DeleteOne, InsertOne, ReplaceOne, UpdateOne
 
 from storage.locks import Lock, LockLost, Locks
+from storage.mail.classifier import DeliveryOutcome
 from storage.mail.counters import (
     LedgerEvent,
     OutcomeCounts,
@@ -107,6 +108,7 @@ class _CountsOfDay(OutcomeCounts):
     """Counts of a batch for a source's day, with the field names of `DayDocument`."""
 
     replied: int = 0
+    complaints: int = 0
 
 
 class _LedgerBatch:
@@ -155,6 +157,7 @@ class _LedgerBatch:
         day.success += counts.success
         day.soft += counts.soft
         day.hard += counts.hard
+        day.complaints += event.outcome is DeliveryOutcome.COMPLAINT
         # A delivery on the sender's own host has no reply code, and does not show that the network works.
         day.replied += counts.success if event.smtp_code is not None else 0
 

@@ -342,6 +342,9 @@ class DayDocument(OutcomeSums):
     replied: NotRequired[int]
     """Deliveries that a mail server confirmed with a reply code; absent in documents of earlier releases."""
 
+    complaints: NotRequired[int]
+    """Complaints of recipients; absent in documents of earlier releases."""
+
 
 class DifferenceDocument(TypedDict):
     """An address about which the two books differ, in `mail_differences`. Deleted 30 days after the latest lookup."""

@@ -11,8 +11,8 @@ from storage.mongo import Document, Mongo
 MIN_SENT = 50
 """Minimum number of messages for a meaningful rate. With fewer, one bounce would raise an alarm."""
 
-DailySums = dict[int, tuple[int, int]]
-"""Sent and bounced messages, by day."""
+DailySums = dict[int, tuple[int, int, int | None]]
+"""Sent and bounced messages, and complaints if they are counted, by day."""
 
 
 class BounceRates:
@@ -27,14 +27,13 @@ class BounceRates:
             sums = await self._sums_of_organization(organization_id, first, last)
         else:
             sums = await self._sums_of_domain(organization_id, domain)
-        return [BounceRate(midnight(day), domain, *sums.get(day, (0, 0))) for day in range(first, last + 1)]
+        nothing = (0, 0, 0 if domain is None else None)
+        return [BounceRate(midnight(day), domain, *sums.get(day, nothing)) for day in range(first, last + 1)]
 
     async def _sums_of_organization(self, org: str, first: int, last: int) -> DailySums:
         match = {"_id.org": org, "_id.day": {"$gte": first, "$lte": last}}
-        total = {name: {"$sum": f"${name}"} for name in ("success", "soft", "hard")}
-        pipeline: list[Document] = [{"$match": match}, {"$group": {"_id": "$_id.day", **total}}]
-        days = await self._mongo.aggregate("mail_days", pipeline)
-        return {day["_id"]: _sums(day["success"], day["soft"] + day["hard"]) for day in days}
+        pipeline: list[Document] = [{"$match": match}, {"$group": {"_id": "$_id.day", **_TOTALS}}]
+        return {day["_id"]: _sums(day) for day in await self._mongo.aggregate("mail_days", pipeline)}
 
     async def _sums_of_domain(self, org: str, domain: str) -> DailySums:
         document = await self._mongo["mail_domains"].find_one({"_id": domain_id(org, domain)}, {"by.days": 1})
@@ -43,15 +42,13 @@ class BounceRates:
             for day, success, soft, hard, *_ in entry.get("days", ()):
                 counts[day][0] += success
                 counts[day][1] += soft + hard
-        return {day: _sums(*each) for day, each in counts.items()}
+        return {day: (success + bounced, bounced, None) for day, (success, bounced) in counts.items()}
 
     async def of_day(self, day: int) -> dict[str, BounceRate]:
         """Returns a day's rates of the organizations that sent mail."""
-        total = {name: {"$sum": f"${name}"} for name in ("success", "soft", "hard")}
-        pipeline: list[Document] = [{"$match": {"_id.day": day}}, {"$group": {"_id": "$_id.org", **total}}]
+        pipeline: list[Document] = [{"$match": {"_id.day": day}}, {"$group": {"_id": "$_id.org", **_TOTALS}}]
         organizations = await self._mongo.aggregate("mail_days", pipeline)
-        sums = {each["_id"]: _sums(each["success"], each["soft"] + each["hard"]) for each in organizations}
-        return {org: BounceRate(midnight(day), None, *each) for org, each in sums.items()}
+        return {each["_id"]: BounceRate(midnight(day), None, *_sums(each)) for each in organizations}
 
     async def worst_domains(self, organization_id: str, day: int, limit: int = 10) -> list[BounceRate]:
         """Returns the domains with the most bounces on a day. Covers each domain's latest three days with mail."""
@@ -95,6 +92,10 @@ def day_of(at: datetime) -> int:
     return epoch_ms(at) // DAY_MS
 
 
-def _sums(success: int, bounced: int) -> tuple[int, int]:
-    """Returns the numbers of sent and bounced messages."""
-    return success + bounced, bounced
+_TOTALS: Document = {name: {"$sum": f"${name}"} for name in ("success", "soft", "hard", "complaints")}
+
+
+def _sums(totals: Document) -> tuple[int, int, int]:
+    """Returns the numbers of sent and bounced messages, and of complaints."""
+    bounced = totals["soft"] + totals["hard"]
+    return totals["success"] + bounced, bounced, totals["complaints"]

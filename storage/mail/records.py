@@ -129,7 +129,17 @@ class BounceRate:
     bounced: int
     """Number of these messages that bounced, softly or hard."""
 
+    complaints: int | None = None
+    """Number of complaints of recipients; None for a domain, for which they are not counted."""
+
     @property
     def rate(self) -> float:
         """Share of bounced messages, 0 to 1; 0 without mail."""
         return self.bounced / self.sent if self.sent else 0.0
+
+    @property
+    def complaint_rate(self) -> float | None:
+        """Complaints for each message that was sent that day; 0 without mail, None for a domain."""
+        if self.complaints is None:
+            return None
+        return self.complaints / self.sent if self.sent else 0.0

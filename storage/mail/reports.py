@@ -1,15 +1,33 @@
 """Claims on reports (summaries and alarms), so that each report is sent once."""
 
 import secrets
+from dataclasses import dataclass
+from datetime import datetime
 
 from pymongo import ReturnDocument
 
 from storage.locks import EPOCH
 from storage.mail.documents import ReportDocument
+from storage.mail.epoch_time import midnight
 from storage.mongo import Mongo
 
 CLAIM_S = 600
 """How many seconds a claim lasts. If the report was not sent by then, another worker may claim it."""
+
+
+@dataclass(frozen=True, slots=True)
+class BounceAlarm:
+    """An alarm: too many mails of a day bounced."""
+
+    day: datetime
+    """Start of the day."""
+
+    domain: str | None
+    """The domain; None for the whole organization."""
+
+    raised_at: datetime
+    sent_at: datetime | None
+    """When it was sent to the operators, or permanently refused; None until then."""
 
 
 class MailReportClaims:
@@ -39,7 +57,20 @@ class MailReportClaims:
         reports: list[ReportDocument] = await cursor.to_list(None)
         return reports
 
+    async def alarms(self, organization_id: str, limit: int) -> list[BounceAlarm]:
+        """Returns the latest alarms of an organization, the newest first."""
+        query = {"_id.org": organization_id, "_id.kind": {"$regex": "^alarm"}}
+        reports: list[ReportDocument] = await self._mongo.find(
+            "mail_reports", query, sort=[("_id.day", -1), ("_id.kind", 1)], limit=limit
+        )
+        return [_alarm(each) for each in reports]
+
     async def mark_sent(self, organization_id: str, day: int, kind: str) -> None:
         """Marks a report as sent or permanently refused."""
         id_ = {"org": organization_id, "day": day, "kind": kind}
         await self._mongo["mail_reports"].update_one({"_id": id_}, [{"$set": {"sent_at": "$$NOW"}}])
+
+
+def _alarm(report: ReportDocument) -> BounceAlarm:
+    _, _, domain = report["_id"]["kind"].partition(" ")
+    return BounceAlarm(midnight(report["_id"]["day"]), domain or None, report["claimed_at"], report.get("sent_at"))

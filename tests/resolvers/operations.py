@@ -37,6 +37,7 @@ VALUES: dict[str, object] = {
     "bio": "Words",
     "callsPerSecond": 100.0,
     "concurrentCalls": 1000,
+    "day": TODAY,
     "days": 7,
     "data": "PHONE_NUMBERS",
     "csv": "phone_number\n+819012345678\n",

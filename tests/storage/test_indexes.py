@@ -458,6 +458,7 @@ async def query_mail(scenario: TopicScenario) -> None:
     await scenario.stores.reports.claim(org, day, "alarm")
     await scenario.stores.reports.mark_sent(org, day, "alarm")
     await scenario.stores.reports.since(day, 10)
+    await scenario.stores.reports.alarms(org, 10)
 
 
 async def profile(stores: Stores, work: Awaitable[Any]) -> list[Document]:

@@ -3,9 +3,10 @@
 import pytest
 
 from storage.identity.roles import Role
+from storage.mail.rates import day_of
 from storage.stores import Stores
 from tests.resolvers.people import Person, SignIn
-from tests.storage.mail.events import hard
+from tests.storage.mail.events import hard, yesterday_noon
 from tests.storage.mail.scenario import MailScenario
 
 pytestmark = pytest.mark.anyio
@@ -26,6 +27,12 @@ query ($address: String, $domain: String, $after: ID, $limit: Int! = 50) {
   }
 }
 """
+WORST = """
+query ($day: DateTime!, $limit: Int! = 10) {
+  done: worstDomains(day: $day, limit: $limit) { domain day sent bounced rate complaints complaintRate }
+}
+"""
+ALARMS = "query ($limit: Int! = 20) { done: bounceAlarms(limit: $limit) { day domain raisedAt sentAt } }"
 UNBLOCK = 'mutation { done: unblockAddress(address: "ann@example.org", reason: "asked") { blocked } }'
 BLOCK_DOMAIN = (
     'mutation { done: setDomainBlocked(domain: "example.org", blocked: true, reason: "spam trap") { blocked } }'
@@ -67,6 +74,27 @@ async def test_changes_are_listed_in_pages(operator: Person) -> None:
     assert await operator.do(CHANGES, address="ANN@example.org") == changes[2:]
     assert await operator.do(CHANGES, domain="Example.org") == changes[1:2]
     assert await operator.do(CHANGES, domain="example.org", address="ann@example.org") == changes[1:]
+
+
+async def test_worst_domains_and_alarms_are_listed(operator: Person, stores: Stores) -> None:
+    await MailScenario(stores, "acme").add_events(hard("a@one.example"), *(hard(f"{n}@two.example") for n in range(2)))
+    day = yesterday_noon()
+    worst = await operator.do(WORST, day=day.isoformat())
+    assert [(each["domain"], each["bounced"], each["complaints"]) for each in worst] == [
+        ("two.example", 2, None),
+        ("one.example", 1, None),
+    ]
+    assert await operator.do(WORST, day=day.isoformat(), limit=1) == worst[:1]
+    assert await operator.do(ALARMS) == []
+    for number, kind in enumerate(("alarm", "alarm two.example", "summary")):
+        await stores.reports.claim("acme", day_of(day) - number, kind)
+        await stores.reports.claim("globex", day_of(day), kind)
+    await stores.reports.mark_sent("acme", day_of(day), "alarm")
+    alarms = await operator.do(ALARMS)
+    assert [(each["domain"], each["sentAt"] is None) for each in alarms] == [(None, False), ("two.example", True)]
+    assert alarms[0]["day"] == day.replace(hour=0).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    for document, more in ((WORST, {"day": day.isoformat()}), (ALARMS, {})):
+        assert (await operator.fails(document, limit=101, **more))["field"] == "limit"
 
 
 async def test_explanations_need_an_operator(sign_in: SignIn, operator: Person) -> None:

@@ -52,6 +52,21 @@ async def test_rates_of_day_by_organization(mail: MailScenario) -> None:
     assert await mail.stores.bounce_rates.of_day(day - 300) == {}
 
 
+async def test_complaints_count_for_the_organization(mail: MailScenario) -> None:
+    await mail.add_events(
+        *(ok(f"a{n}@example.org") for n in range(4)), event("a0@example.org", complaint=True), event(complaint=True)
+    )
+    day = day_of(yesterday_noon())
+    (rate,) = await mail.stores.bounce_rates.between(mail.org, None, day, day)
+    assert (rate.sent, rate.complaints, rate.complaint_rate) == (4, 2, 0.5)
+    assert (await mail.stores.bounce_rates.of_day(day))[mail.org] == rate
+    (quiet,) = await mail.stores.bounce_rates.between(mail.org, None, day - 1, day - 1)
+    assert (quiet.complaints, quiet.complaint_rate) == (0, 0.0)
+    for at in (day, day - 1):
+        (of_domain,) = await mail.stores.bounce_rates.between(mail.org, "example.org", at, at)
+        assert (of_domain.complaints, of_domain.complaint_rate) == (None, None)
+
+
 async def test_worst_domains_have_most_bounces(mail: MailScenario) -> None:
     await mail.add_events(hard("a@one.example"), hard("b@two.example"), hard("c@two.example"), ok("d@three.example"))
     worst = await mail.stores.bounce_rates.worst_domains(mail.org, day_of(yesterday_noon()))
