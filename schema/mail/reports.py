@@ -101,7 +101,7 @@ class MailReportQuery:
     )
     worst_domains: list[BounceRate] = field(
         resolvers.mail.reports.worst_domains,
-        "Domains with the most bounces on a UTC day, the most first. Covers the latest three days with mail of each domain. "
+        "Domains with the most bounces on a UTC day, the most first. Covers the latest three days with mail of each. "
         "Needs the role OPERATOR or SERVICE.",
     )
     bounce_alarms: list[BounceAlarm] = field(
