@@ -22,6 +22,8 @@ from benchmarks.servers import ORGANIZATION, DatabaseServers, WebProcesses, data
 from benchmarks.tables import numbers, percentile, print_table
 from storage.mail.aggregation import domain_id
 from storage.mail.counters import new_address, new_domain, summarize, summarize_domain
+from storage.mail.decisions.policies import DEFAULT_POLICY, MailPolicy
+from storage.mail.decisions.policy_versions import POLICY_TTL_S, MailPolicies
 from storage.stores import open_stores
 from tests.keys import ADDRESS_KEYS
 
@@ -38,7 +40,11 @@ WARM_UP_RATE = 10
 LAST_ANSWER_TIMEOUT_S = 8.0
 HEAD_END = b"\r\n\r\n"
 CONTENT_LENGTH = b"\r\ncontent-length: "
-COLUMNS = ["requested/s", "served/s", "p50 ms", "p95 ms", "p99 ms", "429", "failed"]
+POLICIES = [
+    ("version 0", DEFAULT_POLICY),
+    ("own", MailPolicy(hard_bounces=2, soft_bounce_days=2, soft_window_days=30, soft_block_days=90)),
+]
+COLUMNS = ["policy", "requested/s", "served/s", "p50 ms", "p95 ms", "p99 ms", "429", "failed"]
 COLUMNS += ["web CPU %", "mongod", "load", "others"]
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -147,14 +153,27 @@ async def measure_rate(
     ]
 
 
-async def measure(addresses: int, rates: Sequence[float], seconds: float, warm_up_s: float) -> list[list[str]]:
-    """Returns a row for each rate."""
+async def measure(
+    addresses: int, rates: Sequence[float], seconds: float, warm_up_s: float, rounds: int
+) -> list[list[str]]:
+    """Returns a row for each round, policy and rate. Each round has every rate under both policies."""
+    rows: list[list[str]] = []
     async with database_servers() as servers:
         await fill_book(servers, addresses)
         requests = random_requests(servers, addresses)
         with web_process(servers) as web:
             await LookupLoad(web.port, requests, WARM_UP_RATE, warm_up_s).run()
-            return [await measure_rate(servers, web, requests, rate, seconds) for rate in rates]
+            for number, (name, policy) in enumerate(POLICIES * rounds):
+                await set_policy(servers, policy, number)
+                rows += [[name, *await measure_rate(servers, web, requests, rate, seconds)] for rate in rates]
+    return rows
+
+
+async def set_policy(servers: DatabaseServers, policy: MailPolicy, after_version: int) -> None:
+    """Sets the policy, and waits until the web process applies it."""
+    async with open_stores(servers.mongodb_uri, servers.redis_url, servers.database) as stores:
+        await MailPolicies(stores.mongo).set(ORGANIZATION, policy, after_version, "op", "benchmark", None)
+    await asyncio.sleep(POLICY_TTL_S)
 
 
 @app.command()
@@ -163,9 +182,10 @@ def main(
     rates: Annotated[str, typer.Option(help="Requests a second, separated by commas.")] = "20,50,100,200",
     seconds: Annotated[float, typer.Option(help="Duration of each rate.")] = 8,
     warm_up_s: Annotated[float, typer.Option("--warm-up", help="Seconds before the first rate.")] = 2,
+    rounds: Annotated[int, typer.Option(help="Number of rounds, each with both policies.")] = 1,
 ) -> None:
     """Measures lookups and prints a table."""
-    rows = uvloop.run(measure(addresses, numbers(rates), seconds, warm_up_s))
+    rows = uvloop.run(measure(addresses, numbers(rates), seconds, warm_up_s, rounds))
     print_table(f"Lookups of {ADDRESSES_PER_REQUEST:,} of {addresses:,} addresses", COLUMNS, rows)
 
 

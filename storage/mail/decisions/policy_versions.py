@@ -76,7 +76,8 @@ class MailPolicies:
         try:
             version = await self._mongo.transact(work)
         except DuplicateKeyError:
-            raise _superseded(after_version + 1) from None
+            # Another change was first. This one either repeats it, or is refused.
+            version = await self._mongo.transact(work)
         self._cache.pop(organization_id, None)
         return version
 

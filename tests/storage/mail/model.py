@@ -24,6 +24,12 @@ class StandingModel:
 class AddressBookModel:
     """All events that were added. Only the first event with an id counts."""
 
+    hard_bounces: int = 1
+    """How many hard bounces block an address."""
+
+    soft_days: int = 3
+    """On how many days soft bounces block an address."""
+
     events: dict[str, DeliveryEvent] = field(default_factory=dict)
     events_by_address: dict[str, list[DeliveryEvent]] = field(default_factory=lambda: defaultdict(list))
     events_by_domain: dict[str, list[DeliveryEvent]] = field(default_factory=lambda: defaultdict(list))
@@ -52,7 +58,8 @@ class AddressBookModel:
             count(events, DeliveryOutcome.DELIVERED), len(softs), count(current, DeliveryOutcome.HARD)
         )
         has_complaint = count(events, DeliveryOutcome.COMPLAINT) > 0
-        standing.blocked = has_complaint or standing.hard > 0 or len({day for _, day in softs}) >= 3
+        has_hard_bounces = standing.hard >= self.hard_bounces
+        standing.blocked = has_complaint or has_hard_bounces or len({day for _, day in softs}) >= self.soft_days
         return standing
 
     def domain_standing(self, domain: str) -> StandingModel:

@@ -15,6 +15,7 @@ from storage.locks import LockLost
 from storage.mail.addresses import AddressKeys
 from storage.mail.book import AddressBook
 from storage.mail.counters import MAX_BOUNCES
+from storage.mail.decisions.policies import MailPolicy
 from storage.mail.epoch_time import DAY_MS, epoch_ms
 from storage.mail.ledger import Ledger, digest, partition
 from storage.stores import Stores
@@ -27,6 +28,8 @@ from tests.storage.mail.scenario import MailScenario
 from tests.waiting import until
 
 pytestmark = pytest.mark.anyio
+
+POLICY = MailPolicy(hard_bounces=2, soft_bounce_days=2)
 
 
 async def test_aggregate_of_shuffled_repeated_events_equals_model(mail: MailScenario) -> None:
@@ -177,6 +180,13 @@ async def hot_aggregator_id(mail: MailScenario) -> int:
     return int(lock["holder"].rpartition("/")[2])
 
 
+async def change_policy(mail: MailScenario) -> None:
+    """Sets the policy three times at once, as a client that repeats a request does."""
+    policies = mail.stores.address_book.policies
+    versions = await asyncio.gather(*(policies.set(mail.org, POLICY, 0, "op", "why", None) for _ in range(3)))
+    assert [each.version for each in versions] == [1, 1, 1]
+
+
 async def aggregate_with_kills(
     mail: MailScenario,
     arguments: Sequence[str],
@@ -187,10 +197,10 @@ async def aggregate_with_kills(
 ) -> None:
     """Records `event_count` events, shuffled and repeated, while two processes aggregate and are killed and replaced.
 
-    A process is killed `pause_s` seconds after a batch of the hot domain, while it aggregates that domain.
-    Asserts that the standings equal the model's, and that the bounce rates count the same events.
+    The policy is changed meanwhile. A process is killed `pause_s` seconds after a batch of the hot domain, while it
+    aggregates that domain. Asserts that the standings equal the model's, and that the bounce rates count the same events.
     """
-    rng, model = random.Random(11), AddressBookModel()
+    rng, model = random.Random(11), AddressBookModel(POLICY.hard_bounces, POLICY.soft_bounce_days)
     events = list(any_events(rng, event_count, address_count))
     model.add_events(events)
     sent_events = [each for each in events for _ in range(rng.randint(1, 5))]
@@ -205,18 +215,22 @@ async def aggregate_with_kills(
                 kill_and_restart(await hot_aggregator_id(mail))
 
         killer = asyncio.create_task(kill())
-        for start in range(0, len(sent_events), 1000):
+        starts = range(0, len(sent_events), 1000)
+        for start in starts:
             await mail.record(*sent_events[start : start + 1000])
+            if start == starts[len(starts) // 2]:
+                await change_policy(mail)
         has_recorded.set()
         await killer
         ends_at = time.monotonic() + 600
         while await mail.stores.aggregator.pending_partitions() and time.monotonic() < ends_at:
             await asyncio.sleep(0.1)
     await mail.assert_equals(model)
+    assert len(await mail.stores.address_book.policies.versions(mail.org, 10)) == 1
     rates = await mail.stores.bounce_rates._sums_of_organization(mail.org, 0, 10**6)
     domains = [model.domain_standing(domain) for domain in model.domains]
-    assert sum(sent for sent, _ in rates.values()) == sum(each.success + each.soft + each.hard for each in domains)
-    assert sum(bounced for _, bounced in rates.values()) == sum(each.soft + each.hard for each in domains)
+    assert sum(sent for sent, *_ in rates.values()) == sum(each.success + each.soft + each.hard for each in domains)
+    assert sum(bounced for _, bounced, _ in rates.values()) == sum(each.soft + each.hard for each in domains)
 
 
 async def test_killed_aggregators_count_each_event_once(
@@ -227,7 +241,9 @@ async def test_killed_aggregators_count_each_event_once(
 
 @pytest.mark.soak
 @pytest.mark.timeout(0)
-@pytest.mark.parametrize(("event_count", "kills", "pause_s"), [(50_000, 20, (0.5, 1.5)), (1_000_000, 50, (1, 8))])
+@pytest.mark.parametrize(
+    ("event_count", "kills", "pause_s"), [(50_000, 20, (0.5, 1.5)), (200_000, 10, (0.5, 3)), (1_000_000, 50, (1, 8))]
+)
 async def test_many_events_count_once_despite_up_to_50_kills(
     mail: MailScenario,
     mongodb_uri: str,
