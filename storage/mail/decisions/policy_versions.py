@@ -134,7 +134,7 @@ def _version(document: MailAuditDocument) -> MailPolicyVersion:
 
 def _policy(fields: PolicyFields) -> MailPolicy:
     stored = {BounceClass(class_): BounceTreatment(each) for class_, each in fields["treatments"].items()}
-    return MailPolicy(
+    policy = MailPolicy(
         {**DEFAULT_TREATMENTS, **stored},
         fields["hard_bounces"],
         fields["soft_bounce_days"],
@@ -142,3 +142,5 @@ def _policy(fields: PolicyFields) -> MailPolicy:
         fields["soft_block_days"],
         fields["complaints_block"],
     )
+    # Lookups recognize the default policy, whose verdicts are stored.
+    return DEFAULT_POLICY if policy == DEFAULT_POLICY else policy

@@ -198,7 +198,8 @@ async def aggregate_with_kills(
     """Records `event_count` events, shuffled and repeated, while two processes aggregate and are killed and replaced.
 
     The policy is changed meanwhile. A process is killed `pause_s` seconds after a batch of the hot domain, while it
-    aggregates that domain. Asserts that the standings equal the model's, and that the bounce rates count the same events.
+    aggregates that domain. Asserts that the standings equal the model's, and that the bounce rates count the same
+    events.
     """
     rng, model = random.Random(11), AddressBookModel(POLICY.hard_bounces, POLICY.soft_bounce_days)
     events = list(any_events(rng, event_count, address_count))
