@@ -78,6 +78,7 @@ TESTED_ELSEWHERE = {
     "schema/files.py": "tests/schema/test_shapes.py",
     "schema/calls.py": "tests/schema/test_shapes.py",
     "schema/mail/book.py": "tests/schema/test_shapes.py",
+    "storage/mail/decisions/judged_addresses.py": "tests/storage/mail/decisions/test_dry_runs.py",
     "schema/mail/policies.py": "tests/resolvers/mail/test_policies.py",
     "schema/mail/reports.py": "tests/resolvers/mail/test_reports.py",
     "resolvers/mail/inputs.py": "tests/resolvers/mail/test_deliveries.py",

@@ -171,3 +171,11 @@ def checked_domain(text: str) -> str:
     if name is None:
         raise BadUserInput("domain", "a domain such as example.org")
     return name
+
+
+def checked_hash(text: str | None) -> bytes | None:
+    """Returns the hash in the argument `after`; None if it was omitted. Raises: BadUserInput."""
+    try:
+        return None if text is None else bytes.fromhex(text)
+    except ValueError:
+        raise BadUserInput("after", "`nextAfter` of the answer before") from None

@@ -10,7 +10,7 @@ from strawberry import ID, UNSET, Parent
 from resolvers.access import require_role
 from resolvers.arguments import checked_text, text_or_none
 from resolvers.context import Info
-from resolvers.mail.book import MAX_REASON_CHARS, Reason
+from resolvers.mail.book import MAX_REASON_CHARS, Reason, checked_hash
 from storage.errors import BadUserInput
 from storage.identity.records import User
 from storage.identity.roles import Role
@@ -138,7 +138,7 @@ async def mail_policy_dry_run(
         info.context.stores.address_book,
         viewer.organization_id,
         policy.policy(),
-        _checked_hash(text_or_none(after)),
+        checked_hash(text_or_none(after)),
     )
 
 
@@ -156,13 +156,6 @@ async def set_mail_policy(
     return await info.context.stores.address_book.policies.set(
         viewer.organization_id, policy.policy(), after_version, viewer.id, checked_reason, info.context.actor
     )
-
-
-def _checked_hash(text: str | None) -> bytes | None:
-    try:
-        return None if text is None else bytes.fromhex(text)
-    except ValueError:
-        raise BadUserInput("after", "`nextAfter` of a dry run") from None
 
 
 async def treatments(root: Parent[MailPolicyVersion]) -> list[TreatmentOfClass]:

@@ -5,17 +5,19 @@ from datetime import datetime
 from typing import Annotated
 
 import strawberry
-from strawberry import UNSET, Parent
+from strawberry import ID, UNSET, Parent
 
 from resolvers.access import require_role
 from resolvers.arguments import After, ListLimit, checked_limit, text_or_none
 from resolvers.context import Info
-from resolvers.mail.book import checked_address, checked_domain
+from resolvers.mail.book import checked_address, checked_domain, checked_hash
 from storage.errors import BadUserInput
 from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.mail.decisions import address_reports
+from storage.mail.decisions import blocked_addresses as decisions
 from storage.mail.decisions.address_reports import AddressReport
+from storage.mail.decisions.blocked_addresses import BlockedAddresses
 from storage.mail.decisions.changes import MailChange
 from storage.mail.rates import day_of
 from storage.mail.records import BounceRate
@@ -59,6 +61,21 @@ async def mail_changes(
     if written_domain is not None:
         subjects.append(checked_domain(written_domain))
     return await book.changes.page(viewer.organization_id, subjects, text_or_none(after), checked_limit(limit))
+
+
+async def blocked_addresses(
+    info: Info,
+    after: Annotated[
+        ID | None, strawberry.argument(description="`nextAfter` of the page before. Omitted or null: the first page.")
+    ] = UNSET,
+    limit: ListLimit = 50,
+) -> BlockedAddresses:
+    """Lists blocked addresses in order of their hashes."""
+    viewer = require_role(info, Role.OPERATOR, Role.SERVICE)
+    stores, start = info.context.stores, checked_hash(text_or_none(after))
+    return await decisions.blocked_addresses(
+        stores.mongo, stores.address_book, viewer.organization_id, start, checked_limit(limit)
+    )
 
 
 async def worst_domains(

@@ -8,7 +8,7 @@ from strawberry import ID
 import resolvers.mail.reports
 from schema.binding import field
 from schema.identity import User
-from schema.mail.book import AddressStanding, BounceRate
+from schema.mail.book import AddressStanding, BounceRate, Verdict
 from storage.mail.decisions.bounce_classes import BounceClass
 from storage.mail.decisions.changes import MailChangeKind
 
@@ -76,6 +76,23 @@ class AddressReport:
     )
 
 
+@strawberry.type(description="A blocked address, by its keyed hash.")
+class BlockedAddress:
+    address_hash: ID = strawberry.field(description="Keyed hash of the address, in hexadecimal digits.")
+    domain: str = strawberry.field(description="Domain of the address.")
+    verdict: Verdict = strawberry.field(description="Reason why the address is blocked.")
+
+
+@strawberry.type(description="A page of blocked addresses, in order of their hashes.")
+class BlockedAddresses:
+    items: list[BlockedAddress] = strawberry.field(
+        description="The blocked addresses. A page may have fewer than `limit`, or none, although others follow."
+    )
+    next_after: ID | None = strawberry.field(
+        description="Value of `after` for the next page; null at the end of the list."
+    )
+
+
 @strawberry.type(description="An alarm: more of a day's mail bounced than the server's setting allows.")
 class BounceAlarm:
     day: datetime = strawberry.field(description="Start of the day in UTC.")
@@ -98,6 +115,11 @@ class MailReportQuery:
         resolvers.mail.reports.mail_changes,
         "Changes that operators made to the address book: of addresses, domains and the policy, the newest first. "
         "Needs the role OPERATOR.",
+    )
+    blocked_addresses: BlockedAddresses = field(
+        resolvers.mail.reports.blocked_addresses,
+        "Blocked addresses, by their keyed hashes. Addresses that only their domain blocks are left out, unless they "
+        "have bounces or decisions of their own. Needs the role OPERATOR or SERVICE.",
     )
     worst_domains: list[BounceRate] = field(
         resolvers.mail.reports.worst_domains,

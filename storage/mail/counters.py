@@ -47,6 +47,7 @@ DailySumName = Literal["old_softs", "old_hards"]
 DAILY_SUMS: tuple[DailySumName, ...] = ("old_softs", "old_hards")
 """Fields of a source's entry that hold sums of days."""
 
+CHOICES: tuple[Literal["unblocked", "decision", "unsubscribed"], ...] = ("unblocked", "decision", "unsubscribed")
 LISTS: tuple[Literal["hards", "messages"], ...] = ("hards", "messages")
 """Fields of a source's entry that list bounces."""
 Entry = TypeVar("Entry", AddressSourceEntry, DomainSourceEntry)
@@ -250,12 +251,9 @@ def merge(document: AddressDocument, other: AddressDocument) -> None:
                 _add_daily_sum(entry, sums, each)
         if "import" in added:
             entry.setdefault("import", added["import"])
-    if "unblocked" in other:
-        document.setdefault("unblocked", other["unblocked"])
-    if "decision" in other:
-        document.setdefault("decision", other["decision"])
-    if "unsubscribed" in other:
-        document.setdefault("unsubscribed", other["unsubscribed"])
+    for name in CHOICES:
+        if name in other:
+            document.setdefault(name, other[name])
 
 
 def latest_import(document: AddressDocument) -> ImportedCounts | None:
@@ -291,9 +289,11 @@ def summarize(document: AddressDocument) -> None:
         verdict=DEFAULT_POLICY.blocking_reason(faults, 0) or ended,
         unblocked=document.get("unblocked"),
         decision=document.get("decision"),
-        faults=stored_faults(faults),
         ended=document.get("unsubscribed"),
     )
+    # The index of addresses that may be blocked finds summaries with this field.
+    if faults or "decision" in document or "unsubscribed" in document:
+        document["summary"]["faults"] = stored_faults(faults)
 
 
 def _hards(by: Iterable[AddressSourceEntry], ok: int) -> list[DailySum]:
@@ -303,10 +303,8 @@ def _hards(by: Iterable[AddressSourceEntry], ok: int) -> list[DailySum]:
 
 
 def _softs(by: Sequence[AddressSourceEntry], ok: int) -> list[DailySum]:
-    """Returns the soft bounces since the last delivery, at `ok`, in the form of daily sums.
-
-    A daily sum counts as a whole, even if a delivery happened in the middle of the day.
-    """
+    """Returns the soft bounces since the last delivery, at `ok`, in the form of daily sums."""
+    # A daily sum counts as a whole, even if a delivery happened in the middle of the day.
     listed = [[at // DAY_MS, 1, at, code] for at, code in _latest_softs(by, ok).values()]
     return listed + [each for entry in by for each in entry.get("old_softs", ()) if each[2] >= ok]
 

@@ -66,6 +66,7 @@ from storage.locks import FenceDocument, LockDocument
 from storage.mail.addresses import Address
 from storage.mail.book import AddressBook
 from storage.mail.decisions.address_reports import address_report
+from storage.mail.decisions.blocked_addresses import blocked_addresses
 from storage.mail.decisions.dry_runs import dry_run
 from storage.mail.decisions.policies import MailPolicy
 from storage.mail.imports import BookImporter, LegacyBookRow
@@ -443,6 +444,7 @@ async def query_mail(scenario: TopicScenario) -> None:
         await book.policies.set(org, MailPolicy(hard_bounces=2), version, f"op-{version}", "why", None)
     await book.policies.versions(org, 2)
     await dry_run(mongo, book, org, MailPolicy(), b"")
+    await blocked_addresses(mongo, book, org, b"", 2)
     await address_report(mongo, book, org, Address(people[0], "d0.example"))
     newest, *_ = await book.changes.page(org, [], None, 2)
     await book.changes.page(org, ["d0.example"], newest.id, 2)

@@ -33,6 +33,11 @@ query ($day: DateTime!, $limit: Int! = 10) {
 }
 """
 ALARMS = "query ($limit: Int! = 20) { done: bounceAlarms(limit: $limit) { day domain raisedAt sentAt } }"
+BLOCKED = """
+query ($after: ID, $limit: Int! = 50) {
+  done: blockedAddresses(after: $after, limit: $limit) { nextAfter items { addressHash domain verdict { rule } } }
+}
+"""
 UNBLOCK = 'mutation { done: unblockAddress(address: "ann@example.org", reason: "asked") { blocked } }'
 BLOCK_DOMAIN = (
     'mutation { done: setDomainBlocked(domain: "example.org", blocked: true, reason: "spam trap") { blocked } }'
@@ -105,3 +110,17 @@ async def test_explanations_need_an_operator(sign_in: SignIn, operator: Person) 
     assert (await operator.fails(CHANGES, domain="no domain"))["field"] == "domain"
     assert await operator.code(CHANGES, after="nothing") == "NOT_FOUND"
     assert await operator.code(CHANGES, limit=0) == "BAD_USER_INPUT"
+
+
+async def test_blocked_addresses_are_listed_by_hash(operator: Person, stores: Stores) -> None:
+    await MailScenario(stores, "acme").add_events(*(hard(f"{n}@example.org") for n in range(3)))
+    pages = [await operator.do(BLOCKED, limit=2)]
+    pages.append(await operator.do(BLOCKED, limit=2, after=pages[0]["nextAfter"]))
+    assert [len(each["items"]) for each in pages] == [2, 1]
+    assert pages[1]["nextAfter"] is None
+    hashes = {item["addressHash"] for page in pages for item in page["items"]}
+    report = await operator.do(REPORT, address="1@example.org")
+    assert len(hashes) == 3
+    assert report["addressHash"] in hashes
+    assert {item["verdict"]["rule"] for page in pages for item in page["items"]} == {"HARD_BOUNCED"}
+    assert (await operator.fails(BLOCKED, after="no hash"))["field"] == "after"

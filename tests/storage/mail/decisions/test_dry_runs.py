@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.mail.decisions import dry_runs
+from storage.mail.decisions import dry_runs, judged_addresses
 from storage.mail.decisions.dry_runs import PolicyDryRun, dry_run
 from storage.mail.decisions.policies import MailPolicy
 from tests.storage.mail.events import event, hard, ok, soft
@@ -54,9 +54,9 @@ async def test_addresses_of_a_dead_domain_stay_blocked(mail: MailScenario) -> No
 async def test_dry_run_has_an_end_and_can_be_continued(mail: MailScenario, monkeypatch: pytest.MonkeyPatch) -> None:
     await fill(mail)
     whole = await try_policy(mail)
-    monkeypatch.setattr(dry_runs, "BATCH", 2)
+    monkeypatch.setattr(judged_addresses, "BATCH", 2)
     monkeypatch.setattr(dry_runs, "MAX_CHECKED", 2)
-    parts, after = [await try_policy(mail)], None
+    parts = [await try_policy(mail)]
     while after := parts[-1].next_after:
         parts.append(await try_policy(mail, after))
     assert [each.checked for each in parts] == [2, 2, 1]
