@@ -16,6 +16,7 @@ from redis import Redis
 
 from server.auth.tokens import mint
 from server.embedded import Mongod
+from tests.jobs.mail.inlets.examples import POSTMARK_BOUNCE
 from tests.jobs.mail.test_reports import DSN
 from tests.preloaded import preloaded_command
 from tests.product import environment, eventually
@@ -210,6 +211,14 @@ def send_canary_over_http(web: WebProcess, http: httpx2.Client) -> None:
     http.post("/ingest/deliveries", content=ndjson(event_line(address=CANARY, diagnostic=CANARY, eventId=CANARY)))
     http.post("/ingest/deliveries", content=ndjson(event_line(address=f"{CANARY}@"), {"address": CANARY}))
     http.post("/ingest/reports", content=canary_report())
+    head = f"{yesterday_noon().isoformat()} mx postfix/smtp[7]: 4Q00000002:"
+    for address in CANARIES:
+        line = (
+            f"{head} to=<{address}>, relay=x, delay=1, dsn=4.2.2, status=deferred (said: 452 4.2.2 {address} is full)"
+        )
+        http.post("/ingest/postfix", content=f"{line}\n{CANARY} is no line\n")
+        http.post("/ingest/postmark", json=POSTMARK_BOUNCE | {"Email": address, "BouncedAt": f"{yesterday_noon()}"})
+        http.post("/ingest/postmark", json={"RecordType": "Bounce", "Email": address, "Details": CANARY})
     http.post("/graphql", json={"query": LOOKUP, "variables": {"addresses": [CANARY] * 1001}})
     operator = {"authorization": f"Bearer {web.token('op', roles=('OPERATOR',))}"}
     for address in CANARIES:
