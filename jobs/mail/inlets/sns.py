@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Literal
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.hashes import SHA1, SHA256
@@ -70,7 +70,7 @@ def _public_key(pem: bytes, now: datetime) -> RSAPublicKey:
     try:
         certificate = x509.load_pem_x509_certificate(pem)
         key = certificate.public_key()
-    except ValueError:
+    except (ValueError, UnsupportedAlgorithm):
         raise SignatureRefused("SigningCertURL has no certificate") from None
     if not certificate.not_valid_before_utc <= now <= certificate.not_valid_after_utc:
         raise SignatureRefused("the certificate of SigningCertURL is not valid now")

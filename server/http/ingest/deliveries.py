@@ -72,7 +72,8 @@ def _event(text: bytes) -> DeliveryEvent:
 
 def _fault(value: object) -> BadUserInput:
     """Returns the first error that GraphQL has for the value, without the value."""
-    refused, faults = RefusedValue([], _TYPE, value), []
+    refused = RefusedValue([], _TYPE, value)
+    faults: list[BadUserInput] = []
 
     def add(error: GraphQLError, path: list[str | int]) -> None:
         extensions = refused.explain(error, path)
