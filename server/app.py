@@ -11,6 +11,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from jobs.mail.inlets.sns_client import SnsClient
 from jobs.providers.egress import Egress
 from jobs.providers.legacy_book import legacy_book
 from jobs.providers.social.oauth.connector import AccountConnector
@@ -157,7 +158,7 @@ async def _add_routes_of_stores(
         media_route(stores, await media_urls(stores.mongo, settings.base_url)),
         *callback_routes(settings, stores),
         account_connections.account_connection_route(connector, access_watch.sessions),
-        *ingest_routes(stores, access_watch.sessions),
+        *ingest_routes(settings, stores, access_watch.sessions, SnsClient(egress)),
         *await _account_routes(settings, stores, access_watch.sessions),
         *await _sign_in_routes(settings, stores, oidc),
         audit_export_route(stores, access_watch.sessions, credentials),

@@ -14,7 +14,7 @@ from pydantic_settings import NoDecode, SettingsConfigDict
 
 from server.processes import StartupError
 from server.setting_groups.database import UNPREFIXED
-from server.setting_groups.networks import NetworkSettings
+from server.setting_groups.mail_inlets import MailInletSettings
 from server.setting_groups.values import (
     COMMA_SEPARATED,
     LOWER_CASE,
@@ -65,7 +65,7 @@ def _size_setting(default: int, greatest: int, description: str) -> Any:
     )
 
 
-class Settings(NetworkSettings):
+class Settings(MailInletSettings):
     """The settings that the operator chooses. docs/settings.md is generated from these fields."""
 
     model_config = SettingsConfigDict(

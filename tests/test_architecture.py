@@ -88,6 +88,7 @@ TESTED_ELSEWHERE = {
     "server/setting_groups/sign_in.py": "tests/server/test_settings.py",
     "server/setting_groups/http.py": "tests/server/test_settings.py",
     "server/setting_groups/networks.py": "tests/server/test_settings.py",
+    "server/setting_groups/mail_inlets.py": "tests/server/test_settings.py",
     "server/oidc.py": "tests/server/http/test_oidc.py",
     "server/http/sign_in_options.py": "tests/server/http/test_oidc.py",
     "server/auth/oidc/failures.py": "tests/server/http/test_oidc.py",

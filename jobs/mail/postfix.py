@@ -37,6 +37,7 @@ class PostfixLogParser:
 
     local_zone: tzinfo | None = None
     deferred: dict[str, list[str]] = field(default_factory=dict)
+    max_deferred: int = MAX_DEFERRED
 
     def parse_line(self, line: bytes, now: datetime) -> Iterator[DeliveryEvent]:
         """Yields the events of a line. The same line always gives the same event ids."""
@@ -69,7 +70,7 @@ class PostfixLogParser:
             self.deferred[queue] = [*recipients, address]
         elif status != "deferred" and address in recipients:
             recipients.remove(address)
-        while len(self.deferred) > MAX_DEFERRED:
+        while len(self.deferred) > self.max_deferred:
             del self.deferred[next(iter(self.deferred))]
 
     def _at(self, when: str, now: datetime) -> datetime:

@@ -5,6 +5,7 @@ therefore needs a header that other origins can't send without CORS. If the requ
 socket with the cookie always needs an allowed Origin.
 """
 
+import base64
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -54,6 +55,24 @@ def bearer_credential(authorization: str | None) -> Credential | None:
         return None
     is_key = token.startswith(PREFIX)
     return Credential(CredentialKind.SERVICE_KEY if is_key else CredentialKind.TOKEN, token)
+
+
+def service_credential(authorization: str | None) -> Credential | None:
+    """Returns the credential of a service: a bearer token, or a service key as the password of Basic authentication.
+
+    Services that can't set headers send the user and password of a URL. The user may have any name. None without a
+    header. Raises: Unauthenticated.
+    """
+    scheme, _, encoded = (authorization or "").strip().partition(" ")
+    if scheme.lower() != "basic":
+        return bearer_credential(authorization)
+    try:
+        _, _, password = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
+    except ValueError:
+        password = ""
+    if not password.startswith(PREFIX):
+        raise Unauthenticated("The password of Basic authentication is not a service key.")
+    return Credential(CredentialKind.SERVICE_KEY, password)
 
 
 def session_token(headers: Headers) -> str | None:

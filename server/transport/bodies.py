@@ -20,10 +20,11 @@ REFUSALS = Counter("noroshi_refused_bodies", "Requests refused because other req
 
 
 class BodyTooLarge(BadUserInput):
-    """The request's body is over the limit."""
+    """The request's body is over the limit. Without `max_bytes`, the error names the limits of GraphQL requests."""
 
-    def __init__(self) -> None:
-        super().__init__("body", f"at most {MAX_BODY_BYTES:,} bytes, or {MAX_LIST_BODY_BYTES:,} for lists of calls")
+    def __init__(self, max_bytes: int | None = None) -> None:
+        lists = f"{MAX_BODY_BYTES:,} bytes, or {MAX_LIST_BODY_BYTES:,} for lists of calls"
+        super().__init__("body", f"at most {lists if max_bytes is None else f'{max_bytes:,} bytes'}")
 
 
 class RequestBodies:
@@ -69,7 +70,7 @@ class HeldBody:
             return body
         decoded = decode(body, encoding.lower(), self._max_bytes)
         if len(decoded) > self._max_bytes:
-            raise BodyTooLarge
+            raise self._too_large()
         self._bodies.add(len(decoded))
         self._bytes += len(decoded)
         return decoded
@@ -86,10 +87,14 @@ class HeldBody:
 
     def _count(self, chunk: bytes) -> bytes:
         if self._bytes + len(chunk) > self._max_bytes:
-            raise BodyTooLarge
+            raise self._too_large()
         self._bodies.add(len(chunk))
         self._bytes += len(chunk)
         return chunk
+
+    def _too_large(self) -> BodyTooLarge:
+        is_of_graphql = self._max_bytes in (MAX_BODY_BYTES, MAX_LIST_BODY_BYTES)
+        return BodyTooLarge(None if is_of_graphql else self._max_bytes)
 
 
 PROCESS_BODIES = RequestBodies()

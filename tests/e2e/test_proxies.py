@@ -225,6 +225,12 @@ async def test_call_list_of_16_mb_is_read(proxy: Proxy, web: WebProcess) -> None
     assert orjson.loads(upload.content)["code"] == "NOT_FOUND"
 
 
+async def test_delivery_events_of_20_mb_are_read(proxy: Proxy, web: WebProcess) -> None:
+    async with proxy.client(ANN, authorization=f"Bearer {web.token('mta', roles=('SERVICE',))}") as http:
+        answers = [await http.post("/ingest/deliveries", content=b" " * size) for size in (20_000_000, 20_000_001)]
+    assert [each.status_code for each in answers] == [200, 413]
+
+
 @pytest.mark.parametrize(
     ("path", "status"), [("/graphql", 413), ("/ingest/deliveries", 401), ("/callbacks/telephony", 400)]
 )

@@ -83,6 +83,7 @@ def test_empty_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None
         ("NOROSHI_TRUSTED_PROXIES", "0.0.0.0/0", "addresses and networks"),
         ("NOROSHI_TRUSTED_PROXIES", "none,10.0.0.1", "addresses and networks"),
         ("NOROSHI_LOG_LEVEL", "loud", "debug, info, warning or error"),
+        ("NOROSHI_SENDGRID_KEYS", "AAAA", "ECDSA public keys in base64"),
         ("REDIS_URL", "localhost:6379", "redis://"),
     ],
 )

@@ -1,5 +1,7 @@
 """Session cookies are refused in requests that a page of another origin may have caused."""
 
+import base64
+
 import pytest
 from starlette.datastructures import Headers
 
@@ -10,9 +12,10 @@ from server.auth.credentials import (
     RequestCredentials,
     SessionEnded,
     bearer_credential,
+    service_credential,
 )
 from server.auth.tokens import TokenInvalid
-from storage.errors import Forbidden
+from storage.errors import Forbidden, Unauthenticated
 
 TOKEN = "t" * 43
 COOKIE = {"cookie": f"theme=dark; {SESSION_COOKIE}={TOKEN}; other=1", "host": "chat.example.org"}
@@ -89,3 +92,18 @@ def test_bearer_tokens_and_service_keys_differ_by_prefix() -> None:
 
 def test_secret_is_not_in_the_representation() -> None:
     assert TOKEN not in repr(SESSION)
+
+
+def test_password_of_basic_authentication_is_service_key() -> None:
+    key = "nrk_" + "k" * 75
+    header = base64.b64encode(f"sns:{key}".encode()).decode()
+    expected = Credential(CredentialKind.SERVICE_KEY, key)
+    assert service_credential(f"Basic {header}") == service_credential(f" basic  {header} ") == expected
+    assert service_credential(f"Bearer {TOKEN}") == Credential(CredentialKind.TOKEN, TOKEN)
+    assert service_credential(None) is None
+
+
+@pytest.mark.parametrize("pair", [TOKEN, f":{TOKEN}", f"nrk_{TOKEN}:", "\xff:nrk_"])
+def test_other_basic_authentication_is_refused(pair: str) -> None:
+    with pytest.raises(Unauthenticated):
+        service_credential(f"Basic {base64.b64encode(pair.encode('latin-1')).decode()}")
