@@ -31,7 +31,7 @@ MAIL_INDEXES: dict[str, list[IndexModel]] = {
     "mail_sources": [IndexModel([("_id.org", UP)])],
     # MailAuditDocument
     "mail_audit": [
-        IndexModel([("org", UP), ("subject", UP), ("at", UP)]),
+        IndexModel([("org", UP), ("subject", UP), ("at", DOWN), ("_id", DOWN)]),
         IndexModel([("org", UP), ("by", UP), ("_id", UP)]),
         IndexModel([("org", UP), ("at", DOWN), ("_id", DOWN)]),
         IndexModel(

@@ -62,6 +62,7 @@ RULES = (
     ClassifierRule("4.1.7", _NOTHING, "bad sender address", "RFC 3463, 3.2"),
     ClassifierRule("4.1.8", _NOTHING, "bad sender domain", "RFC 3463, 3.2"),
     ClassifierRule("4.1.*", _SOFT, "address not accepted for now", "RFC 3463, 3.2"),
+    ClassifierRule("4.2.2", _SOFT, "mailbox full", "RFC 3463, 3.3"),
     ClassifierRule("4.2.*", _SOFT, "mailbox not available for now", "RFC 3463, 3.3"),
     ClassifierRule("4.3.1", _SOFT, "mail system full", "RFC 3463, 3.4"),
     ClassifierRule("4.4.7", _SOFT, "not delivered in time", "RFC 3463, 3.5"),

@@ -51,7 +51,7 @@ def address_standing(
     elif unblocked := get("unblocked"):
         blocked, verdict = False, _unblocked_verdict(unblocked)
     else:
-        blocked, verdict = False, _allowing_verdict(success, soft)
+        blocked, verdict = False, _allowing_verdict(success, soft, hard)
     if domain.blocked and (not blocked or domain.verdict.rule is VerdictRule.BY_HAND):
         blocked, verdict = True, domain.verdict
     return AddressStanding(written, normalized, blocked, verdict, success, soft, hard, domain, get("last"))
@@ -88,13 +88,15 @@ def _unblocked_verdict(unblocked: Unblocking) -> Verdict:
 
 # Cached because addresses with the same numbers then share one verdict, which is completed once for each page.
 @lru_cache(MAX_CACHED_VERDICTS)
-def _allowing_verdict(success: int, soft: int) -> Verdict:
-    """Returns the verdict about an address that no rule blocks. `soft` counts since the last delivery."""
-    if not success and not soft:
+def _allowing_verdict(success: int, soft: int, hard: int) -> Verdict:
+    """Returns the verdict about an address that no rule blocks. Bounces count since the last delivery."""
+    bounces = [text for count, text in ((soft, _soft(soft)), (hard, _hard(hard))) if count]
+    if not success and not bounces:
         return NO_OUTCOME
     rule = VerdictRule.DELIVERABLE if success else VerdictRule.ONLY_BOUNCES
-    bounces = f"{_soft(soft)} on too few days to block" if soft else "no bounce"
-    return Verdict(rule, _since_delivery(success, bounces))
+    return Verdict(
+        rule, _since_delivery(success, f"{' and '.join(bounces)}, not enough to block" if bounces else "no bounce")
+    )
 
 
 def _since_delivery(success: int, bounces: str) -> str:

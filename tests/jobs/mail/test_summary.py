@@ -144,6 +144,6 @@ async def test_webhook_is_signed_and_retried(jobs: JobContext, monkeypatch: pyte
         10,
         1,
     )
-    assert payload["text"].startswith("Bounces: 100.00% of acme on ")
+    assert payload["text"].startswith("Bounces: 10.00% of acme on ")
     assert "x.example: 1 of 1 bounced" in payload["text"].splitlines()
     assert payload["worstDomains"] == [{"domain": "x.example", "sent": 1, "bounced": 1, "rate": 1.0}]

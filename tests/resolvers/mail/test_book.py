@@ -117,7 +117,7 @@ async def test_domain_is_blocked_by_hand_and_unblocked(operator: Person, mail: M
     (standing,) = await operator.do(BOOK, addresses=["ann@example.org"])
     assert (standing["blocked"], standing["verdict"]["rule"]) == (True, "BY_HAND")
     domain = await operator.do(SET_BLOCKED, domain="example.org", blocked=None, reason="gone")
-    assert (domain["blocked"], domain["verdict"]["rule"]) == (False, "DELIVERABLE")
+    assert (domain["blocked"], domain["verdict"]["rule"]) == (False, "UNKNOWN_ADDRESS")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,8 @@ ANN = Address("ann@example.org", "example.org")
 
 
 async def profile_lookup(mail: MailScenario, addresses: list[str]) -> list[dict[str, Any]]:
-    """Looks up addresses. Returns the profiler's entries for the reads."""
+    """Looks up addresses, with the policy in the cache. Returns the profiler's entries for the reads."""
+    await mail.stores.address_book.policies.current(mail.org)
     database = mail.stores.mongo.database
     await database.command("profile", 0)
     await database["system.profile"].drop()
@@ -46,9 +47,8 @@ async def test_lookup_reads_two_indexes_or_one_if_domains_are_cached(
 ) -> None:
     addresses = [f"a{number}@d{number % 50}.example" for number in range(1000)]
     await mail.add_events(*(ok(each) for each in addresses[:900]))
-    *reads, policy = await profile_lookup(mail, addresses)
+    reads = await profile_lookup(mail, addresses)
     assert [each["ns"].partition(".")[2] for each in reads] == ["mail_addresses", "mail_domains"]
-    assert (policy["ns"].partition(".")[2], policy["docsExamined"]) == ("mail_audit", 0)
     assert {each["planSummary"] for each in reads} == {"IXSCAN { _id: 1, summary: 1 }"}
     # The index alone answers: no document is examined, and no second batch is fetched.
     assert [(each["docsExamined"], each["nreturned"]) for each in reads] == [(0, 900), (0, 50)]

@@ -27,10 +27,14 @@ DEAD = {"refusal": [AT, "550 5.1.2"]}
     ("summary_fields", "expected"),
     [
         ({}, (False, "DELIVERABLE", "1 delivered; since then no bounce.")),
-        ({"soft": 1}, (False, "DELIVERABLE", "1 delivered; since then 1 soft bounce on too few days to block.")),
+        ({"soft": 1}, (False, "DELIVERABLE", "1 delivered; since then 1 soft bounce, not enough to block.")),
         (
             {"success": 0, "soft": 2},
-            (False, "ONLY_BOUNCES", "Nothing delivered; 2 soft bounces on too few days to block."),
+            (False, "ONLY_BOUNCES", "Nothing delivered; 2 soft bounces, not enough to block."),
+        ),
+        (
+            {"success": 0, "soft": 1, "hard": 1},
+            (False, "ONLY_BOUNCES", "Nothing delivered; 1 soft bounce and 1 hard bounce, not enough to block."),
         ),
         ({"success": 0}, (False, "UNKNOWN_ADDRESS", "No delivery and no bounce is known.")),
         (
