@@ -109,7 +109,7 @@ async def changes_of_report(root: Parent[AddressReport], info: Info) -> list[Mai
     viewer = require_role(info, Role.OPERATOR)
     book = info.context.stores.address_book
     address = checked_address("address", root.standing.address)
-    subjects = [*book.hashes(viewer.organization_id, address), address.domain]
+    subjects: list[bytes | str] = [*book.hashes(viewer.organization_id, address), address.domain]
     return await book.changes.page(viewer.organization_id, subjects, None, CHANGES_OF_REPORT)
 
 

@@ -10,12 +10,14 @@ from resolvers.limits.writes import WriteLimit
 from schema.binding import field, mutation
 from schema.identity import User
 from schema.mail.book import Verdict
+from storage.mail.decisions.bounce_classes import BounceClass
+from storage.mail.decisions.policies import BounceTreatment
 
 
 @strawberry.type(description="How a policy treats bounces of one class.")
 class BounceClassTreatment:
-    bounce_class: resolvers.mail.policies.BounceClass = strawberry.field(description="Class of bounces.")
-    treatment: resolvers.mail.policies.BounceTreatment = strawberry.field(description="What bounces of the class do.")
+    bounce_class: BounceClass = strawberry.field(description="Class of bounces.")
+    treatment: BounceTreatment = strawberry.field(description="What bounces of the class do.")
 
 
 @strawberry.type(

@@ -251,9 +251,10 @@ def merge(document: AddressDocument, other: AddressDocument) -> None:
                 _add_daily_sum(entry, sums, each)
         if "import" in added:
             entry.setdefault("import", added["import"])
-    for name in CHOICES:
-        if name in other:
-            document.setdefault(name, other[name])
+    merged: Any = document
+    for choice in CHOICES:
+        if choice in other:
+            merged.setdefault(choice, other[choice])
 
 
 def latest_import(document: AddressDocument) -> ImportedCounts | None:

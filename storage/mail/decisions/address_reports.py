@@ -64,7 +64,8 @@ async def address_report(mongo: Mongo, book: AddressBook, organization_id: str, 
     found: list[AddressDocument] = await mongo.find("mail_addresses", query)
     document = min(found, key=lambda each: ids.index(each["_id"]), default=None)
     by = document["by"] if document else []
-    delivery, complaint = (max((each.get(name, 0) for each in by), default=0) for name in ("ok", "complaint"))
+    delivery = max((each.get("ok", 0) for each in by), default=0)
+    complaint = max((each.get("complaint", 0) for each in by), default=0)
     bounces = sorted(_bounces(document, delivery), key=lambda each: -each.at_ms)[:MAX_BOUNCES] if document else []
     return AddressReport(
         standing,
