@@ -69,6 +69,19 @@ mutation ($address: String!, $reason: String!) { unblockAddress(address: $addres
 BLOCK_DOMAIN = """
 mutation ($reason: String!) { setDomainBlocked(domain: "example.org", blocked: true, reason: $reason) { domain } }
 """
+BLOCK_ADDRESSES = """
+mutation ($addresses: [String!]!, $reason: String!) {
+  blockAddresses(addresses: $addresses, reason: $reason) { address }
+}
+"""
+UNBLOCK_ADDRESSES = """
+mutation ($addresses: [String!]!, $reason: String!) {
+  unblockAddresses(addresses: $addresses, reason: $reason) { address }
+}
+"""
+SET_POLICY = """
+mutation ($reason: String!) { setMailPolicy(policy: {hardBounces: 2}, afterVersion: 0, reason: $reason) { version } }
+"""
 RECORD = "mutation ($events: [DeliveryEventInput!]!) { recordDeliveries(events: $events) { accepted } }"
 MARK_READ = "mutation ($topic: ID!, $at: Timestamp!) { markRead(topicId: $topic, timestamp: $at) { id } }"
 MARK_NOTIFICATIONS = "mutation ($at: Timestamp!) { markNotificationsRead(timestamp: $at) }"
@@ -283,6 +296,10 @@ async def _mail(canary: CanaryPerson) -> None:
     await replace(canary, roles=frozenset({Role.SERVICE})).run(RECORD, events=[{**event, **texts}])
     await canary.run(UNBLOCK, address=EMAIL, reason=f"{WORD} asked for it")
     await canary.run(BLOCK_DOMAIN, reason=f"{WORD} asked for it")
+    await canary.run(BLOCK_ADDRESSES, addresses=[EMAIL], reason=f"{WORD} asked again")
+    await canary.run(UNBLOCK_ADDRESSES, addresses=[EMAIL], reason=f"{WORD} asked once more")
+    await canary.run(BLOCK_ADDRESSES, addresses=[f"other{EMAIL}"], reason=f"{WORD} asked too")
+    await canary.run(SET_POLICY, reason=f"{WORD} asked for it")
 
 
 async def _local_account(stores: Stores, canary: CanaryPerson, organization: str) -> None:

@@ -1,11 +1,10 @@
 """Use cases of mail policies: reading, trying and setting the rules that block addresses."""
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import strawberry
-from strawberry import ID, UNSET, Parent
+from strawberry import UNSET, Parent
 
 from resolvers.access import require_role
 from resolvers.arguments import checked_text, text_or_none
@@ -30,13 +29,6 @@ MAX_VERSIONS = 100
 
 strawberry.enum(BounceClass, description="Why a mail bounced, as far as policies tell reasons apart.")
 strawberry.enum(BounceTreatment, description="What a policy does about bounces of a class.")
-
-
-class TreatmentOfClass(NamedTuple):
-    """How a policy treats a class of bounces."""
-
-    bounce_class: BounceClass
-    treatment: BounceTreatment
 
 
 @strawberry.input(description="How a policy treats bounces of one class.")
@@ -128,7 +120,8 @@ async def mail_policy_dry_run(
     info: Info,
     policy: Policy,
     after: Annotated[
-        ID | None, strawberry.argument(description="`nextAfter` of the dry run before. Omitted or null: all addresses.")
+        str | None,
+        strawberry.argument(description="`nextAfter` of the dry run before. Omitted or null: from the first."),
     ] = UNSET,
 ) -> PolicyDryRun:
     """Returns what a policy would change."""
@@ -158,41 +151,6 @@ async def set_mail_policy(
     )
 
 
-async def treatments(root: Parent[MailPolicyVersion]) -> list[TreatmentOfClass]:
-    """Returns how each class is treated."""
-    return [TreatmentOfClass(*each) for each in root.policy.treatments.items()]
-
-
-async def hard_bounces(root: Parent[MailPolicyVersion]) -> int:
-    """Returns how many hard bounces block."""
-    return root.policy.hard_bounces
-
-
-async def soft_bounce_days(root: Parent[MailPolicyVersion]) -> int:
-    """Returns on how many days soft bounces block."""
-    return root.policy.soft_bounce_days
-
-
-async def soft_window_days(root: Parent[MailPolicyVersion]) -> int | None:
-    """Returns how many of the last days count; None for all."""
-    return root.policy.soft_window_days
-
-
-async def soft_block_days(root: Parent[MailPolicyVersion]) -> int | None:
-    """Returns how many days after its last soft bounce a block ends; None if it does not end by itself."""
-    return root.policy.soft_block_days
-
-
-async def complaints_block(root: Parent[MailPolicyVersion]) -> bool:
-    """Returns whether a complaint blocks."""
-    return root.policy.complaints_block
-
-
-async def set_at(root: Parent[MailPolicyVersion]) -> datetime | None:
-    """Returns when the version was set; None for version 0."""
-    return root.at
-
-
 async def set_by(root: Parent[MailPolicyVersion], info: Info) -> User | None:
     """Returns the operator who set the version; None for version 0."""
     return (await set_by_each([root], info))[0]
@@ -200,5 +158,7 @@ async def set_by(root: Parent[MailPolicyVersion], info: Info) -> User | None:
 
 async def set_by_each(versions: Sequence[MailPolicyVersion], info: Info) -> list[User | None]:
     """Returns the operator who set each version."""
-    viewer = require_role(info, Role.OPERATOR, Role.SERVICE)
-    return await info.context.stores.users.find_or_none(viewer.organization_id, [each.by for each in versions])
+    if not versions:
+        return []
+    ids = [version.set_by_id for version in versions]
+    return await info.context.stores.users.find_or_none(versions[0].organization_id, ids)

@@ -26,33 +26,31 @@ class BounceClassTreatment:
 )
 class MailPolicy:
     version: int = strawberry.field(description="Version, from 1; 0 for the policy of organizations that set none.")
-    treatments: list[BounceClassTreatment] = field(
-        resolvers.mail.policies.treatments, "How each class of bounces is treated: one entry for each class."
+    treatments: list[BounceClassTreatment] = strawberry.field(
+        description="How each class of bounces is treated: one entry for each class."
     )
-    hard_bounces: int = field(
-        resolvers.mail.policies.hard_bounces,
-        "How many bounces of classes with the treatment HARD block an address, counted since its latest delivery.",
+    hard_bounces: int = strawberry.field(
+        description="How many bounces of classes with the treatment HARD block an address, counted since its latest "
+        "delivery."
     )
-    soft_bounce_days: int = field(
-        resolvers.mail.policies.soft_bounce_days,
-        "On how many UTC days bounces of classes with the treatment SOFT block an address, counted since its latest "
-        "delivery.",
+    soft_bounce_days: int = strawberry.field(
+        description="On how many UTC days bounces of classes with the treatment SOFT block an address, counted since "
+        "its latest delivery."
     )
-    soft_window_days: int | None = field(
-        resolvers.mail.policies.soft_window_days,
-        "How many of the last UTC days count for `softBounceDays`, today included. Null: all.",
+    soft_window_days: int | None = strawberry.field(
+        description="How many of the last UTC days count for `softBounceDays`, today included. Null: all."
     )
-    soft_block_days: int | None = field(
-        resolvers.mail.policies.soft_block_days,
-        "How many days after its last soft bounce a block by soft bounces ends. Null: with the next delivery only.",
+    soft_block_days: int | None = strawberry.field(
+        description="How many days after its last soft bounce a block by soft bounces ends. Null: with the next "
+        "delivery only."
     )
-    complaints_block: bool = field(
-        resolvers.mail.policies.complaints_block, "Whether a complaint blocks an address until `unblockAddress`."
+    complaints_block: bool = strawberry.field(
+        description="Whether a complaint blocks an address until `unblockAddress`."
     )
     reason: str | None = strawberry.field(
         description="Reason that the operator gave; null for version 0, and empty once the operator was erased."
     )
-    set_at: datetime | None = field(resolvers.mail.policies.set_at, "When the version was set; null for version 0.")
+    set_at: datetime | None = strawberry.field(description="When the version was set; null for version 0.")
     set_by: User | None = field(
         resolvers.mail.policies.set_by,
         "Operator who set the version; null for version 0, and for an erased operator.",
@@ -66,7 +64,9 @@ class MailPolicyChange:
         description="Keyed hash of the address, in hexadecimal digits. The audit log names the address by it too."
     )
     domain: str = strawberry.field(description="Domain of the address.")
-    blocked: bool = strawberry.field(description="Whether the policy blocks the address. The present one does not.")
+    blocked: bool = strawberry.field(
+        description="True: it would be blocked, and is not now. False: it would be allowed, and is blocked now."
+    )
     before: Verdict = strawberry.field(description="Verdict by the present policy.")
     after: Verdict = strawberry.field(description="Verdict by the tried policy.")
 
@@ -80,7 +80,7 @@ class MailPolicyDryRun:
     blocked: int = strawberry.field(description="How many of them would be blocked, and are not now.")
     freed: int = strawberry.field(description="How many of them would be allowed, and are blocked now.")
     changes: list[MailPolicyChange] = strawberry.field(description="The first 1000 of these addresses.")
-    next_after: ID | None = strawberry.field(
+    next_after: str | None = strawberry.field(
         description="Value of `after` for the following addresses; null if all were checked."
     )
 

@@ -73,6 +73,7 @@ class AddressReport:
     changes: list[MailChange] = field(
         resolvers.mail.reports.changes_of_report,
         "The latest 20 changes of the address and its domain by operators, the newest first.",
+        queries_per_object=True,
     )
 
 
@@ -88,7 +89,7 @@ class BlockedAddresses:
     items: list[BlockedAddress] = strawberry.field(
         description="The blocked addresses. A page may have fewer than `limit`, or none, although others follow."
     )
-    next_after: ID | None = strawberry.field(
+    next_after: str | None = strawberry.field(
         description="Value of `after` for the next page; null at the end of the list."
     )
 

@@ -192,7 +192,7 @@ class AddressSummary(TypedDict, total=False):
     """Copy of the document's `unsubscribed`."""
 
     faults: list[list[Any]]
-    """What policies apply to: a `Fault` for each class, with its latest 14 days."""
+    """Facts to which policies apply: a `Fault` for each class, with its latest 14 days."""
 
 
 class AddressDocument(TypedDict):

@@ -100,6 +100,8 @@ VALUES: dict[str, object] = {
 
 VALUES_OF_FIELDS: dict[str, dict[str, object]] = {
     "changeHandle": {"handle": "newt"},
+    "mailPolicyDryRun": {"after": "00"},
+    "blockedAddresses": {"after": "00"},
     "replayWebhook": {"since": "2026-01-01T00:00:00Z"},
 }
 """Values by argument name, for fields that need other ones than VALUES."""

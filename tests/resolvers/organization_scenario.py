@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from secrets import token_bytes
 
+from bson import ObjectId
+
 from storage.calls.calls import NextCall, TimedStart
 from storage.calls.job_changes import NewCallJob
 from storage.calls.records import TaskKey
@@ -41,6 +43,8 @@ from storage.identity.records import user_document_id
 from storage.identity.roles import Role
 from storage.identity.session_records import NewSession, SignInMethod
 from storage.ids import PostKey, UserKey, message_key, new_id, post_key
+from storage.mail.addresses import Address
+from storage.mail.decisions.address_decisions import AddressDecision
 from storage.mongo import Session
 from storage.notifications.channels import PushSubscription
 from storage.notifications.settings import NotificationLevel, NotificationPlace, NotificationPlaceKind
@@ -474,6 +478,7 @@ async def _add_content(organization: OrganizationScenario) -> None:
     organization.ids["Job"] = await organization.create_post()
     await _add_responses(organization)
     await _add_audit_entries(organization)
+    await _add_mail_changes(organization)
     await organization.superuser.run(UNBLOCK, reason=f"{organization.mark} asked for it")
 
 
@@ -529,6 +534,16 @@ async def _warn(organization: OrganizationScenario, message_id: str, reporter: P
     id_ = content_report_id(organization_id, ContentReportSubject.MESSAGE, message_id, reporter.id)
     ruling = ReportRuling(ContentReportDecision.WARN, f"{organization.mark} note", None)
     await reports.decide(await reports.get(organization_id, id_), Moderator("owl"), ruling)
+
+
+async def _add_mail_changes(organization: OrganizationScenario) -> None:
+    """Blocks an address by hand, and a domain."""
+    book, org, reason = organization.stores.address_book, organization.organization_id, f"{organization.mark} words"
+    blocked = Address(f"{organization.mark}@mail.example", "mail.example")
+    await book.decisions.store([blocked], AddressDecision(org, True, organization.dog.id, reason))
+    await book.set_domain_blocked(org, f"{organization.mark}.example", True, organization.dog.id, reason)
+    newest, *_ = await book.changes.page(org, [], None, 2)
+    organization.ids["MailChange"] = newest.id
 
 
 async def _add_audit_entries(organization: OrganizationScenario) -> None:
@@ -592,6 +607,7 @@ def unknown_ids() -> dict[str, str]:
     return {
         "Message": message,
         "Subject": message,
+        "MailChange": str(ObjectId()),
         "Mute": f"USER:{new_id()}",
         **people,
         **posts,

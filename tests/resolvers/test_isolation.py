@@ -41,6 +41,11 @@ UNMARKED = {"Reaction.emoji", "ReceivedReaction.emoji", "Stamp.name", "Stamp.ima
     "AddressStanding.normalized",
     "DomainStanding.domain",
     "BounceRate.domain",
+    "BlockedAddress.domain",
+    "BounceAlarm.domain",
+    "AddressBounce.code",
+    "AddressBounce.source",
+    "MailPolicyChange.domain",
     "RejectedDelivery.message",
 }
 """Texts that cannot contain the mark, or that only repeat an argument."""

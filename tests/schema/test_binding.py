@@ -33,6 +33,8 @@ from storage.identity.audit import AuditAction, AuditEntry, TargetKind, command_
 from storage.identity.keys.records import NewServiceKey, ServiceKey
 from storage.identity.roles import Role
 from storage.ids import MessageKey, PostKey, UserKey, new_id
+from storage.mail.decisions.changes import MailChange, MailChangeKind
+from storage.mail.decisions.policies import DEFAULT_POLICY, MailPolicyVersion
 from storage.notifications import Notification, NotificationKind
 from storage.privacy.erasures import ErasureState, UserErasure
 from storage.privacy.retention_rules import RetainedData, RetentionRule
@@ -158,6 +160,14 @@ async def example_objects(viewers: DifferingViewers) -> dict[str, list[Any]]:
             for admin in ("ann", "nobody", None)
         ],
         "ServiceKey": await service_keys(viewers),
+        "MailPolicy": [
+            MailPolicyVersion(organization, number, DEFAULT_POLICY, operator, "why", now)
+            for number, operator in enumerate(("ann", "nobody", None))
+        ],
+        "MailChange": [
+            MailChange(organization, operator, MailChangeKind.POLICY_SET, now, operator, "why")
+            for operator in ("ann", "nobody")
+        ],
         "StampPack": stamp_objects.pop("StampPack"),
         "StampPackOwnership": stamp_objects.pop("StampPackOwnership"),
         "Notification": [*stamp_objects.pop("Notification"), *await notifications(viewers, posts)],

@@ -158,6 +158,7 @@ async def test_old_data_are_refused_then_migrated_once(mongo: Mongo) -> None:
         "step 8: mark reports of private communities, and communities without owner",
         "step 9: rename stored fields; stop all earlier processes first",
         "step 10: write the first post of the conversation into replies",
+        "step 11: write what mail policies apply to",
     ]
     assert len(await run_migration(mongo)) == 2 + len(STEPS)
     await prepare_database(mongo)

@@ -1,1 +1,1 @@
-"""What operators decide about mail: the policy of an organization, and the record of their changes."""
+"""Decisions of operators about mail: the policy of an organization, blocks by hand, and the record of changes."""

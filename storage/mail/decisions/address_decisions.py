@@ -20,7 +20,7 @@ BATCH = 200
 
 @dataclass(frozen=True, slots=True)
 class AddressDecision:
-    """What an operator decides about addresses, and why."""
+    """A decision of an operator about addresses, and its reason."""
 
     organization_id: str
     blocked: bool

@@ -131,5 +131,5 @@ def _first_blocking(bounces: Sequence[AddressBounce], version: MailPolicyVersion
 
 def _later(at_ms: int, version: MailPolicyVersion) -> datetime | None:
     """Returns an instant, or that of the policy if it was set later; None for 0."""
-    set_at = 0 if version.at is None else epoch_ms(version.at)
+    set_at = 0 if version.set_at is None else epoch_ms(version.set_at)
     return from_epoch_ms(max(at_ms, set_at)) if at_ms else None

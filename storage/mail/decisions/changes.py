@@ -14,7 +14,7 @@ from storage.mongo import Document, Mongo
 
 
 class MailChangeKind(StrEnum):
-    """What an operator changed, as stored in `mail_audit`."""
+    """Kind of a change by an operator."""
 
     ADDRESS_BLOCKED = "ADDRESS_BLOCKED"
     ADDRESS_UNBLOCKED = "ADDRESS_UNBLOCKED"
@@ -39,6 +39,7 @@ _KINDS = {
 class MailChange:
     """A change, and its reason. `reason` is empty once the operator was erased."""
 
+    organization_id: str
     id: str
     kind: MailChangeKind
     at: datetime
@@ -84,6 +85,7 @@ def _change(document: MailAuditDocument) -> MailChange:
     subject = document["subject"]
     is_address = isinstance(subject, bytes)
     return MailChange(
+        organization_id=document["org"],
         id=str(document["_id"]),
         kind=_KINDS[bytes if is_address else str, document["action"]],
         at=document["at"],

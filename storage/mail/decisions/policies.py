@@ -110,14 +110,53 @@ DEFAULT_POLICY = MailPolicy()
 
 
 @dataclass(frozen=True, slots=True)
+class BounceClassTreatment:
+    """How a policy treats a class of bounces."""
+
+    bounce_class: BounceClass
+    treatment: BounceTreatment
+
+
+@dataclass(frozen=True, slots=True)
 class MailPolicyVersion:
     """A version of an organization's policy, and who set it. Version 0 is the policy of organizations that set none."""
 
+    organization_id: str
     version: int
     policy: MailPolicy
-    by: str | None = None
+    set_by_id: str | None = None
     reason: str | None = None
-    at: datetime | None = None
+    set_at: datetime | None = None
+
+    @property
+    def treatments(self) -> list[BounceClassTreatment]:
+        """How each class of bounces is treated."""
+        return [BounceClassTreatment(*each) for each in self.policy.treatments.items()]
+
+    @property
+    def hard_bounces(self) -> int:
+        """How many hard bounces block."""
+        return self.policy.hard_bounces
+
+    @property
+    def soft_bounce_days(self) -> int:
+        """On how many days soft bounces block."""
+        return self.policy.soft_bounce_days
+
+    @property
+    def soft_window_days(self) -> int | None:
+        """How many of the last days count; None for all."""
+        return self.policy.soft_window_days
+
+    @property
+    def soft_block_days(self) -> int | None:
+        """How many days after its last soft bounce a block ends; None if it does not end by itself."""
+        return self.policy.soft_block_days
+
+    @property
+    def complaints_block(self) -> bool:
+        """Whether a complaint blocks."""
+        return self.policy.complaints_block
 
 
 def join_faults(faults: Iterable[Fault]) -> list[Fault]:

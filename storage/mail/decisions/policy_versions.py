@@ -26,7 +26,6 @@ MAX_CACHED_POLICIES = 1000
 """Maximum number of policies in the cache. A larger cache is emptied."""
 
 POLICY_SUBJECT = ""
-DEFAULT_VERSION = MailPolicyVersion(0, DEFAULT_POLICY)
 
 
 class MailPolicies:
@@ -39,9 +38,9 @@ class MailPolicies:
     async def current(self, organization_id: str) -> MailPolicyVersion:
         """Returns the present policy, at most 5 s old; version 0 if none was ever set."""
         now = time.monotonic()
-        until, version = self._cache.get(organization_id, (now, DEFAULT_VERSION))
-        if until > now:
-            return version
+        cached = self._cache.get(organization_id)
+        if cached is not None and cached[0] > now:
+            return cached[1]
         if len(self._cache) >= MAX_CACHED_POLICIES:
             self._cache = {}
         version = await self._read(organization_id)
@@ -63,13 +62,13 @@ class MailPolicies:
         async def work(session: Session) -> MailPolicyVersion:
             await lock_operator(self._mongo, actor, session)
             present = await self._read(organization_id, session)
-            if present.version == after_version + 1 and (present.policy, present.by) == (policy, by):
+            if present.version == after_version + 1 and (present.policy, present.set_by_id) == (policy, by):
                 return present
             if present.version != after_version:
                 raise _superseded(present.version)
             at = await self._mongo.now()
-            added = MailPolicyVersion(after_version + 1, policy, by, reason, at)
-            await self._mongo["mail_audit"].insert_one(_document(organization_id, added), session=session)
+            added = MailPolicyVersion(organization_id, after_version + 1, policy, by, reason, at)
+            await self._mongo["mail_audit"].insert_one(_document(added), session=session)
             await self._record(actor, added, session)
             return added
 
@@ -83,17 +82,17 @@ class MailPolicies:
 
     async def _read(self, org: str, session: Session | None = None) -> MailPolicyVersion:
         documents = await self._documents(org, 1, session)
-        return _version(documents[0]) if documents else DEFAULT_VERSION
+        return _version(documents[0]) if documents else MailPolicyVersion(org, 0, DEFAULT_POLICY)
 
     async def _documents(self, org: str, limit: int, session: Session | None = None) -> list[Any]:
         query = {"org": org, "version": {"$gt": 0}}
         return await self._mongo.find("mail_audit", query, sort=[("version", -1)], limit=limit, session=session)
 
     async def _record(self, actor: Actor | None, added: MailPolicyVersion, session: Session) -> None:
-        if actor is not None and added.at is not None:
+        if actor is not None and added.set_at is not None:
             details = {"version": str(added.version), "reason": added.reason or ""}
             action, kind = AuditAction.MAIL_POLICY_SET, TargetKind.MAIL_POLICY
-            entry = audit_document(actor, action, kind, actor.organization_id, added.at, **details)
+            entry = audit_document(actor, action, kind, actor.organization_id, added.set_at, **details)
             await AuditLog(self._mongo).insert(entry, session)
 
 
@@ -101,16 +100,16 @@ def _superseded(version: int) -> Conflict:
     return Conflict(f"The policy has version {version} now. Read it, and change that version.")
 
 
-def _document(org: str, added: MailPolicyVersion) -> MailAuditDocument:
-    assert added.by is not None
-    assert added.at is not None
+def _document(added: MailPolicyVersion) -> MailAuditDocument:
+    assert added.set_by_id is not None
+    assert added.set_at is not None
     return {
-        "org": org,
+        "org": added.organization_id,
         "subject": POLICY_SUBJECT,
         "action": "set policy",
-        "by": added.by,
+        "by": added.set_by_id,
         "reason": added.reason or "",
-        "at": added.at,
+        "at": added.set_at,
         "version": added.version,
         "policy": _fields(added.policy),
     }
@@ -129,7 +128,9 @@ def _fields(policy: MailPolicy) -> PolicyFields:
 
 def _version(document: MailAuditDocument) -> MailPolicyVersion:
     policy = _policy(document["policy"])
-    return MailPolicyVersion(document["version"], policy, document["by"], document["reason"], document["at"])
+    return MailPolicyVersion(
+        document["org"], document["version"], policy, document["by"], document["reason"], document["at"]
+    )
 
 
 def _policy(fields: PolicyFields) -> MailPolicy:

@@ -24,7 +24,7 @@ mutation ($policy: MailPolicyInput!, $after: Int!, $reason: String!) {{
 }}
 """
 DRY_RUN = """
-query ($policy: MailPolicyInput!, $after: ID) {
+query ($policy: MailPolicyInput!, $after: String) {
   done: mailPolicyDryRun(policy: $policy, after: $after) {
     version checked blocked freed nextAfter
     changes { addressHash domain blocked before { rule detail } after { rule detail } }

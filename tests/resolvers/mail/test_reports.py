@@ -34,7 +34,7 @@ query ($day: DateTime!, $limit: Int! = 10) {
 """
 ALARMS = "query ($limit: Int! = 20) { done: bounceAlarms(limit: $limit) { day domain raisedAt sentAt } }"
 BLOCKED = """
-query ($after: ID, $limit: Int! = 50) {
+query ($after: String, $limit: Int! = 50) {
   done: blockedAddresses(after: $after, limit: $limit) { nextAfter items { addressHash domain verdict { rule } } }
 }
 """

@@ -55,7 +55,7 @@ async def test_block_by_a_policy_began_with_the_policy(mail: MailScenario) -> No
     assert (await report(mail)).blocked_since is None
     version = await mail.stores.address_book.policies.set(mail.org, MailPolicy(soft_bounce_days=1), 0, "op", "", None)
     found = await report(mail)
-    assert (found.standing.blocked, found.policy_version, found.blocked_since) == (True, 1, version.at)
+    assert (found.standing.blocked, found.policy_version, found.blocked_since) == (True, 1, version.set_at)
 
 
 async def test_complaint_and_decision_by_hand_say_since_when(mail: MailScenario) -> None:

@@ -1,4 +1,4 @@
-"""What a policy blocks, and when a block ends by itself."""
+"""A policy decides what blocks an address, and when a block ends by itself."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ FULL_ON_THREE_DAYS = fault(BounceClass.FULL, 0, 1, 2)
 GONE = fault(BounceClass.NO_MAILBOX, 4, code="550 5.1.1")
 
 
-def test_default_policy_blocks_one_hard_bounce_and_three_days_of_soft_bounces() -> None:
+def test_default_policy_blocks_hard_bounce_and_three_soft_days() -> None:
     assert rule(DEFAULT_POLICY) is None
     assert rule(DEFAULT_POLICY, GONE) == "HARD_BOUNCED"
     assert rule(DEFAULT_POLICY, fault(BounceClass.FULL, 0, 1)) is None

@@ -7,8 +7,14 @@ import pytest
 from storage.errors import Conflict
 from storage.mail.decisions import policy_versions
 from storage.mail.decisions.bounce_classes import BounceClass
-from storage.mail.decisions.policies import DEFAULT_POLICY, DEFAULT_TREATMENTS, BounceTreatment, MailPolicy
-from storage.mail.decisions.policy_versions import DEFAULT_VERSION, MailPolicies
+from storage.mail.decisions.policies import (
+    DEFAULT_POLICY,
+    DEFAULT_TREATMENTS,
+    BounceTreatment,
+    MailPolicy,
+    MailPolicyVersion,
+)
+from storage.mail.decisions.policy_versions import MailPolicies
 from tests.storage.mail.events import hard, soft
 from tests.storage.mail.scenario import MailScenario
 
@@ -19,9 +25,9 @@ STRICT = MailPolicy({**DEFAULT_TREATMENTS, BounceClass.FULL: BounceTreatment.IGN
 
 async def test_policy_is_read_as_it_was_set(mail: MailScenario) -> None:
     policies = mail.stores.address_book.policies
-    assert await policies.current(mail.org) == DEFAULT_VERSION
+    assert await policies.current(mail.org) == MailPolicyVersion(mail.org, 0, DEFAULT_POLICY)
     first = await policies.set(mail.org, STRICT, 0, "op", "full mailboxes come back", None)
-    assert (first.version, first.policy, first.by, first.reason) == (1, STRICT, "op", "full mailboxes come back")
+    assert (first.version, first.policy, first.set_by_id, first.reason) == (1, STRICT, "op", "full mailboxes come back")
     assert await policies.current(mail.org) == first
     second = await policies.set(mail.org, DEFAULT_POLICY, 1, "op", "back", None)
     assert await policies.versions(mail.org, 10) == [second, first]
@@ -39,7 +45,7 @@ async def test_one_of_concurrent_writers_wins(mail: MailScenario) -> None:
     results = await asyncio.gather(*map(write, range(1, 9)))
     assert sorted(results, key=str) == [1, *[None] * 7]
     (stored,) = await mail.stores.address_book.policies.versions(mail.org, 10)
-    assert results[stored.policy.soft_bounce_days - 1] == 1, "The writer whose policy is stored was told so."
+    assert results[stored.policy.soft_bounce_days - 1] == 1, "The answer to the writer whose policy is stored says so."
 
 
 async def test_repeated_change_makes_no_version(mail: MailScenario) -> None:
