@@ -1,11 +1,12 @@
 /** The texts of the loaded languages. The texts of a language are loaded when somebody first uses it. */
 import type { en } from "./en";
+import type { mailDecisions } from "./en/mail-decisions";
 import type { webhooks } from "./en/webhooks";
 
 export type Language = "en" | "ja";
 /** A text, or a text for each plural form, selected by the value `count`. */
 export type Text = string | { one: string; other: string };
-export type TextKey = keyof typeof en | keyof typeof webhooks;
+export type TextKey = keyof typeof en | keyof typeof mailDecisions | keyof typeof webhooks;
 /** The texts of a language that every screen has. tsc checks that each language has the keys of English. */
 export type Catalogue = Record<keyof typeof en, Text>;
 

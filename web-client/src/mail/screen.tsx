@@ -1,4 +1,5 @@
 /** The mail screens: addresses, domains and bounce rates. */
+import "../i18n/mail-texts";
 import { hrefOf, type MailRoute } from "../app/router";
 import { mayReadMail } from "../session/permissions";
 import { useViewer } from "../session/viewer";
