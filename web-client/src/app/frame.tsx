@@ -282,6 +282,7 @@ function ScreenContents({ route }: { route: Route }) {
       return <CallsScreen route={route} />;
     case "mail":
     case "mailDomains":
+    case "mailPolicy":
     case "bounceRates":
       return <MailScreen route={route} />;
     default:

@@ -95,7 +95,11 @@ export type CallsRoute =
   | { name: "newCallJob" }
   | { name: "callJob"; id: string }
   | { name: "callRules" };
-export type MailRoute = { name: "mail" } | { name: "mailDomains" } | { name: "bounceRates" };
+export type MailRoute =
+  | { name: "mail" }
+  | { name: "mailDomains" }
+  | { name: "mailPolicy" }
+  | { name: "bounceRates" };
 
 const ROUTES_WITHOUT_PARAMETERS = [
   "everyone",
@@ -119,6 +123,7 @@ const ROUTES_WITHOUT_PARAMETERS = [
   "callRules",
   "mail",
   "mailDomains",
+  "mailPolicy",
   "bounceRates",
 ] as const;
 

@@ -57,7 +57,7 @@ export const OPERATOR_SCREENS: readonly ScreenLink[] = [
     route: { name: "mail" },
     textKey: "mail",
     icon: "mail",
-    routeNames: ["mail", "mailDomains", "bounceRates"],
+    routeNames: ["mail", "mailDomains", "mailPolicy", "bounceRates"],
     isVisibleFor: mayReadMail,
   },
   {

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
+import { mailDecisions as mailDecisionsEn } from "./en/mail-decisions";
 import { webhooks as webhooksEn } from "./en/webhooks";
+import { mailDecisions as mailDecisionsJa } from "./ja/mail-decisions";
 import { webhooks as webhooksJa } from "./ja/webhooks";
 import { loadTexts, type Text, type TextKey, translate } from "./texts";
 import { relativeTime } from "./times";
@@ -9,8 +11,8 @@ const placeholders = (text: Text) =>
   forms(text).flatMap((form) => [...form.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
 
 test("both languages have all texts, and the Japanese text has only placeholders of the English text", async () => {
-  const en = { ...(await loadTexts("en")), ...webhooksEn };
-  const ja = { ...(await loadTexts("ja")), ...webhooksJa };
+  const en = { ...(await loadTexts("en")), ...mailDecisionsEn, ...webhooksEn };
+  const ja = { ...(await loadTexts("ja")), ...mailDecisionsJa, ...webhooksJa };
   for (const key of Object.keys(en) as TextKey[]) {
     for (const form of [...forms(en[key]), ...forms(ja[key])]) expect(form, key).not.toBe("");
     expect(

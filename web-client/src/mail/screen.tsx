@@ -1,4 +1,4 @@
-/** The mail screens: addresses, domains and bounce rates. */
+/** The mail screens: addresses, domains, the policy and bounce rates. */
 import "../i18n/mail-texts";
 import { hrefOf, type MailRoute } from "../app/router";
 import { mayReadMail } from "../session/permissions";
@@ -8,11 +8,13 @@ import { EmptyState } from "../ui/states";
 import { Tab } from "../ui/tabs";
 import { AddressLookup } from "./address-list";
 import { DomainLookup } from "./domain-list";
+import { PolicyPage } from "./policy/page";
 import { BounceRateReport } from "./rates";
 
 const TABS = [
   { name: "mail", textKey: "mail.addresses" },
   { name: "mailDomains", textKey: "mail.domains" },
+  { name: "mailPolicy", textKey: "policy.tab" },
   { name: "bounceRates", textKey: "mail.rates" },
 ] as const;
 
@@ -50,5 +52,6 @@ function MailTabs({ current }: { current: MailRoute["name"] }) {
 
 function MailContents({ name }: { name: MailRoute["name"] }) {
   if (name === "mailDomains") return <DomainLookup />;
+  if (name === "mailPolicy") return <PolicyPage />;
   return name === "bounceRates" ? <BounceRateReport /> : <AddressLookup />;
 }
