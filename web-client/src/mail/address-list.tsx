@@ -3,6 +3,8 @@ import { type FormEvent, useState } from "react";
 import { request, useApi } from "../api/api";
 import { failureTextKey, rejectionText } from "../api/failure";
 import type { TextKey } from "../i18n/texts";
+import { mayOperate } from "../session/permissions";
+import { useViewer } from "../session/viewer";
 import { Button } from "../ui/button";
 import { LabelledField } from "../ui/fields/labelled-field";
 import { Icon } from "../ui/icons";
@@ -11,6 +13,7 @@ import { EmptyState } from "../ui/states";
 import { notify } from "../ui/toasts";
 import { AddressRow } from "./address-row";
 import { addressesIn, LOOKUP_MAX } from "./addresses";
+import { DecideTogether } from "./decide-together";
 import { AddressBook, type AddressStanding } from "./operations";
 
 export function AddressLookup() {
@@ -21,6 +24,7 @@ export function AddressLookup() {
   const [rejection, setRejection] = useState<string | null>(null);
   const [standings, setStandings] = useState<readonly AddressStanding[] | null>(null);
   const addresses = addressesIn(text);
+  const mayDecide = mayOperate(useViewer().roles);
 
   async function lookUp(event: FormEvent) {
     event.preventDefault();
@@ -81,6 +85,7 @@ export function AddressLookup() {
           </p>
         )}
       </form>
+      {mayDecide && <DecideTogether addresses={addresses} onDecided={setStandings} />}
       {standings ? (
         <AddressStandings standings={standings} replace={replace} />
       ) : (

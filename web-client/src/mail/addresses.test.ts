@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addressesIn, domainsIn } from "./addresses";
+import { addressesIn, domainsIn, invalidAddresses } from "./addresses";
 
 test("addresses are found between all separators and in angle brackets, each once", () => {
   const text =
@@ -25,4 +25,12 @@ test("an invalid address is kept, so that the server can report it", () => {
 
 test("an address counts as its domain", () => {
   expect(domainsIn("Example.org ann@example.com\nexample.com")).toEqual(["example.org", "example.com"]);
+});
+
+test("an address without a normalised form is invalid", () => {
+  const standings = [
+    { address: "Ann@Example.org", normalized: "ann@example.org" },
+    { address: "nobody", normalized: null },
+  ];
+  expect(invalidAddresses(standings)).toEqual(["nobody"]);
 });

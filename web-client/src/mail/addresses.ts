@@ -15,6 +15,13 @@ export function addressesIn(text: string): string[] {
   return [...new Set(entries.filter(Boolean))];
 }
 
+/** Returns the addresses of a lookup that no mail can be sent to, because they are not valid. */
+export function invalidAddresses(
+  standings: readonly { address: string; normalized: string | null }[],
+): string[] {
+  return standings.filter(({ normalized }) => normalized === null).map(({ address }) => address);
+}
+
 /** Returns the distinct domains in a text. An address counts as its domain. */
 export function domainsIn(text: string): string[] {
   const parts = text.split(/[\s,;]+/).map((part) => part.replace(/^.*@/, "").replace(/[<>]/g, ""));

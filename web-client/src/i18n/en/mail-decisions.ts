@@ -35,6 +35,26 @@ export const mailDecisions = {
   "mailReport.why": "Why?",
   "mailReport.whyNamed": "Why? {name}",
   "policy.version": "Version {version}",
+  "mailTogether.block": "Block all…",
+  "mailTogether.blockAsk": {
+    one: "No mail is sent to {count} address until somebody unblocks it.",
+    other: "No mail is sent to these {count} addresses until somebody unblocks them.",
+  },
+  "mailTogether.blockTitle": "Block all",
+  "mailTogether.blocked": { one: "{count} address is blocked", other: "{count} addresses are blocked" },
+  "mailTogether.invalid": {
+    one: "{count} address is not valid, so nothing was changed: {names}",
+    other: "{count} addresses are not valid, so nothing was changed: {names}",
+  },
+  "mailTogether.tooMany":
+    "For longer lists, an administrator of the server uses the command noroshi mail block.",
+  "mailTogether.unblock": "Unblock all…",
+  "mailTogether.unblockAsk": {
+    one: "Mail can be sent to {count} address again, and its counters are reset.",
+    other: "Mail can be sent to these {count} addresses again, and their counters are reset.",
+  },
+  "mailTogether.unblockTitle": "Unblock all",
+  "mailTogether.unblocked": { one: "{count} address is unblocked", other: "{count} addresses are unblocked" },
   "policy.changed":
     "Somebody else has set version {version} meanwhile. Your changes are still here: compare, try them again, and then set them.",
   "policy.checked": "{count} addresses with bounces or complaints were checked.",

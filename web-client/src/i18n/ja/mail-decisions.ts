@@ -38,6 +38,17 @@ export const mailDecisions: Record<keyof typeof en, Text> = {
   "mailReport.why": "理由を見る",
   "mailReport.whyNamed": "{name} の理由を見る",
   "policy.version": "バージョン {version}",
+  "mailTogether.block": "まとめて停止…",
+  "mailTogether.blockAsk": "停止を解除するまで、この {count} 件にはメールを送信しません。",
+  "mailTogether.blockTitle": "まとめて停止",
+  "mailTogether.blocked": "{count} 件を停止しました",
+  "mailTogether.invalid": "無効なアドレスが {count} 件あるため、何も変更していません：{names}",
+  "mailTogether.tooMany":
+    "これより長い一覧は、サーバーの管理者がコマンド noroshi mail block で処理できます。",
+  "mailTogether.unblock": "まとめて解除…",
+  "mailTogether.unblockAsk": "この {count} 件へ送信できるようになり、カウンターはリセットされます。",
+  "mailTogether.unblockTitle": "まとめて解除",
+  "mailTogether.unblocked": "{count} 件の停止を解除しました",
   "policy.changed":
     "その間に、別の人がバージョン {version} を設定しました。入力した内容は残っています。見比べて、もう一度試してから設定してください。",
   "policy.checked": "不達や苦情のあるアドレス {count} 件を調べました。",

@@ -74,38 +74,40 @@ export function PolicyEditor({ policy, load, onSet }: Props) {
   }
 
   return (
-    <form onSubmit={tryPolicy} className="mt-4 flex flex-col gap-5" data-testid="policy-form">
-      {isOvertaken && (
-        <p role="alert" className="rounded-card bg-wait-ground px-4 py-3 text-wait">
-          {t("policy.changed", { version: policy.version })}
-        </p>
-      )}
-      <PolicyFields form={form} onChange={change} />
-      {errorText && (
-        <p role="alert" className="text-bad">
-          {errorText}
-        </p>
-      )}
-      <div className="flex flex-wrap items-center justify-end gap-2">
-        {isChanged && !dryRun && <p className="grow text-sm text-quiet">{t("policy.tryFirst")}</p>}
-        {changedForm && <Button onClick={() => change(null)}>{t("policy.reset")}</Button>}
-        <Button
-          type="submit"
-          kind={dryRun ? "other" : "main"}
-          isBusy={isBusy}
-          disabled={!isChanged || !input}
-        >
-          {t("policy.try")}
-        </Button>
-        {dryRun && (
-          <Button kind="main" isBusy={isBusy} onClick={() => setIsAsking(true)}>
-            {t("policy.set")}
-          </Button>
+    <>
+      <form onSubmit={tryPolicy} className="mt-4 flex flex-col gap-5" data-testid="policy-form">
+        {isOvertaken && (
+          <p role="alert" className="rounded-card bg-wait-ground px-4 py-3 text-wait">
+            {t("policy.changed", { version: policy.version })}
+          </p>
         )}
-      </div>
-      {dryRun && <DryRunResult dryRun={dryRun} />}
+        <PolicyFields form={form} onChange={change} />
+        {errorText && (
+          <p role="alert" className="text-bad">
+            {errorText}
+          </p>
+        )}
+        <div className="flex flex-wrap items-center justify-end gap-2">
+          {isChanged && !dryRun && <p className="grow text-sm text-quiet">{t("policy.tryFirst")}</p>}
+          {changedForm && <Button onClick={() => change(null)}>{t("policy.reset")}</Button>}
+          <Button
+            type="submit"
+            kind={dryRun ? "other" : "main"}
+            isBusy={isBusy}
+            disabled={!isChanged || !input}
+          >
+            {t("policy.try")}
+          </Button>
+          {dryRun && (
+            <Button kind="main" isBusy={isBusy} onClick={() => setIsAsking(true)}>
+              {t("policy.set")}
+            </Button>
+          )}
+        </div>
+        {dryRun && <DryRunResult dryRun={dryRun} />}
+      </form>
       {isAsking && <AskReason onDone={setPolicy} />}
-    </form>
+    </>
   );
 }
 

@@ -50,9 +50,18 @@ export function numberOf(form: PolicyForm, { name, min, max, isOptional }: Polic
 
 /** Returns the input of the whole policy; null if a field is not valid. */
 export function inputOf(form: PolicyForm): MailPolicyInput | null {
-  const values = Object.fromEntries(NUMBERS.map((number) => [number.name, numberOf(form, number)]));
-  if (Object.values(values).includes(undefined)) return null;
-  return { ...values, treatments: [...form.treatments], complaintsBlock: form.complaintsBlock };
+  const [hardBounces, softBounceDays, softWindowDays, softBlockDays] = NUMBERS.map((number) =>
+    numberOf(form, number),
+  );
+  if ([hardBounces, softBounceDays, softWindowDays, softBlockDays].includes(undefined)) return null;
+  return {
+    treatments: [...form.treatments],
+    hardBounces: hardBounces ?? null,
+    softBounceDays: softBounceDays ?? null,
+    softWindowDays: softWindowDays ?? null,
+    softBlockDays: softBlockDays ?? null,
+    complaintsBlock: form.complaintsBlock,
+  };
 }
 
 /** Returns whether two forms mean the same policy. Spaces and leading zeros don't matter. */
