@@ -41,10 +41,17 @@ export const DomainStandings = graphql(
 );
 export const BounceRates = graphql(`
   query BounceRates($domain: String, $from: DateTime!, $to: DateTime!) {
-    bounceRates(domain: $domain, from: $from, to: $to) { day sent bounced rate }
+    bounceRates(domain: $domain, from: $from, to: $to) { day sent bounced rate complaints complaintRate }
   }
 `);
 export type DailyBounceRate = ResultOf<typeof BounceRates>["bounceRates"][number];
+
+export const WorstDomains = graphql(`
+  query WorstDomains($day: DateTime!) { worstDomains(day: $day) { domain sent bounced rate } }
+`);
+export const BounceAlarms = graphql(`
+  query BounceAlarms { bounceAlarms { day domain raisedAt sentAt } }
+`);
 
 export const UnblockAddress = graphql(
   `mutation UnblockAddress($address: String!, $reason: String!) {

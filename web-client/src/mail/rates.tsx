@@ -8,8 +8,11 @@ import { EmptyState, LoadingState } from "../ui/states";
 import { createValue, useValue } from "../ui/value";
 import { BounceRates, type DailyBounceRate } from "./operations";
 import { ALARM_RATE, RateChart } from "./rate-chart";
+import { RateAlarms, WorstDomainList } from "./rate-lists";
 
 const DAY_MS = 86_400_000;
+/** From this rate of complaints on, the sender's reputation suffers. */
+const COMPLAINT_ALARM_RATE = 0.001;
 const SPANS_DAYS = [14, 30, 90] as const;
 const TYPING_DELAY_MS = 400;
 
@@ -23,6 +26,8 @@ export function BounceRateReport() {
   const { days, rejection } = useRates(domain.trim(), span_days);
   const sent = days?.reduce((sum, day) => sum + day.sent, 0) ?? 0;
   const bounced = days?.reduce((sum, day) => sum + day.bounced, 0) ?? 0;
+  // Complaints are not counted for a single domain.
+  const complaints = domain.trim() ? null : (days?.reduce((sum, day) => sum + (day.complaints ?? 0), 0) ?? 0);
   const percent = new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 2 });
   return (
     <>
@@ -74,9 +79,16 @@ export function BounceRateReport() {
               {percent.format(bounced / sent)}
             </span>
             <span className="text-quiet">{t("mail.ratesSum", { bounced, sent })}</span>
+            {complaints !== null && (
+              <span className={complaints / sent >= COMPLAINT_ALARM_RATE ? "text-bad" : "text-quiet"}>
+                {t("mailRates.complaints", { count: complaints, rate: percent.format(complaints / sent) })}
+              </span>
+            )}
           </p>
           <RateChart days={days} />
           <BounceRateTable days={days.filter((day) => day.sent > 0)} percent={percent} />
+          <WorstDomainList day={days.findLast((day) => day.sent > 0)?.day ?? null} />
+          <RateAlarms />
         </section>
       )}
     </>
