@@ -218,6 +218,10 @@ function mainScreens(topicId) {
       await page.getByRole("button", { name: "Look up" }).click();
       await page.locator('[data-address="ann@@harbour"]').waitFor();
     },
+    "mail-policy": async (page) => {
+      await navigate(page, "/mailPolicy");
+      await page.getByTestId("policy-form").waitFor();
+    },
     "mail-rates": async (page) => {
       await navigate(page, "/bounceRates");
       await page.getByRole("button", { name: "14 days" }).click();

@@ -87,7 +87,7 @@ export function BounceRateReport() {
           </p>
           <RateChart days={days} />
           <BounceRateTable days={days.filter((day) => day.sent > 0)} percent={percent} />
-          <WorstDomainList day={days.findLast((day) => day.sent > 0)?.day ?? null} />
+          {!domain.trim() && <WorstDomainList day={days.findLast((day) => day.sent > 0)?.day ?? null} />}
           <RateAlarms />
         </section>
       )}
