@@ -40,9 +40,9 @@ export function PolicyEditor({ policy, load, onSet }: Props) {
   }
 
   async function handleOvertaken() {
+    await load();
     setDryRun(null);
     setIsOvertaken(true);
-    await load();
   }
 
   function tryPolicy(event: FormEvent) {
@@ -50,7 +50,8 @@ export function PolicyEditor({ policy, load, onSet }: Props) {
     if (input === null || !isChanged) return;
     void attempt(async () => {
       const result = (await request(direct, TryPolicy, { policy: input })).mailPolicyDryRun;
-      if (result.version !== policy.version) return handleOvertaken();
+      // A server may still compare with an older version, for up to five seconds.
+      if (result.version > policy.version) return handleOvertaken();
       setIsOvertaken(false);
       setDryRun(result);
     });
