@@ -6,6 +6,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route, WebSocketRoute
@@ -41,6 +42,7 @@ from server.http.files import files_routes, media_route
 from server.http.hosts import HostCheck
 from server.http.images import ImageCache, images_routes
 from server.http.ingest import ingest_routes
+from server.http.json_answers import route_error
 from server.http.oidc import oidc_routes
 from server.http.pages import documents_of_web_client, page_routes
 from server.http.passkeys import passkey_routes
@@ -91,7 +93,8 @@ def create_app(settings: Settings) -> Starlette:
         await egress.aclose()
 
     routes = [*health.ROUTES, *demo_sign_in_routes(settings), *page_routes()]
-    return Starlette(routes=routes, middleware=_middleware(settings), lifespan=lifespan)
+    errors = {HTTPException: route_error}
+    return Starlette(routes=routes, middleware=_middleware(settings), lifespan=lifespan, exception_handlers=errors)
 
 
 async def _add_routes_of_stores(

@@ -88,7 +88,6 @@ TESTED_ELSEWHERE = {
     "server/oidc.py": "tests/server/http/test_oidc.py",
     "server/http/sign_in_options.py": "tests/server/http/test_oidc.py",
     "server/auth/oidc/failures.py": "tests/server/http/test_oidc.py",
-    "server/http/json_answers.py": "tests/server/http/test_ingest.py",
     "server/operation_contexts.py": "tests/server/graphql/test_websocket.py",
     "server/graphql/protocols.py": "tests/server/graphql/test_websocket.py",
     "server/graphql/subscriptions.py": "tests/server/graphql/test_broadcasts.py",

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from resolvers.administration.audit import shows_target, without_hidden_communities
 from server.auth.credentials import Credential, RequestCredentials
 from server.auth.viewers import ViewerSession, ViewerSessions
-from server.http.browser_routes import refusal
+from server.http.json_answers import error_answer
 from storage.errors import BadUserInput, Forbidden, RateLimited, Unauthenticated
 from storage.identity.audit import AuditAction, AuditEntry, AuditFilter
 from storage.identity.roles import Role, with_included
@@ -43,7 +43,7 @@ def audit_export_route(stores: Stores, viewers: ViewerSessions, credentials: Req
             credential = credentials.of_request(request.headers)
             return await exporter.respond(credential, checked_filter(request.query_params))
         except Exception as error:
-            return refusal(error)
+            return error_answer(error)
 
     return Route("/audit.ndjson", endpoint, methods=["GET"])
 

@@ -7,42 +7,29 @@ another site can sign its visitors in or out here.
 import asyncio
 from collections.abc import Awaitable, Callable
 
-import structlog
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from resolvers.arguments import require_storable
 from server.auth.credentials import RequestCredentials
-from server.http.json_answers import json_answer, retry_headers
+from server.http.json_answers import error_answer
 from server.transport.bodies import read_body
 from server.transport.json_decoding import decode_json
-from storage.errors import BadUserInput, DomainError, Unavailable
-from storage.mongo import unavailable
+from storage.errors import BadUserInput, Unavailable
 
 DEADLINE_S = 10.0
 """How long a request may take, from the first byte of its body to its answer."""
 
 MAX_BODY_BYTES = 16_384
-STATUS = {
-    "BAD_USER_INPUT": 400,
-    "UNAUTHENTICATED": 401,
-    "FORBIDDEN": 403,
-    "NOT_FOUND": 404,
-    "CONFLICT": 409,
-    "RATE_LIMITED": 429,
-    "UNAVAILABLE": 503,
-}
 
 BrowserHandler = Callable[[Request], Awaitable[Response]]
-
-log = structlog.get_logger(__name__)
 
 
 def browser_route(
     path: str, method: str, credentials: RequestCredentials, handle: BrowserHandler, deadline_s: float = DEADLINE_S
 ) -> Route:
-    """Returns a route whose handler may raise a DomainError, which is answered as `{"code", "message", ...}`.
+    """Returns a route whose handler may raise a DomainError, which is answered in the shape of all errors.
 
     After the deadline, the handler is cancelled and the answer is UNAVAILABLE.
     """
@@ -54,7 +41,7 @@ def browser_route(
         except ClientDisconnect:
             return Response(status_code=400)
         except Exception as error:
-            return refusal(error)
+            return error_answer(error)
 
     return Route(path, endpoint, methods=[method])
 
@@ -81,13 +68,3 @@ async def json_body(request: Request) -> dict[str, object]:
         raise BadUserInput("body", "a JSON object")
     require_storable(value)
     return value
-
-
-def refusal(error: Exception) -> Response:
-    """Returns the answer to a request that failed, as `{"code", "message", ...}`."""
-    domain_error = error if isinstance(error, DomainError) else unavailable(error)
-    if domain_error is None:
-        log.error("request_failed", exc_info=error)
-        return json_answer({"code": "INTERNAL_SERVER_ERROR", "message": "Unexpected error."}, 500)
-    body = {**domain_error.extensions, "message": domain_error.message}
-    return json_answer(body, STATUS.get(domain_error.code, 500), retry_headers(domain_error))

@@ -9,8 +9,6 @@ import time
 from collections.abc import Awaitable, Callable
 from urllib.parse import parse_qsl
 
-import orjson
-import structlog
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -19,23 +17,21 @@ from jobs.providers.signed_webhooks import SignatureRefused, verify
 from jobs.providers.telephony.twilio import report_of, twilio_signature
 from resolvers.arguments import require_storable
 from resolvers.calls.arguments import checked_recording_url
+from server.http.json_answers import error_answer
 from server.settings import Settings
 from server.telephony import TELEPHONY_CALLBACK, TWILIO_CALLBACK
 from server.transport.bodies import read_body
 from server.transport.json_decoding import decode_json
 from storage.calls.records import MAX_SEQUENCE, CallOutcome, CallReportKind
-from storage.errors import BadUserInput, DomainError, NotFound, Unavailable
-from storage.mongo import unavailable
+from storage.errors import BadUserInput, Unauthenticated
 from storage.stores import Stores
 
 MAX_BODY_BYTES = 64 * 1024
 MAX_FIELDS = 100
 
-log = structlog.get_logger(__name__)
 
-
-class _SignatureInvalid(Exception):
-    """The request is not signed with the secret: 401."""
+class _SignatureInvalid(Unauthenticated):
+    """The request is not signed with the secret."""
 
 
 def callback_routes(settings: Settings, stores: Stores) -> list[Route]:
@@ -51,34 +47,13 @@ def _endpoint(handle: Callable[[Request], Awaitable[None]]) -> Callable[[Request
     async def endpoint(request: Request) -> Response:
         try:
             await handle(request)
-        except _SignatureInvalid as error:
-            return _answer(401, "UNAUTHENTICATED", str(error))
         except ClientDisconnect:
             return Response(status_code=400)
         except Exception as error:
-            domain_error = error if isinstance(error, DomainError) else unavailable(error)
-            if domain_error is None:
-                log.error("callback_failed", exc_info=error)
-                return _answer(500, "INTERNAL_SERVER_ERROR", "Unexpected error.")
-            return _answer(_status(domain_error), domain_error.code, domain_error.message)
+            return error_answer(error)
         return Response(status_code=204)
 
     return endpoint
-
-
-def _answer(status: int, code: str, message: str) -> Response:
-    headers = {"Retry-After": "1"} if status == 503 else {}
-    return Response(orjson.dumps({"code": code, "message": message}), status, headers, "application/json")
-
-
-def _status(error: DomainError) -> int:
-    match error:
-        case NotFound():
-            return 404
-        case Unavailable():
-            return 503
-        case _:
-            return 400
 
 
 class _CallbackHandlers:

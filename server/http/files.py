@@ -17,7 +17,7 @@ from starlette.routing import Route
 from resolvers.files.downloads import is_recording, published_file, visible_file
 from server.auth.credentials import RequestCredentials
 from server.auth.viewers import ViewerSessions
-from server.http.browser_routes import refusal
+from server.http.json_answers import error_answer
 from storage.errors import Forbidden, NotFound, Unauthenticated
 from storage.files.records import StoredFile, StoredObject
 from storage.identity.roles import Role, with_included
@@ -73,7 +73,7 @@ def files_routes(stores: Stores, viewers: ViewerSessions, credentials: RequestCr
             is_thumbnail = "name" not in request.path_params
             return await _answer(stores, request, _thumbnail(file) if is_thumbnail else _content(file))
         except Exception as error:
-            response = refusal(error)
+            response = error_answer(error)
             response.headers.update(_SECURITY_HEADERS)
             return response
 
@@ -91,7 +91,7 @@ def media_route(stores: Stores, urls: DownloadUrls) -> Route:
                 raise NotFound("file", id_)
             return await _answer(stores, request, _content(await published_file(stores, publication_id, id_)))
         except Exception as error:
-            response = refusal(error)
+            response = error_answer(error)
             response.headers.update(_SECURITY_HEADERS)
             return response
 

@@ -18,7 +18,7 @@ from jobs.mail.reports import NotADeliveryReport, delivery_events
 from resolvers.arguments import require_storable
 from server.auth.credentials import bearer_credential
 from server.auth.viewers import ViewerSessions
-from server.http.json_answers import json_answer, retry_headers
+from server.http.json_answers import error_answer, json_answer
 from server.transport.bodies import PROCESS_BODIES, BodyTooLarge
 from server.transport.json_decoding import decode_json
 from storage.errors import BadUserInput, DomainError, Forbidden, Unauthenticated
@@ -26,12 +26,10 @@ from storage.identity.records import User
 from storage.identity.roles import Role
 from storage.mail.ledger import MAX_ID_CHARS, Ledger
 from storage.mail.records import DeliveryEvent, DeliveryEventKind, RecordDeliveriesResult, RejectedDelivery
-from storage.mongo import unavailable
 from storage.stores import Stores
 
 BATCH = 1000
 INGEST_SCOPE = "mail:ingest"
-STATUS = {"BAD_USER_INPUT": 400, "UNAUTHENTICATED": 401, "FORBIDDEN": 403, "RATE_LIMITED": 429, "UNAVAILABLE": 503}
 
 RecordBody = Callable[[User, bytes], Awaitable[RecordDeliveriesResult]]
 
@@ -93,7 +91,7 @@ def _endpoint(viewers: ViewerSessions, record: RecordBody) -> Callable[[Request]
         except ClientDisconnect:
             return Response(status_code=400)
         except (DomainError, PyMongoError) as error:
-            return _refusal(error)
+            return error_answer(error, 413 if isinstance(error, BodyTooLarge) else None)
 
     return endpoint
 
@@ -195,12 +193,3 @@ def result_as_json(result: RecordDeliveriesResult) -> dict[str, object]:
     """Returns a result in the form of RecordDeliveriesResult of the API."""
     rejected = [{"index": e.index, "eventId": e.event_id, "message": e.message} for e in result.rejected]
     return {"accepted": result.accepted, "duplicates": result.duplicates, "rejected": rejected}
-
-
-def _refusal(error: DomainError | PyMongoError) -> Response:
-    domain_error = error if isinstance(error, DomainError) else unavailable(error)
-    if domain_error is None:
-        raise error
-    status = 413 if isinstance(error, BodyTooLarge) else STATUS.get(domain_error.code, 500)
-    errors = [{"message": domain_error.message, "extensions": domain_error.extensions}]
-    return json_answer({"errors": errors}, status, retry_headers(domain_error))

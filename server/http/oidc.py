@@ -15,7 +15,7 @@ from server.auth.tokens import TokenInvalid
 from server.http.accounts import inputs
 from server.http.browser_routes import MAX_BODY_BYTES, browser_route, json_body
 from server.http.cookies import with_cookie, without_cookie
-from server.http.json_answers import json_answer
+from server.http.json_answers import error_answer, json_answer
 from server.http.sessions import token_of, with_session_cookie
 from server.transport.bodies import read_body
 from server.transport.clients import client_of
@@ -94,11 +94,10 @@ class _OidcHandlers:
             await self._stores.sessions.log_out(logout.issuer, logout.id, logout.sub, logout.sid)
         except (TokenInvalid, BadUserInput, Conflict, ValueError) as error:
             log.warning("oidc_logout_refused", reason=str(error))
-            return json_answer({"error": "invalid_request", "error_description": str(error)}, 400)
+            refused = BadUserInput("logout_token", "a valid logout token", str(error))
+            return error_answer(refused, error="invalid_request", error_description=str(error))
         except Exception as error:
-            if unavailable(error) is None and not isinstance(error, Unavailable):
-                raise
-            return json_answer({"error": "temporarily_unavailable"}, 503, {"Retry-After": "1"})
+            return error_answer(error, error="temporarily_unavailable")
         return json_answer({})
 
     async def _sign_in(self, sign_in: ProviderSignIn, invitation: str | None, request: Request) -> SignedIn:

@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from server.auth.credentials import RequestCredentials
 from server.auth.viewers import ViewerSession, ViewerSessions
-from server.http.browser_routes import refusal
+from server.http.json_answers import error_answer
 from storage.errors import BadUserInput, DomainError, Forbidden, RateLimited, Unauthenticated
 from storage.files.records import StoredFile
 from storage.files.uploads import PART_BYTES, OffsetChanged
@@ -182,11 +182,10 @@ def _state_headers(file: StoredFile) -> dict[str, str]:
 
 
 def _refusal(error: Exception) -> Response:
-    response = refusal(error)
+    response = error_answer(error, error.status if isinstance(error, _WrongRequest) else None)
     response.headers.update(_HEADERS)
     if isinstance(error, OffsetChanged):
         response.headers["Upload-Offset"] = str(error.offset)
     if isinstance(error, _WrongRequest):
-        response.status_code = error.status
         response.headers["Tus-Version"] = TUS_VERSION
     return response

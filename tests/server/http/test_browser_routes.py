@@ -13,6 +13,7 @@ from server.auth.credentials import RequestCredentials
 from server.http.browser_routes import BrowserHandler, browser_route
 from server.http.json_answers import json_answer
 from tests.browser_sessions import CLIENT
+from tests.http_errors import error_of
 
 pytestmark = pytest.mark.anyio
 
@@ -29,7 +30,7 @@ async def test_handler_is_cancelled_at_the_deadline() -> None:
         return json_answer({})
 
     response = await post(wait, deadline_s=0.01)
-    answer = orjson.loads(response.content)
+    answer = error_of(orjson.loads(response.content))
     assert (response.status_code, answer["code"]) == (503, "UNAVAILABLE")
     assert "may have taken effect" in answer["message"]
     assert response.headers["retry-after"] == "1"
