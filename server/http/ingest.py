@@ -12,13 +12,13 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from pymongo.errors import PyMongoError
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from jobs.mail.reports import NotADeliveryReport, delivery_events
 from resolvers.arguments import require_storable
 from server.auth.credentials import bearer_credential
 from server.auth.viewers import ViewerSessions
 from server.http.json_answers import error_answer, json_answer
+from server.http.openapi import Answer, AnswerModel, Body, DescribedRoute, Operation, Parameter, Scheme, Tag
 from server.transport.bodies import PROCESS_BODIES, BodyTooLarge
 from server.transport.json_decoding import decode_json
 from storage.errors import BadUserInput, DomainError, Forbidden, Unauthenticated
@@ -62,7 +62,53 @@ class DeliveryLine(BaseModel):
         )
 
 
-def ingest_routes(stores: Stores, viewers: ViewerSessions) -> list[Route]:
+class RejectedLine(AnswerModel):
+    """A rejected event: its index, counting lines from 0 with blank ones, and the reason.
+
+    `eventId` is empty when it can't be read.
+    """
+
+    index: int
+    event_id: str
+    message: str
+
+
+class RecordedDeliveries(AnswerModel):
+    """How many events were recorded, and which were not."""
+
+    accepted: int
+    duplicates: int
+    rejected: list[RejectedLine]
+
+
+_RECORDED = {200: Answer("The events are recorded, apart from the rejected ones.", RecordedDeliveries)}
+_ENCODING = Parameter("Content-Encoding", "header", "gzip, br or zstd.")
+_ERRORS = (400, 401, 403, 413, 429, 503)
+_SECURITY = {Scheme.BEARER: (INGEST_SCOPE,)}
+RECORD_DELIVERIES = Operation(
+    id="ingestDeliveries",
+    tag=Tag.MAIL,
+    summary="Record delivery events",
+    description="Sending an event again changes nothing. After 503, send the same request again.",
+    parameters=[_ENCODING],
+    body=Body(media_type="application/x-ndjson", line=DeliveryLine, description="One event as JSON on each line."),
+    answers=_RECORDED,
+    errors=_ERRORS,
+    security=_SECURITY,
+)
+RECORD_REPORT = Operation(
+    id="ingestReport",
+    tag=Tag.MAIL,
+    summary="Record the events of a delivery report",
+    parameters=[_ENCODING],
+    body=Body(media_type="message/rfc822", description="One message: a DSN (RFC 3464), or a complaint (RFC 5965)."),
+    answers=_RECORDED,
+    errors=_ERRORS,
+    security=_SECURITY,
+)
+
+
+def ingest_routes(stores: Stores, viewers: ViewerSessions) -> list[DescribedRoute]:
     """Returns the two ingest routes."""
 
     async def deliveries(sender: User, body: bytes) -> RecordDeliveriesResult:
@@ -76,8 +122,8 @@ def ingest_routes(stores: Stores, viewers: ViewerSessions) -> list[Route]:
         return await stores.ledger.record(sender.organization_id, sender.id, events)
 
     return [
-        Route("/ingest/deliveries", _endpoint(viewers, deliveries), methods=["POST"]),
-        Route("/ingest/reports", _endpoint(viewers, reports), methods=["POST"]),
+        DescribedRoute("/ingest/deliveries", _endpoint(viewers, deliveries), {"POST": RECORD_DELIVERIES}),
+        DescribedRoute("/ingest/reports", _endpoint(viewers, reports), {"POST": RECORD_REPORT}),
     ]
 
 
@@ -87,7 +133,7 @@ def _endpoint(viewers: ViewerSessions, record: RecordBody) -> Callable[[Request]
             sender = await _authenticate(viewers, request)
             with PROCESS_BODIES.hold(request.receive) as body:
                 decoded = await body.read(request.headers.get("content-encoding", "identity"))
-                return json_answer(result_as_json(await record(sender, decoded)))
+                return json_answer(RecordedDeliveries.model_validate(await record(sender, decoded)))
         except ClientDisconnect:
             return Response(status_code=400)
         except (DomainError, PyMongoError) as error:
@@ -187,9 +233,3 @@ def _event_id(line: bytes) -> str:
         return ""
     # Answers can't have lone surrogates.
     return event_id[:MAX_ID_CHARS].encode("utf-8", "backslashreplace").decode() if isinstance(event_id, str) else ""
-
-
-def result_as_json(result: RecordDeliveriesResult) -> dict[str, object]:
-    """Returns a result in the form of RecordDeliveriesResult of the API."""
-    rejected = [{"index": e.index, "eventId": e.event_id, "message": e.message} for e in result.rejected]
-    return {"accepted": result.accepted, "duplicates": result.duplicates, "rejected": rejected}

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import orjson
 import structlog
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -31,8 +32,9 @@ log = structlog.get_logger(__name__)
 
 
 def json_answer(body: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """Returns a JSON response that is never cached."""
-    return Response(orjson.dumps(body), status, {"Cache-Control": "no-store", **(headers or {})}, "application/json")
+    """Returns a JSON response that is never cached. The body may be a model, or hold models."""
+    content = orjson.dumps(body, default=_as_object)
+    return Response(content, status, {"Cache-Control": "no-store", **(headers or {})}, "application/json")
 
 
 def error_answer(error: Exception, status: int | None = None, /, **more: object) -> Response:
@@ -66,6 +68,12 @@ def _answer(
     headers: dict[str, str] | None = None,
 ) -> Response:
     return json_answer({**more, "errors": [{"message": message, "extensions": extensions}]}, status, headers)
+
+
+def _as_object(value: object) -> dict[str, object]:
+    if isinstance(value, BaseModel):
+        return value.model_dump(by_alias=True)
+    raise TypeError(f"{type(value).__name__} has no form in JSON.")
 
 
 def _retry_headers(error: DomainError) -> dict[str, str]:
