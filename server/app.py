@@ -44,7 +44,7 @@ from server.http.images import ImageCache, images_routes
 from server.http.ingest import ingest_routes
 from server.http.json_answers import route_error
 from server.http.oidc import oidc_routes
-from server.http.openapi import DescribedRoute, openapi_route
+from server.http.openapi import DescribedRoute, openapi_routes
 from server.http.pages import documents_of_web_client, page_routes
 from server.http.passkeys import passkey_routes
 from server.http.sessions import session_routes
@@ -93,7 +93,7 @@ def create_app(settings: Settings) -> Starlette:
                 yield
         await egress.aclose()
 
-    routes = [*health.ROUTES, openapi_route(), *demo_sign_in_routes(settings), *page_routes()]
+    routes = [*health.ROUTES, *openapi_routes(), *demo_sign_in_routes(settings), *page_routes()]
     errors = {HTTPException: route_error}
     return Starlette(routes=routes, middleware=_middleware(settings), lifespan=lifespan, exception_handlers=errors)
 

@@ -5,7 +5,7 @@ A handler's module describes its operations with `Operation`, and its bodies wit
 
 from server.http.openapi.bodies import AnswerModel, EmptyAnswer, Expected, RequestModel, json_object, parsed, required
 from server.http.openapi.operations import Answer, Body, DescribedRoute, Operation, Parameter, Scheme, Tag
-from server.http.openapi.route import openapi_route
+from server.http.openapi.route import openapi_routes
 
 __all__ = [
     "Answer",
@@ -20,7 +20,7 @@ __all__ = [
     "Scheme",
     "Tag",
     "json_object",
-    "openapi_route",
+    "openapi_routes",
     "parsed",
     "required",
 ]

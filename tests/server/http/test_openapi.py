@@ -1,5 +1,6 @@
 """The OpenAPI document: it is valid, has every route that is not left out on purpose, and its models parse bodies."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -33,6 +34,7 @@ from server.http.openapi import (
 )
 from server.http.openapi.bodies import ErrorAnswer, ErrorCode
 from server.http.openapi.document import openapi_document
+from server.http.openapi.page import openapi_page
 from server.settings import Settings
 from storage.errors import BadUserInput, MissingScope, RateLimited
 
@@ -52,6 +54,7 @@ EVERYTHING = {
 LEFT_OUT = {
     "/graphql": "has the GraphQL schema",
     "/openapi.json": "is the document",
+    "/openapi": "is a page",
     "/": "is a page",
     "/graphiql": "is a page",
     "/favicon.svg": "is a static file",
@@ -255,3 +258,21 @@ def test_body_of_lines_refers_to_their_model() -> None:
     content = document["paths"]["/{id}"]["post"]["requestBody"]["content"]["application/x-ndjson"]
     assert content["schema"]["contentSchema"] == {"$ref": "#/components/schemas/Choice"}
     assert "Choice" in document["components"]["schemas"]
+
+
+async def test_page_shows_every_operation_and_loads_nothing(settings: Settings) -> None:
+    async with running_app(settings.with_values(**EVERYTHING)) as (_, http):
+        document, page = orjson.loads((await http.get("/openapi.json")).content), await http.get("/openapi")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    ids, links = set(re.findall(r'id="([^"]+)"', page.text)), set(re.findall(r'href="([^"]+)"', page.text))
+    operations = {each["operationId"] for item in document["paths"].values() for each in item.values()}
+    assert operations | document["components"]["schemas"].keys() == ids
+    assert links - {f"#{each}" for each in ids} == {"openapi.json"}
+    assert not re.search(r"<script|\bsrc=|https?:", page.text)
+
+
+def test_page_escapes_texts() -> None:
+    page = openapi_page(described(body=Body([Choice]), description="<i> `a<b`"))
+    assert "&lt;i&gt; <code>a&lt;b</code>" in page
+    assert '<a href="#Choice">Choice</a>' in page
