@@ -118,7 +118,8 @@ def _type(schema: Object) -> str:
 
 
 def _content(holder: Object) -> Iterable[tuple[str, Object]]:
-    return holder.get("content", {}).items()
+    content: dict[str, Object] = holder.get("content", {})
+    return content.items()
 
 
 def _types(answer: Object) -> str:
