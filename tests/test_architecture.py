@@ -187,7 +187,6 @@ TESTED_ELSEWHERE = {
     "storage/identity/accounts/password_sessions.py": "tests/server/http/accounts/test_routes.py",
     "server/http/accounts/inputs.py": "tests/server/http/accounts/test_routes.py",
     "server/first_admin.py": "tests/server/test_supervisor.py",
-    "server/http/ingest/operations.py": "tests/server/http/test_openapi.py",
     "server/http/demo_sign_in.py": "tests/server/test_app.py",
     "server/launch.py": "tests/server/test_supervisor.py",
     "server/stores.py": "tests/server/test_app.py",

@@ -54,7 +54,7 @@ SCHEMES: Mapping[Scheme, Mapping[str, str]] = {
         "type": "http",
         "scheme": "basic",
         "description": "Any user name, and a service key `nrk_…` as the password, which needs the scopes that the "
-        "operation lists. Also in the address: `https://noroshi:nrk_…@host/…`.",
+        "operation lists. Also in the address, before the host: `noroshi:nrk_…@`.",
     },
     Scheme.SESSION: {
         "type": "apiKey",
