@@ -26,7 +26,6 @@ export function verdictLook({
 }: JudgedStanding): VerdictLook {
   const textKey = `verdict.${rule}` as const;
   if (blocked) return { tone: "bad", icon: "close", textKey };
-  if (success === 0 && softBounce + hardBounce > 0)
-    return { tone: "wait", icon: "close", textKey };
+  if (success === 0 && softBounce + hardBounce > 0) return { tone: "wait", icon: "close", textKey };
   return { tone: rule === "UNKNOWN_ADDRESS" ? "quiet" : "good", icon: "check", textKey };
 }
