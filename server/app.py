@@ -6,6 +6,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route, WebSocketRoute
@@ -42,7 +43,9 @@ from server.http.files import files_routes, media_route
 from server.http.hosts import HostCheck
 from server.http.images import ImageCache, images_routes
 from server.http.ingest import ingest_routes
+from server.http.json_answers import route_error
 from server.http.oidc import oidc_routes
+from server.http.openapi import DescribedRoute, openapi_routes
 from server.http.pages import documents_of_web_client, page_routes
 from server.http.passkeys import passkey_routes
 from server.http.sessions import session_routes
@@ -91,8 +94,9 @@ def create_app(settings: Settings) -> Starlette:
                 yield
         await egress.aclose()
 
-    routes = [*health.ROUTES, *demo_sign_in_routes(settings), *page_routes()]
-    return Starlette(routes=routes, middleware=_middleware(settings), lifespan=lifespan)
+    routes = [*health.ROUTES, *openapi_routes(), *demo_sign_in_routes(settings), *page_routes()]
+    errors = {HTTPException: route_error}
+    return Starlette(routes=routes, middleware=_middleware(settings), lifespan=lifespan, exception_handlers=errors)
 
 
 async def _add_routes_of_stores(
@@ -166,7 +170,7 @@ async def _add_routes_of_stores(
     _dispatch_before_router(app, endpoint)
 
 
-async def _account_routes(settings: Settings, stores: Stores, viewers: ViewerSessions) -> list[Route]:
+async def _account_routes(settings: Settings, stores: Stores, viewers: ViewerSessions) -> list[DescribedRoute]:
     """Returns the routes of local accounts. Without local accounts, returns only the routes that accept invitations."""
     credentials, organization = RequestCredentials(settings.page_origins), settings.organization
     party = relying_party(settings.base_url)
@@ -189,7 +193,7 @@ async def _account_routes(settings: Settings, stores: Stores, viewers: ViewerSes
     return routes
 
 
-async def _sign_in_routes(settings: Settings, stores: Stores, client: OidcClient | None) -> list[Route]:
+async def _sign_in_routes(settings: Settings, stores: Stores, client: OidcClient | None) -> list[DescribedRoute]:
     credentials = RequestCredentials(settings.page_origins)
     routes = [sign_in_options_route(settings), *session_routes(stores, credentials, client, settings.base_url)]
     if client is None:

@@ -19,7 +19,7 @@ MAX_LINES = 59
 
 def example_files() -> list[Path]:
     """Returns the files of the example clients, without installed and generated ones."""
-    skipped = {"node_modules", "generated", "__generated__", "noroshi_client"}
+    skipped = {"node_modules", "generated", "__generated__", "noroshi_client", "noroshi_http", "build"}
     return [path for path in CLIENTS.rglob("*.*") if not skipped.intersection(path.parts) and path.is_file()]
 
 

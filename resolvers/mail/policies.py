@@ -110,7 +110,7 @@ async def mail_policy_versions(
     limit: Annotated[int, strawberry.argument(description=f"Number of versions, 1 to {MAX_VERSIONS}.")] = 20,
 ) -> list[MailPolicyVersion]:
     """Returns the latest versions that were set, the newest first."""
-    viewer = require_role(info, Role.OPERATOR)
+    viewer = require_role(info, Role.OPERATOR, Role.SERVICE)
     if not 1 <= limit <= MAX_VERSIONS:
         raise BadUserInput("limit", f"1 to {MAX_VERSIONS}")
     return await info.context.stores.address_book.policies.versions(viewer.organization_id, limit)
@@ -125,7 +125,7 @@ async def mail_policy_dry_run(
     ] = UNSET,
 ) -> PolicyDryRun:
     """Returns what a policy would change."""
-    viewer = require_role(info, Role.OPERATOR)
+    viewer = require_role(info, Role.OPERATOR, Role.SERVICE)
     return await dry_run(
         info.context.stores.mongo,
         info.context.stores.address_book,

@@ -32,7 +32,7 @@ async def address_report(
     info: Info, address: Annotated[str, strawberry.argument(description="Mail address.")]
 ) -> AddressReport:
     """Returns why an address is blocked or allowed."""
-    viewer = require_role(info, Role.OPERATOR)
+    viewer = require_role(info, Role.OPERATOR, Role.SERVICE)
     stores = info.context.stores
     return await address_reports.address_report(
         stores.mongo, stores.address_book, viewer.organization_id, checked_address("address", address)
@@ -53,7 +53,7 @@ async def mail_changes(
     limit: ListLimit = 50,
 ) -> list[MailChange]:
     """Lists changes by operators, the newest first."""
-    viewer = require_role(info, Role.OPERATOR)
+    viewer = require_role(info, Role.OPERATOR, Role.SERVICE)
     written_address, written_domain = text_or_none(address), text_or_none(domain)
     book, subjects = info.context.stores.address_book, list[bytes | str]()
     if written_address is not None:
@@ -106,7 +106,7 @@ def _checked_number(limit: int, maximum: int) -> int:
 
 async def changes_of_report(root: Parent[AddressReport], info: Info) -> list[MailChange]:
     """Returns the latest changes of the address and its domain."""
-    viewer = require_role(info, Role.OPERATOR)
+    viewer = require_role(info, Role.OPERATOR, Role.SERVICE)
     book = info.context.stores.address_book
     address = checked_address("address", root.standing.address)
     subjects: list[bytes | str] = [*book.hashes(viewer.organization_id, address), address.domain]

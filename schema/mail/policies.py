@@ -94,11 +94,11 @@ class MailPolicyQuery:
     )
     mail_policy_versions: list[MailPolicy] = field(
         resolvers.mail.policies.mail_policy_versions,
-        "The latest versions of the policy that were set, the newest first. Needs the role OPERATOR.",
+        "The latest versions of the policy that were set, the newest first. Needs the role OPERATOR or SERVICE.",
     )
     mail_policy_dry_run: MailPolicyDryRun = field(
         resolvers.mail.policies.mail_policy_dry_run,
-        "Says which addresses a policy would block or free, and changes nothing. Needs the role OPERATOR.",
+        "Says which addresses a policy would block or free, and changes nothing. Needs the role OPERATOR or SERVICE.",
     )
 
 

@@ -110,12 +110,12 @@ class MailReportQuery:
 
     address_report: AddressReport = field(
         resolvers.mail.reports.address_report,
-        "Why an address is blocked or allowed, since when, and by which bounces. Needs the role OPERATOR.",
+        "Why an address is blocked or allowed, since when, and by which bounces. Needs the role OPERATOR or SERVICE.",
     )
     mail_changes: list[MailChange] = field(
         resolvers.mail.reports.mail_changes,
         "Changes that operators made to the address book: of addresses, domains and the policy, the newest first. "
-        "Needs the role OPERATOR.",
+        "Needs the role OPERATOR or SERVICE.",
     )
     blocked_addresses: BlockedAddresses = field(
         resolvers.mail.reports.blocked_addresses,

@@ -11,12 +11,12 @@ from urllib.parse import quote
 import structlog
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
 from jobs.providers.social.oauth.connector import AccountConnector, OtherAccount
 from server.auth.authenticators import ViewerSession
 from server.auth.credentials import Credential, CredentialKind, session_token
 from server.auth.viewers import ViewerSessions
+from server.http.openapi import Answer, DescribedRoute, Operation, Parameter, Scheme, Tag
 from server.transport.clients import client_of
 from storage.errors import CredentialsNotAccepted, DomainError, Forbidden, Unauthenticated, Unavailable
 from storage.identity.audit import Actor
@@ -28,6 +28,19 @@ CALLBACK = "/callbacks/accounts"
 MAX_PARAMETER_CHARS = 4096
 
 log = structlog.get_logger(__name__)
+
+FINISH = Operation(
+    id="finishAccountConnection",
+    tag=Tag.PUBLISHING,
+    summary="Take the browser back from a social network at which a person has allowed access",
+    parameters=[
+        Parameter("state", "query", "The state of the connection that the session has begun."),
+        Parameter("code", "query", "The code of the network."),
+        Parameter("error", "query", "Why the network has given no code."),
+    ],
+    answers={303: Answer("The publishing screen, which shows the account or the code of the failure.")},
+    security={Scheme.SESSION: ()},
+)
 
 
 class ConnectionFailure(Enum):
@@ -63,7 +76,7 @@ class _NotAllowed(Exception):
     """The network says that access was not allowed."""
 
 
-def account_connection_route(connector: AccountConnector, viewers: ViewerSessions) -> Route:
+def account_connection_route(connector: AccountConnector, viewers: ViewerSessions) -> DescribedRoute:
     """Returns the route."""
 
     async def finish(request: Request) -> Response:
@@ -73,7 +86,7 @@ def account_connection_route(connector: AccountConnector, viewers: ViewerSession
             return _redirect("accountConnectionFailure", _failure(error).value)
         return _redirect("connectedAccount", account_id)
 
-    return Route(CALLBACK, finish, methods=["GET"])
+    return DescribedRoute(CALLBACK, finish, {"GET": FINISH})
 
 
 async def _finish(request: Request, connector: AccountConnector, viewers: ViewerSessions) -> str:

@@ -12,12 +12,12 @@ import orjson
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
 from resolvers.administration.audit import shows_target, without_hidden_communities
-from server.auth.credentials import Credential, RequestCredentials
+from server.auth.credentials import CLIENT_HEADER, Credential, RequestCredentials
 from server.auth.viewers import ViewerSession, ViewerSessions
-from server.http.browser_routes import refusal
+from server.http.json_answers import error_answer
+from server.http.openapi import Answer, DescribedRoute, Operation, Parameter, Scheme, Tag
 from storage.errors import BadUserInput, Forbidden, RateLimited, Unauthenticated
 from storage.identity.audit import AuditAction, AuditEntry, AuditFilter
 from storage.identity.roles import Role, with_included
@@ -33,8 +33,26 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
+EXPORT = Operation(
+    id="exportAuditLog",
+    tag=Tag.ADMINISTRATION,
+    summary="Export the audit log, the newest entry first",
+    description="An ADMIN gets the entries that the parameters select, or all of two years. Service keys are refused.",
+    parameters=[
+        Parameter("since", "query", "Earliest time of entries.", datetime),
+        Parameter("until", "query", "Latest time of entries.", datetime),
+        Parameter("actorId", "query", "Id of the user who made the changes."),
+        Parameter("targetId", "query", "Id of the object that was changed."),
+        Parameter("action", "query", "Kind of change, such as USER_ROLES_SET: an `AuditAction` of the GraphQL API."),
+        Parameter(CLIENT_HEADER, "header", "Any value. Needed with the cookie of a session."),
+    ],
+    answers={200: Answer("One entry as a JSON object on each line.", media_types=["application/x-ndjson"])},
+    errors=(400, 401, 403, 429, 503),
+    security={Scheme.BEARER: (), Scheme.SESSION: ()},
+)
 
-def audit_export_route(stores: Stores, viewers: ViewerSessions, credentials: RequestCredentials) -> Route:
+
+def audit_export_route(stores: Stores, viewers: ViewerSessions, credentials: RequestCredentials) -> DescribedRoute:
     """Returns the route."""
     exporter = _AuditExporter(stores, viewers)
 
@@ -43,9 +61,9 @@ def audit_export_route(stores: Stores, viewers: ViewerSessions, credentials: Req
             credential = credentials.of_request(request.headers)
             return await exporter.respond(credential, checked_filter(request.query_params))
         except Exception as error:
-            return refusal(error)
+            return error_answer(error)
 
-    return Route("/audit.ndjson", endpoint, methods=["GET"])
+    return DescribedRoute("/audit.ndjson", endpoint, {"GET": EXPORT})
 
 
 class _AuditExporter:

@@ -6,46 +6,43 @@ another site can sign its visitors in or out here.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
-import structlog
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
 
-from resolvers.arguments import require_storable
-from server.auth.credentials import RequestCredentials
-from server.http.json_answers import json_answer, retry_headers
+from server.auth.credentials import CLIENT_HEADER, RequestCredentials
+from server.http.json_answers import error_answer
+from server.http.openapi import DescribedRoute, Operation, Parameter, json_object
 from server.transport.bodies import read_body
-from server.transport.json_decoding import decode_json
-from storage.errors import BadUserInput, DomainError, Unavailable
-from storage.mongo import unavailable
+from storage.errors import Unavailable
 
 DEADLINE_S = 10.0
 """How long a request may take, from the first byte of its body to its answer."""
 
 MAX_BODY_BYTES = 16_384
-STATUS = {
-    "BAD_USER_INPUT": 400,
-    "UNAUTHENTICATED": 401,
-    "FORBIDDEN": 403,
-    "NOT_FOUND": 404,
-    "CONFLICT": 409,
-    "RATE_LIMITED": 429,
-    "UNAVAILABLE": 503,
-}
+
+CLIENT_PARAMETER = Parameter(
+    CLIENT_HEADER, "header", "Any value. Pages of other origins can't send this header.", is_required=True
+)
+ERRORS = (400, 403, 503)
+"""Statuses of errors that each of these routes may answer."""
 
 BrowserHandler = Callable[[Request], Awaitable[Response]]
 
-log = structlog.get_logger(__name__)
-
 
 def browser_route(
-    path: str, method: str, credentials: RequestCredentials, handle: BrowserHandler, deadline_s: float = DEADLINE_S
-) -> Route:
-    """Returns a route whose handler may raise a DomainError, which is answered as `{"code", "message", ...}`.
+    path: str,
+    operation: Operation,
+    credentials: RequestCredentials,
+    handle: BrowserHandler,
+    deadline_s: float = DEADLINE_S,
+) -> DescribedRoute:
+    """Returns a route of POST whose handler may raise a DomainError, which is answered in the shape of all errors.
 
     After the deadline, the handler is cancelled and the answer is UNAVAILABLE.
     """
+    parameters, errors = (CLIENT_PARAMETER, *operation.parameters), (*ERRORS, *operation.errors)
 
     async def endpoint(request: Request) -> Response:
         try:
@@ -54,9 +51,9 @@ def browser_route(
         except ClientDisconnect:
             return Response(status_code=400)
         except Exception as error:
-            return refusal(error)
+            return error_answer(error)
 
-    return Route(path, endpoint, methods=[method])
+    return DescribedRoute(path, endpoint, {"POST": replace(operation, parameters=parameters, errors=errors)})
 
 
 async def _before_deadline(answering: Awaitable[Response], deadline_s: float) -> Response:
@@ -73,21 +70,4 @@ async def _before_deadline(answering: Awaitable[Response], deadline_s: float) ->
 
 async def json_body(request: Request) -> dict[str, object]:
     """Returns the JSON object in the body of a request. Raises: BadUserInput."""
-    try:
-        value = decode_json(await read_body(request, MAX_BODY_BYTES))
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        raise BadUserInput("body", "a JSON object")
-    require_storable(value)
-    return value
-
-
-def refusal(error: Exception) -> Response:
-    """Returns the answer to a request that failed, as `{"code", "message", ...}`."""
-    domain_error = error if isinstance(error, DomainError) else unavailable(error)
-    if domain_error is None:
-        log.error("request_failed", exc_info=error)
-        return json_answer({"code": "INTERNAL_SERVER_ERROR", "message": "Unexpected error."}, 500)
-    body = {**domain_error.extensions, "message": domain_error.message}
-    return json_answer(body, STATUS.get(domain_error.code, 500), retry_headers(domain_error))
+    return json_object(await read_body(request, MAX_BODY_BYTES))

@@ -7,43 +7,92 @@ status 2xx means that the report is durable; 503 asks the provider to repeat it.
 import hmac
 import time
 from collections.abc import Awaitable, Callable
+from typing import Annotated
 from urllib.parse import parse_qsl
 
-import orjson
-import structlog
+from pydantic import Field
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
 
-from jobs.providers.signed_webhooks import SignatureRefused, verify
+from jobs.providers.signed_webhooks import ID, TIMESTAMP, SignatureRefused, verify
 from jobs.providers.telephony.twilio import report_of, twilio_signature
-from resolvers.arguments import require_storable
 from resolvers.calls.arguments import checked_recording_url
+from server.http.json_answers import error_answer
+from server.http.openapi import (
+    Answer,
+    Body,
+    DescribedRoute,
+    Expected,
+    Operation,
+    Parameter,
+    RequestModel,
+    Scheme,
+    Tag,
+    json_object,
+    parsed,
+)
 from server.settings import Settings
 from server.telephony import TELEPHONY_CALLBACK, TWILIO_CALLBACK
 from server.transport.bodies import read_body
-from server.transport.json_decoding import decode_json
 from storage.calls.records import MAX_SEQUENCE, CallOutcome, CallReportKind
-from storage.errors import BadUserInput, DomainError, NotFound, Unavailable
-from storage.mongo import unavailable
+from storage.errors import BadUserInput, Unauthenticated
 from storage.stores import Stores
 
 MAX_BODY_BYTES = 64 * 1024
 MAX_FIELDS = 100
 
-log = structlog.get_logger(__name__)
+
+class CallReport(RequestModel):
+    """A report about a call. It is identified by its call and sequence number."""
+
+    call_id: Annotated[str, Expected("a string")]
+    sequence: Annotated[int, Field(ge=0, le=MAX_SEQUENCE), Expected(f"a number from 0 to {MAX_SEQUENCE}")]
+    event: Annotated[CallReportKind, Field(strict=False), Expected("ANSWERED or ENDED")]
+    outcome: Annotated[CallOutcome, Field(strict=False), Expected("the outcome of a call")] | None = None
+    recording_url: Annotated[str, Expected("an address or null")] | None = None
 
 
-class _SignatureInvalid(Exception):
-    """The request is not signed with the secret: 401."""
+_STORED = {204: Answer("The report is durable, or changes nothing.")}
+_ERRORS = (400, 401, 404, 503)
+REPORT = Operation(
+    id="reportCall",
+    tag=Tag.CALLS,
+    summary="Report that a call was answered or has ended",
+    description="A repeated report gets the same answer and changes nothing. After 503, send the report again.",
+    parameters=[
+        Parameter(ID, "header", "Id of the message.", is_required=True),
+        Parameter(TIMESTAMP, "header", "Time of the signature in Unix seconds, at most 300 s from now.", int, True),
+    ],
+    body=Body([CallReport]),
+    answers=_STORED,
+    errors=_ERRORS,
+    security={Scheme.WEBHOOK_SIGNATURE: ()},
+)
+REPORT_OF_TWILIO = Operation(
+    id="reportCallOfTwilio",
+    tag=Tag.CALLS,
+    summary="Take a status callback of Twilio",
+    parameters=[Parameter("callId", "query", "Id of the call.")],
+    body=Body(
+        media_type="application/x-www-form-urlencoded",
+        description="The fields that Twilio sends, such as `CallSid`, `CallStatus` and `SequenceNumber`.",
+    ),
+    answers=_STORED,
+    errors=_ERRORS,
+    security={Scheme.TWILIO_SIGNATURE: ()},
+)
 
 
-def callback_routes(settings: Settings, stores: Stores) -> list[Route]:
+class _SignatureInvalid(Unauthenticated):
+    """The request is not signed with the secret."""
+
+
+def callback_routes(settings: Settings, stores: Stores) -> list[DescribedRoute]:
     """Returns the routes. Without a secret they refuse every request."""
     callbacks = _CallbackHandlers(settings, stores)
     return [
-        Route(TELEPHONY_CALLBACK, _endpoint(callbacks.telephony), methods=["POST"]),
-        Route(TWILIO_CALLBACK, _endpoint(callbacks.twilio), methods=["POST"]),
+        DescribedRoute(TELEPHONY_CALLBACK, _endpoint(callbacks.telephony), {"POST": REPORT}),
+        DescribedRoute(TWILIO_CALLBACK, _endpoint(callbacks.twilio), {"POST": REPORT_OF_TWILIO}),
     ]
 
 
@@ -51,34 +100,13 @@ def _endpoint(handle: Callable[[Request], Awaitable[None]]) -> Callable[[Request
     async def endpoint(request: Request) -> Response:
         try:
             await handle(request)
-        except _SignatureInvalid as error:
-            return _answer(401, "UNAUTHENTICATED", str(error))
         except ClientDisconnect:
             return Response(status_code=400)
         except Exception as error:
-            domain_error = error if isinstance(error, DomainError) else unavailable(error)
-            if domain_error is None:
-                log.error("callback_failed", exc_info=error)
-                return _answer(500, "INTERNAL_SERVER_ERROR", "Unexpected error.")
-            return _answer(_status(domain_error), domain_error.code, domain_error.message)
+            return error_answer(error)
         return Response(status_code=204)
 
     return endpoint
-
-
-def _answer(status: int, code: str, message: str) -> Response:
-    headers = {"Retry-After": "1"} if status == 503 else {}
-    return Response(orjson.dumps({"code": code, "message": message}), status, headers, "application/json")
-
-
-def _status(error: DomainError) -> int:
-    match error:
-        case NotFound():
-            return 404
-        case Unavailable():
-            return 503
-        case _:
-            return 400
 
 
 class _CallbackHandlers:
@@ -100,10 +128,11 @@ class _CallbackHandlers:
             verify(self._secret, request.headers, body, time.time())
         except SignatureRefused as error:
             raise _SignatureInvalid(str(error)) from None
-        call_id, sequence, kind, outcome, recording_url = _report(body)
-        task = await self._calls.report(call_id, sequence, kind, outcome)
+        report = parsed(CallReport, json_object(body))
+        recording_url = checked_recording_url(report.recording_url)
+        task = await self._calls.report(report.call_id, report.sequence, report.event, report.outcome)
         if recording_url is not None:
-            await self._recordings.report(task.organization_id, call_id, recording_url)
+            await self._recordings.report(task.organization_id, report.call_id, recording_url)
 
     async def twilio(self, request: Request) -> None:
         """Stores one status callback of Twilio. Accepts callbacks without a report, such as those for ringing."""
@@ -133,23 +162,3 @@ def _form(body: bytes) -> list[tuple[str, str]]:
         return parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
         raise BadUserInput("body", "a form") from None
-
-
-def _report(body: bytes) -> tuple[str, int, CallReportKind, CallOutcome | None, str | None]:
-    """Returns a report's call id, sequence, kind, outcome and address of a recording. Raises: BadUserInput."""
-    try:
-        report = decode_json(body)
-        require_storable(report)
-        call_id, sequence, outcome = report["callId"], report["sequence"], report.get("outcome")
-        recording_url = report.get("recordingUrl")
-        kind = CallReportKind(report["event"])
-        call_outcome = None if outcome is None else CallOutcome(outcome)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise BadUserInput("body", '{"callId", "sequence", "event": "ANSWERED"|"ENDED", "outcome"?}') from None
-    if not isinstance(call_id, str):
-        raise BadUserInput("callId", "a string")
-    if type(sequence) is not int or not 0 <= sequence <= MAX_SEQUENCE:
-        raise BadUserInput("sequence", f"a number from 0 to {MAX_SEQUENCE}")
-    if not isinstance(recording_url, str | None):
-        raise BadUserInput("recordingUrl", "an address or null")
-    return call_id, sequence, kind, call_outcome, checked_recording_url(recording_url)

@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from json import JSONDecodeError
 from typing import TYPE_CHECKING
 
-import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from server.auth.sign_in import sign_user_token
 from server.http.hosts import host_name, is_loopback
+from server.http.json_answers import error_answer, json_answer
 from server.settings import Settings
+from storage.errors import BadUserInput, Forbidden, NotFound
 
 FORWARDING_HEADERS = ("x-forwarded-for", "x-forwarded-host", "x-real-ip", "forwarded", "via")
 
@@ -32,15 +33,15 @@ def demo_sign_in_routes(settings: Settings) -> list[BaseRoute]:
 
     async def sign_in(request: Request) -> Response:
         if not _is_from_this_machine(request):
-            return _answer({"error": "demo users sign in on the machine of this server only"}, 404)
+            return error_answer(Forbidden("Demo users sign in on the machine of this server only."), 404)
         try:
             user_id = (await request.json())["user"]
         except (JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
-            return _answer({"error": 'expected {"user": the id of a demo user}'}, 400)
+            return error_answer(BadUserInput("user", "the id of a demo user"))
         demo_user = next((user for user in DEMO_USERS if user.id == user_id), None)
         if demo_user is None:
-            return _answer({"error": "no such demo user", "users": [user.id for user in DEMO_USERS]}, 404)
-        return _answer({"token": sign_user_token(settings, demo_user)}, 200)
+            return error_answer(NotFound("demo user", str(user_id), users=[user.id for user in DEMO_USERS]))
+        return json_answer({"token": sign_user_token(settings, demo_user)})
 
     return [_users_route(DEMO_USERS), Route("/demo/sign-in", sign_in, methods=["POST"])]
 
@@ -58,7 +59,7 @@ def _users_route(demo_users: Sequence[DemoUser]) -> Route:
     ]
 
     async def users(request: Request) -> Response:
-        return _answer({"users": rows if _is_from_this_machine(request) else []}, 200)
+        return json_answer({"users": rows if _is_from_this_machine(request) else []})
 
     return Route("/demo/users", users)
 
@@ -72,7 +73,3 @@ def _is_from_this_machine(request: Request) -> bool:
         return False
     host = host_name(request.headers.get("host", "").encode())
     return is_loopback(host) and request.client is not None and is_loopback(request.client.host)
-
-
-def _answer(body: dict[str, object], status: int) -> Response:
-    return Response(orjson.dumps(body), status, {"Cache-Control": "no-store"}, "application/json")

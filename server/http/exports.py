@@ -2,8 +2,8 @@
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
-from starlette.routing import Route
 
+from server.http.openapi import Answer, DescribedRoute, Operation, Parameter, Tag
 from storage.privacy.exports import ExportState, ExportStore
 from storage.secrets.download_urls import DownloadUrls
 
@@ -13,8 +13,23 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
+DOWNLOAD = Operation(
+    id="downloadExport",
+    tag=Tag.FILES,
+    summary="Download the archive of a person's own data",
+    description="The address is `DataExport.downloadUrl` of the GraphQL API.",
+    parameters=[
+        Parameter("expires", "query", "Part of the signed address.", is_required=True),
+        Parameter("signature", "query", "Part of the signed address.", is_required=True),
+    ],
+    answers={
+        200: Answer("The archive.", media_types=["application/zip"]),
+        404: Answer("The address is wrong or has expired: a text, since browsers show it.", media_types=["text/plain"]),
+    },
+)
 
-def exports_route(exports: ExportStore, urls: DownloadUrls) -> Route:
+
+def exports_route(exports: ExportStore, urls: DownloadUrls) -> DescribedRoute:
     """Returns the route of archives."""
 
     async def download(request: Request) -> Response:
@@ -27,4 +42,4 @@ def exports_route(exports: ExportStore, urls: DownloadUrls) -> Route:
         headers = {**_HEADERS, "Content-Length": str(export.size_bytes)}
         return StreamingResponse(exports.read(export), media_type="application/zip", headers=headers)
 
-    return Route("/exports/{id}", download, methods=["GET"])
+    return DescribedRoute("/exports/{id}", download, {"GET": DOWNLOAD})

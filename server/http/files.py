@@ -12,12 +12,12 @@ from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
 from resolvers.files.downloads import is_recording, published_file, visible_file
 from server.auth.credentials import RequestCredentials
 from server.auth.viewers import ViewerSessions
-from server.http.browser_routes import refusal
+from server.http.json_answers import error_answer
+from server.http.openapi import Answer, DescribedRoute, Operation, Parameter, Scheme, Tag
 from storage.errors import Forbidden, NotFound, Unauthenticated
 from storage.files.records import StoredFile, StoredObject
 from storage.identity.roles import Role, with_included
@@ -38,6 +38,43 @@ _SECURITY_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Vary": "Authorization, Cookie",
 }
+_CONTENT = {
+    200: Answer("The bytes, with their type and an `ETag`.", media_types=[PLAIN_TYPE, "image/*", "audio/*", "video/*"]),
+    206: Answer("The requested range of the bytes.", media_types=[PLAIN_TYPE]),
+    304: Answer("The file has the ETag of `If-None-Match`."),
+    416: Answer("No byte of the file is in the requested range."),
+}
+_RANGE_PARAMETER = Parameter("Range", "header", "Range of the bytes, such as `bytes=0-1023`.")
+DOWNLOAD = Operation(
+    id="downloadFile",
+    tag=Tag.FILES,
+    summary="Download a file of a message, a post or a library",
+    parameters=[_RANGE_PARAMETER],
+    answers=_CONTENT,
+    errors=(401, 403, 404, 503),
+    security={Scheme.BEARER: (READ_SCOPE,), Scheme.SESSION: ()},
+)
+DOWNLOAD_THUMBNAIL = Operation(
+    id="downloadThumbnail",
+    tag=Tag.FILES,
+    summary="Download the largest smaller version of a picture",
+    parameters=[_RANGE_PARAMETER],
+    answers=_CONTENT,
+    errors=(401, 403, 404, 503),
+    security={Scheme.BEARER: (READ_SCOPE,), Scheme.SESSION: ()},
+)
+DOWNLOAD_MEDIA = Operation(
+    id="downloadMedia",
+    tag=Tag.FILES,
+    summary="Download a file of a scheduled post, at the signed address that a network gets",
+    parameters=[
+        Parameter("expires", "query", "Part of the signed address.", is_required=True),
+        Parameter("signature", "query", "Part of the signed address.", is_required=True),
+        _RANGE_PARAMETER,
+    ],
+    answers=_CONTENT,
+    errors=(404, 503),
+)
 _RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})")
 
 
@@ -55,7 +92,7 @@ class _FileContent:
         return sum(each.size for each in self.objects)
 
 
-def files_routes(stores: Stores, viewers: ViewerSessions, credentials: RequestCredentials) -> list[Route]:
+def files_routes(stores: Stores, viewers: ViewerSessions, credentials: RequestCredentials) -> list[DescribedRoute]:
     """Returns the routes of files and of their thumbnails."""
 
     async def endpoint(request: Request) -> Response:
@@ -73,14 +110,17 @@ def files_routes(stores: Stores, viewers: ViewerSessions, credentials: RequestCr
             is_thumbnail = "name" not in request.path_params
             return await _answer(stores, request, _thumbnail(file) if is_thumbnail else _content(file))
         except Exception as error:
-            response = refusal(error)
+            response = error_answer(error)
             response.headers.update(_SECURITY_HEADERS)
             return response
 
-    return [Route("/files/{id}/thumbnail", endpoint), Route("/files/{id}/{name}", endpoint)]
+    return [
+        DescribedRoute("/files/{id}/thumbnail", endpoint, {"GET": DOWNLOAD_THUMBNAIL}),
+        DescribedRoute("/files/{id}/{name}", endpoint, {"GET": DOWNLOAD}),
+    ]
 
 
-def media_route(stores: Stores, urls: DownloadUrls) -> Route:
+def media_route(stores: Stores, urls: DownloadUrls) -> DescribedRoute:
     """Returns the route of files of scheduled posts, under the signed URLs that networks get."""
 
     async def endpoint(request: Request) -> Response:
@@ -91,11 +131,11 @@ def media_route(stores: Stores, urls: DownloadUrls) -> Route:
                 raise NotFound("file", id_)
             return await _answer(stores, request, _content(await published_file(stores, publication_id, id_)))
         except Exception as error:
-            response = refusal(error)
+            response = error_answer(error)
             response.headers.update(_SECURITY_HEADERS)
             return response
 
-    return Route(f"/{MEDIA_FOLDER}/{{publication}}/{{id}}", endpoint)
+    return DescribedRoute(f"/{MEDIA_FOLDER}/{{publication}}/{{id}}", endpoint, {"GET": DOWNLOAD_MEDIA})
 
 
 def _content(file: StoredFile) -> _FileContent:

@@ -2,25 +2,61 @@
 
 import asyncio
 from contextlib import suppress
+from typing import Literal
 
 from prometheus_client import CONTENT_TYPE_LATEST
 from pymongo.errors import PyMongoError
 from redis.exceptions import RedisError
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from server.http.json_answers import json_answer
 from server.http.metrics import exposition, worker_metrics
+from server.http.openapi import Answer, AnswerModel, DescribedRoute, Operation, Tag
 from storage.mongo.deployments import unsupported_reason
 from storage.stores import Stores
 
 CHECK_TIMEOUT_S = 2.0
 
 
+class Liveness(AnswerModel):
+    """The process runs."""
+
+    status: Literal["ok"]
+
+
+class Readiness(AnswerModel):
+    """Whether the server can answer, and the state of its databases: `ok`, or what is wrong."""
+
+    status: Literal["ready", "not ready"]
+    mongodb: str
+    redis: str
+
+
+HEALTHZ = Operation(
+    id="getLiveness",
+    tag=Tag.OPERATION,
+    summary="Ask whether the process runs",
+    answers={200: Answer("The process runs.", Liveness)},
+)
+READYZ = Operation(
+    id="getReadiness",
+    tag=Tag.OPERATION,
+    summary="Ask whether the server can answer",
+    description="MongoDB must have a writable primary. Redis is reported, but not required.",
+    answers={200: Answer("The server is ready.", Readiness), 503: Answer("The server is not ready.", Readiness)},
+)
+METRICS = Operation(
+    id="getMetrics",
+    tag=Tag.OPERATION,
+    summary="Read the metrics of this process and of all workers",
+    answers={200: Answer("Metrics in Prometheus's text format.", media_types=["text/plain"])},
+)
+
+
 async def healthz(request: Request) -> Response:
     """Answers 200 while the process runs."""
-    return json_answer({"status": "ok"})
+    return json_answer(Liveness(status="ok"))
 
 
 async def readyz(request: Request) -> Response:
@@ -28,7 +64,7 @@ async def readyz(request: Request) -> Response:
     stores: Stores = request.app.state.stores
     mongodb, redis = await asyncio.gather(_mongodb(stores), _redis(stores))
     ready = mongodb == "ok"
-    state = {"status": "ready" if ready else "not ready", "mongodb": mongodb, "redis": redis}
+    state = Readiness(status="ready" if ready else "not ready", mongodb=mongodb, redis=redis)
     return json_answer(state, 200 if ready else 503)
 
 
@@ -62,4 +98,8 @@ async def _redis(stores: Stores) -> str:
     return "ok"
 
 
-ROUTES = [Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)]
+ROUTES = [
+    DescribedRoute("/healthz", healthz, {"GET": HEALTHZ}),
+    DescribedRoute("/readyz", readyz, {"GET": READYZ}),
+    DescribedRoute("/metrics", metrics, {"GET": METRICS}),
+]

@@ -8,12 +8,10 @@ import re
 from collections.abc import Awaitable, Iterable
 from ipaddress import ip_address
 
-import orjson
-from graphql import GraphQLError
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from schema.errors import to_client_error
+from server.http.json_answers import error_answer
 from storage.errors import BadUserInput
 
 ANY_NAME = "*"
@@ -76,6 +74,4 @@ def _is_address(name: str) -> bool:
 def _refusal(host: bytes) -> Response:
     quoted = host.decode("ascii", "backslashreplace")[:100]
     message = f"Host {quoted!r} is not served here; NOROSHI_PUBLIC_URL and NOROSHI_ALLOWED_HOSTS name the served hosts."
-    error = BadUserInput("Host", "a name of this server, or an IP address", message)
-    client_error = to_client_error(GraphQLError(message, original_error=error)).formatted
-    return Response(orjson.dumps({"errors": [client_error]}), 400, {"Cache-Control": "no-store"}, "application/json")
+    return error_answer(BadUserInput("Host", "a name of this server, or an IP address", message))

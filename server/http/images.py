@@ -14,10 +14,10 @@ from http import HTTPStatus
 from cachetools import LRUCache
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from jobs.providers.egress import Egress, EgressFailed, EgressRefused, EgressTooLarge
 from jobs.providers.images import NotAnImage, fetch_image
+from server.http.openapi import Answer, DescribedRoute, Operation, Tag
 from storage.errors import Unavailable
 from storage.files.content_types import raster_type
 from storage.files.records import StoredFile
@@ -32,6 +32,30 @@ FAILURE_TTL_S = 30.0
 # Estimated memory of a cached outcome without the image's bytes: URL, headers and objects.
 _ENTRY_OVERHEAD_BYTES = 1024
 _SECURITY_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
+
+
+_ANSWERS = {
+    200: Answer("The picture.", media_types=["image/*"]),
+    304: Answer("The picture has the ETag of `If-None-Match`."),
+    404: Answer("The signature is wrong."),
+    413: Answer("The picture is too large."),
+    415: Answer("The address has no raster image."),
+    502: Answer("The picture can't be fetched."),
+}
+SHOW_IMAGE = Operation(
+    id="showImage",
+    tag=Tag.FILES,
+    summary="Show the picture of an address that the API has signed",
+    description="Errors have no body, since pages show these pictures.",
+    answers=_ANSWERS,
+)
+SHOW_COPY = Operation(
+    id="showImageCopy",
+    tag=Tag.FILES,
+    summary="Show the stored copy of a link preview's picture, or else the picture of its address",
+    description="Errors have no body, since pages show these pictures.",
+    answers=_ANSWERS,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +120,7 @@ class ImageCache:
         return Image(body, raster_type(body) or "", f'"{hashlib.sha256(body).hexdigest()[:32]}"')
 
 
-def images_routes(image_urls: ImageUrls, cache: ImageCache, stores: Stores) -> list[Route]:
+def images_routes(image_urls: ImageUrls, cache: ImageCache, stores: Stores) -> list[DescribedRoute]:
     """Returns the routes of signed images, with and without a copy. Errors: 404 (not signed), 413, 415, 502."""
 
     async def image(request: Request) -> Response:
@@ -108,8 +132,10 @@ def images_routes(image_urls: ImageUrls, cache: ImageCache, stores: Stores) -> l
         outcome = stored or await cache.get(remote_url)
         return _refusal(outcome.status) if isinstance(outcome, FetchFailure) else _answer(request, outcome)
 
-    paths = "/images/{signature}/{encoded}", "/images/{signature}/{encoded}/{copy}"
-    return [Route(path, image, methods=["GET"]) for path in paths]
+    return [
+        DescribedRoute("/images/{signature}/{encoded}", image, {"GET": SHOW_IMAGE}),
+        DescribedRoute("/images/{signature}/{encoded}/{copy}", image, {"GET": SHOW_COPY}),
+    ]
 
 
 async def _stored_image(stores: Stores, id_: str) -> Image | None:

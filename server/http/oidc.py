@@ -5,7 +5,6 @@ from urllib.parse import parse_qsl
 import structlog
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
 from server.auth.credentials import RequestCredentials
 from server.auth.oidc.client import OidcClient, ProviderSignIn
@@ -15,7 +14,18 @@ from server.auth.tokens import TokenInvalid
 from server.http.accounts import inputs
 from server.http.browser_routes import MAX_BODY_BYTES, browser_route, json_body
 from server.http.cookies import with_cookie, without_cookie
-from server.http.json_answers import json_answer
+from server.http.json_answers import error_answer, json_answer
+from server.http.openapi import (
+    Answer,
+    AnswerModel,
+    Body,
+    DescribedRoute,
+    EmptyAnswer,
+    Operation,
+    Parameter,
+    Tag,
+    parsed,
+)
 from server.http.sessions import token_of, with_session_cookie
 from server.transport.bodies import read_body
 from server.transport.clients import client_of
@@ -35,16 +45,54 @@ BACK_CHANNEL_LOGOUT = "/sign-in/oidc/logout"
 log = structlog.get_logger(__name__)
 
 
+class ProviderAddress(AnswerModel):
+    """The address at the identity provider, which the browser opens."""
+
+    url: str
+
+
+BEGIN = Operation(
+    id="beginProviderSignIn",
+    tag=Tag.SIGN_IN,
+    summary="Send the browser to the identity provider",
+    parameters=[Parameter("next", "query", "Path of this server that is opened after the sign-in.")],
+    answers={303: Answer("The provider, or the sign-in screen with `?signInFailure=`.")},
+)
+BEGIN_INVITED = Operation(
+    id="beginInvitedSignIn",
+    tag=Tag.SIGN_IN,
+    summary="Begin the sign-in of an invited person at the identity provider",
+    body=Body([inputs.InvitationLink]),
+    answers={200: Answer("The address at the provider.", ProviderAddress)},
+)
+FINISH = Operation(
+    id="finishProviderSignIn",
+    tag=Tag.SIGN_IN,
+    summary="Take the browser back from the identity provider",
+    description="The provider adds the parameters of OpenID Connect, such as `state` and `code`.",
+    answers={303: Answer("The page that was asked for, or the sign-in screen with `?signInFailure=`.")},
+)
+LOG_OUT = Operation(
+    id="backChannelLogout",
+    tag=Tag.SIGN_IN,
+    summary="End sessions at the request of the identity provider (OpenID Connect Back-Channel Logout 1.0)",
+    description="Errors also have `error` and `error_description`, as OAuth 2.0 names them.",
+    body=Body(media_type="application/x-www-form-urlencoded", description="The field `logout_token`."),
+    answers={200: Answer("The sessions have ended.", EmptyAnswer)},
+    errors=(400, 503),
+)
+
+
 def oidc_routes(
     stores: Stores, client: OidcClient, pending_sign_ins: PendingSignIns, credentials: RequestCredentials
-) -> list[Route]:
+) -> list[DescribedRoute]:
     """Returns the routes."""
     handlers = _OidcHandlers(stores, client, pending_sign_ins)
     return [
-        Route(SIGN_IN, handlers.begin),
-        browser_route(SIGN_IN_OF_INVITED, "POST", credentials, handlers.begin_invited),
-        Route(CALLBACK, handlers.finish),
-        Route(BACK_CHANNEL_LOGOUT, handlers.log_out, methods=["POST"]),
+        DescribedRoute(SIGN_IN, handlers.begin, {"GET": BEGIN}),
+        browser_route(SIGN_IN_OF_INVITED, BEGIN_INVITED, credentials, handlers.begin_invited),
+        DescribedRoute(CALLBACK, handlers.finish, {"GET": FINISH}),
+        DescribedRoute(BACK_CHANNEL_LOGOUT, handlers.log_out, {"POST": LOG_OUT}),
     ]
 
 
@@ -70,10 +118,10 @@ class _OidcHandlers:
 
         The invitation is in the body, since addresses are logged and kept in histories.
         """
-        body = await json_body(request)
-        invitation = inputs.text(body, "invitation", inputs.MAX_TOKEN_CHARS)
+        invitation = parsed(inputs.InvitationLink, await json_body(request)).invitation
         pending, cookie = self._pending_sign_ins.begin("/", invitation)
-        return _with_pending(json_answer({"url": await self._client.authorization_url(pending)}), cookie)
+        address = ProviderAddress(url=await self._client.authorization_url(pending))
+        return _with_pending(json_answer(address), cookie)
 
     async def finish(self, request: Request) -> Response:
         """Verifies the provider's answer, and begins a session of the person."""
@@ -94,12 +142,11 @@ class _OidcHandlers:
             await self._stores.sessions.log_out(logout.issuer, logout.id, logout.sub, logout.sid)
         except (TokenInvalid, BadUserInput, Conflict, ValueError) as error:
             log.warning("oidc_logout_refused", reason=str(error))
-            return json_answer({"error": "invalid_request", "error_description": str(error)}, 400)
+            refused = BadUserInput("logout_token", "a valid logout token", str(error))
+            return error_answer(refused, error="invalid_request", error_description=str(error))
         except Exception as error:
-            if unavailable(error) is None and not isinstance(error, Unavailable):
-                raise
-            return json_answer({"error": "temporarily_unavailable"}, 503, {"Retry-After": "1"})
-        return json_answer({})
+            return error_answer(error, error="temporarily_unavailable")
+        return json_answer(EmptyAnswer())
 
     async def _sign_in(self, sign_in: ProviderSignIn, invitation: str | None, request: Request) -> SignedIn:
         """Stores what the provider says, and begins a session. Raises: SignInFailed."""

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import structlog
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from server.auth.authenticators import ViewerSession
 from server.auth.credentials import RequestCredentials
@@ -14,11 +14,12 @@ from server.auth.passkeys.ceremonies import PASSKEY_COOKIE, BegunCeremony, Cerem
 from server.auth.passkeys.relying_party import ANSWER_S, credential_of
 from server.auth.viewers import ViewerSessions
 from server.http.accounts import inputs
+from server.http.accounts.sign_in_attempts import account_attempts, client_attempt
 from server.http.browser_routes import browser_route, json_body
 from server.http.cookies import with_cookie, without_cookie
 from server.http.json_answers import json_answer
-from server.http.sessions import token_of, with_session_cookie
-from server.http.sign_in_attempts import account_attempts, client_attempt
+from server.http.openapi import Answer, AnswerModel, Body, DescribedRoute, Operation, Scheme, Tag, parsed
+from server.http.sessions import SIGNED_IN, SignedInUser, token_of, with_session_cookie
 from server.transport.clients import client_of
 from storage.errors import Forbidden, Unauthenticated
 from storage.identity.accounts.attempt_limits import LimitedAttempt
@@ -34,27 +35,75 @@ RECENT_SIGN_IN_S = 900
 log = structlog.get_logger(__name__)
 
 
+class PasskeyOptions(AnswerModel):
+    """Options for the browser: a PublicKeyCredentialRequestOptionsJSON or PublicKeyCredentialCreationOptionsJSON."""
+
+    public_key: dict[str, Any]
+
+
+class StoredPasskey(AnswerModel):
+    """A passkey that was added."""
+
+    id: str
+
+
+OPTIONS_ANSWER = Answer("The options for the browser, and a cookie that holds the challenge.", PasskeyOptions)
+
+BEGIN_SIGN_IN = Operation(
+    id="beginPasskeySignIn",
+    tag=Tag.SIGN_IN,
+    summary="Get the options for a sign-in with a passkey",
+    answers={200: OPTIONS_ANSWER},
+)
+SIGN_IN = Operation(
+    id="signInWithPasskey",
+    tag=Tag.SIGN_IN,
+    summary="Sign in with a passkey",
+    body=Body([inputs.PasskeySignIn]),
+    answers={200: SIGNED_IN},
+    errors=(401, 429),
+)
+BEGIN_ADDING = Operation(
+    id="beginPasskey",
+    tag=Tag.ACCOUNTS,
+    summary="Get the options for another passkey of the person who is signed in",
+    answers={200: OPTIONS_ANSWER},
+    errors=(401,),
+    security={Scheme.SESSION: ()},
+)
+ADD = Operation(
+    id="addPasskey",
+    tag=Tag.ACCOUNTS,
+    summary="Add a passkey for the person who is signed in",
+    description="The sign-in must be of the last 15 minutes.",
+    body=Body([inputs.AddedPasskey]),
+    answers={201: Answer("The passkey is added.", StoredPasskey)},
+    errors=(401, 409),
+    security={Scheme.SESSION: ()},
+)
+
+
 def passkey_routes(
     stores: Stores,
     viewers: ViewerSessions,
     credentials: RequestCredentials,
     organization_id: str,
     ceremonies: PasskeyCeremonies,
-) -> list[Route]:
+) -> list[DescribedRoute]:
     """Returns the routes by which people of an organization use passkeys."""
     passkeys = _PasskeyRoutes(stores, viewers, credentials, organization_id, ceremonies)
-    handlers = {
-        "/sign-in/passkey/options": passkeys.begin_sign_in,
-        "/sign-in/passkey": passkeys.sign_in,
-        "/accounts/passkeys/options": passkeys.begin_adding,
-        "/accounts/passkeys": passkeys.add,
-    }
-    return [browser_route(path, "POST", credentials, handle) for path, handle in handlers.items()]
+    return [
+        browser_route("/sign-in/passkey/options", BEGIN_SIGN_IN, credentials, passkeys.begin_sign_in),
+        browser_route("/sign-in/passkey", SIGN_IN, credentials, passkeys.sign_in),
+        browser_route("/accounts/passkeys/options", BEGIN_ADDING, credentials, passkeys.begin_adding),
+        browser_route("/accounts/passkeys", ADD, credentials, passkeys.add),
+    ]
 
 
 def options_answer(begun: BegunCeremony) -> Response:
     """Returns the answer that begins a ceremony in the browser."""
-    return with_cookie(json_answer({"publicKey": begun.options}), PASSKEY_COOKIE, begun.cookie, ANSWER_S, "strict")
+    answer = json_answer(PasskeyOptions(public_key=begun.options))
+    return with_cookie(answer, PASSKEY_COOKIE, begun.cookie, ANSWER_S, "strict")
 
 
 def without_passkey_cookie(response: Response) -> Response:
@@ -78,7 +127,7 @@ class _PasskeyRoutes:
 
     async def sign_in(self, request: Request) -> Response:
         """Begins a session for the answer of a passkey."""
-        answer = inputs.passkey(await json_body(request))
+        answer = parsed(inputs.PasskeySignIn, await json_body(request)).passkey
         credential = credential_of(answer) or b""
         attempts = self._attempts(credential, request)
         await self.stores.attempt_limits.count([client_attempt(request), *attempts])
@@ -94,7 +143,7 @@ class _PasskeyRoutes:
             log.warning("passkey_counter_went_back", passkey=passkey.id, user=passkey.user.user_id, counter=use.counter)
             raise
         await self.stores.attempt_limits.forget(attempts)
-        response = json_answer({"userId": signed_in.user.id})
+        response = json_answer(SignedInUser(user_id=signed_in.user.id))
         return without_passkey_cookie(with_session_cookie(response, signed_in.token))
 
     async def begin_adding(self, request: Request) -> Response:
@@ -112,15 +161,14 @@ class _PasskeyRoutes:
         """Adds the passkey that the browser has created."""
         body = await json_body(request)
         viewer, _ = await self._recent_sign_in(request)
+        added = parsed(inputs.AddedPasskey, body)
         actor = Actor(*viewer.user_key, client_of(request).address, client_of(request).user_agent)
         cookie = request.cookies.get(PASSKEY_COOKIE)
-        user_id, new = self.ceremonies.new_passkey(
-            CeremonyPurpose.ADD, cookie, inputs.passkey(body), inputs.passkey_name(body)
-        )
+        user_id, new = self.ceremonies.new_passkey(CeremonyPurpose.ADD, cookie, added.passkey, added.passkey_name)
         if user_id != viewer.user.id:
             raise Forbidden("Another person was signed in when this began. Try again.")
         passkey = await self.stores.passkeys.add(actor, new)
-        return without_passkey_cookie(json_answer({"id": passkey.id}, 201))
+        return without_passkey_cookie(json_answer(StoredPasskey(id=passkey.id), 201))
 
     async def _recent_sign_in(self, request: Request) -> tuple[ViewerSession, LocalAccount]:
         """Returns the session of a person who signed in lately, and the person's local account.

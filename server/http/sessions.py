@@ -2,19 +2,43 @@
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from server.auth.credentials import SESSION_COOKIE, RequestCredentials, SessionEnded, session_token
 from server.auth.oidc.client import OidcClient
 from server.http.browser_routes import browser_route
 from server.http.cookies import with_cookie, without_cookie
 from server.http.json_answers import json_answer
+from server.http.openapi import Answer, AnswerModel, DescribedRoute, Operation, Tag
 from storage.errors import Unavailable
 from storage.identity.session_records import UserSession
 from storage.stores import Stores
 
 COOKIE_MAX_AGE_S = 400 * 86_400
 """The longest time that browsers keep a cookie. The server ends the session earlier."""
+
+
+class SignedInUser(AnswerModel):
+    """The person who has signed in."""
+
+    user_id: str
+
+
+class SignedOut(AnswerModel):
+    """`signOutUrl` is the address that ends the session at the identity provider too; null if there is none."""
+
+    sign_out_url: str | None
+
+
+SIGNED_IN = Answer(
+    "The person is signed in: a session has begun.", SignedInUser, headers={"Set-Cookie": "The cookie of the session."}
+)
+SIGN_OUT = Operation(
+    id="signOut",
+    tag=Tag.SIGN_IN,
+    summary="End the session of the browser",
+    description="Answers alike without a session.",
+    answers={200: Answer("The session has ended.", SignedOut)},
+)
 
 
 def with_session_cookie(response: Response, token: str) -> Response:
@@ -29,7 +53,7 @@ def without_session_cookie(response: Response) -> Response:
 
 def session_routes(
     stores: Stores, credentials: RequestCredentials, oidc: OidcClient | None, base_url: str
-) -> list[Route]:
+) -> list[DescribedRoute]:
     """Returns the route of the sign-out. Its answer has the address at which people also sign out at the provider."""
 
     async def provider_url(ended: UserSession | None) -> str | None:
@@ -43,9 +67,9 @@ def session_routes(
     async def sign_out(request: Request) -> Response:
         token = token_of(request)
         ended = None if token is None else await stores.sessions.end_token(token)
-        return without_session_cookie(json_answer({"signOutUrl": await provider_url(ended)}))
+        return without_session_cookie(json_answer(SignedOut(sign_out_url=await provider_url(ended))))
 
-    return [browser_route("/sign-out", "POST", credentials, sign_out)]
+    return [browser_route("/sign-out", SIGN_OUT, credentials, sign_out)]
 
 
 def token_of(request: Request) -> str | None:

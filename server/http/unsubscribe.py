@@ -9,8 +9,8 @@ from typing import NamedTuple
 import structlog
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
 
+from server.http.openapi import Answer, DescribedRoute, Operation, Tag
 from storage.errors import Unavailable
 from storage.identity.accounts.local_accounts import MailLanguage
 from storage.mail.addresses import normalize
@@ -33,6 +33,25 @@ HEAD = """<head><meta charset="utf-8"><meta name="viewport" content="width=devic
 main { max-width: 36em; margin: auto } button { font: inherit; padding: 0.5em 1em }</style></head>"""
 
 log = structlog.get_logger(__name__)
+
+_REFUSALS = {
+    404: Answer("The link is wrong or too old: a page.", media_types=["text/html"]),
+    503: Answer("The database does not answer: a page.", media_types=["text/html"]),
+}
+ASK = Operation(
+    id="showUnsubscribePage",
+    tag=Tag.MAIL,
+    summary="Show the page that ends a person's digests",
+    description="Changes nothing, since mail scanners open links.",
+    answers={200: Answer("A page with a button.", media_types=["text/html"]), 404: _REFUSALS[404]},
+)
+UNSUBSCRIBE = Operation(
+    id="unsubscribe",
+    tag=Tag.MAIL,
+    summary="End a person's digests with one click (RFC 8058)",
+    description="The body has no effect.",
+    answers={200: Answer("The digests have ended: a page.", media_types=["text/html"]), **_REFUSALS},
+)
 
 
 class _Texts(NamedTuple):
@@ -66,7 +85,7 @@ TEXTS = {
 }
 
 
-def unsubscribe_route(stores: Stores, links: UnsubscribeLinks) -> Route:
+def unsubscribe_route(stores: Stores, links: UnsubscribeLinks) -> DescribedRoute:
     """Returns the route."""
 
     async def unsubscribe(request: Request) -> Response:
@@ -87,7 +106,7 @@ def unsubscribe_route(stores: Stores, links: UnsubscribeLinks) -> Route:
             return _page(language, f"<p>{texts.later}</p>", 503, {"Retry-After": "60"})
         return _page(language, f"<h1>{texts.done}</h1><p>{texts.hint}</p>")
 
-    return Route("/unsubscribe/{token}", unsubscribe, methods=["GET", "POST"])
+    return DescribedRoute("/unsubscribe/{token}", unsubscribe, {"GET": ASK, "POST": UNSUBSCRIBE})
 
 
 async def end_digests(stores: Stores, target: UnsubscribeTarget) -> None:

@@ -8,15 +8,16 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from email.utils import formatdate
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
 
-from server.auth.credentials import RequestCredentials
+from server.auth.credentials import CLIENT_HEADER, RequestCredentials
 from server.auth.viewers import ViewerSession, ViewerSessions
-from server.http.browser_routes import refusal
+from server.http.json_answers import error_answer
+from server.http.openapi import Answer, Body, DescribedRoute, Operation, Parameter, Scheme, Tag
 from storage.errors import BadUserInput, DomainError, Forbidden, RateLimited, Unauthenticated
 from storage.files.records import StoredFile
 from storage.files.uploads import PART_BYTES, OffsetChanged
@@ -42,6 +43,62 @@ _CONTENT_RANGE = re.compile(
     rf"bytes (\d{{1,{MAX_OFFSET_DIGITS}}})-\d{{1,{MAX_OFFSET_DIGITS}}}/(\d{{1,{MAX_OFFSET_DIGITS}}})"
 )
 
+_SECURITY = {Scheme.BEARER: (WRITE_SCOPE,), Scheme.SESSION: ()}
+_CLIENT = Parameter(CLIENT_HEADER, "header", "Any value. Needed with the cookie of a session.")
+_OFFSET = Parameter("Upload-Offset", "header", "Number of bytes that the server has.", int)
+_RESUMABLE = Parameter("Tus-Resumable", "header", f"The version of tus, {TUS_VERSION}.", is_required=True)
+_STATE = {"Upload-Offset": "Number of bytes that the server has.", "Upload-Expires": "Time at which the upload ends."}
+_STORED = Answer("The bytes are stored for good.", headers=_STATE)
+_RECEIVE_ERRORS = (400, 401, 403, 404, 409, 413, 429, 503)
+
+OPERATIONS = {
+    "OPTIONS": Operation(
+        id="describeUploads",
+        tag=Tag.FILES,
+        summary="Ask for the version and the extensions of tus",
+        answers={204: Answer("The headers `Tus-Version` and `Tus-Extension` say which.")},
+    ),
+    "HEAD": Operation(
+        id="getUploadOffset",
+        tag=Tag.FILES,
+        summary="Ask how many bytes of an upload the server has",
+        parameters=[_CLIENT],
+        answers={200: Answer("The state.", headers={**_STATE, "Upload-Length": "Number of bytes of the file."})},
+        errors=(401, 403, 404, 503),
+        security=_SECURITY,
+    ),
+    "PATCH": Operation(
+        id="continueUpload",
+        tag=Tag.FILES,
+        summary="Add bytes to an upload as tus 1.0 does",
+        parameters=[replace(_OFFSET, is_required=True), _RESUMABLE, _CLIENT],
+        body=Body(media_type=TUS_CONTENT_TYPE, description="The bytes from the offset on."),
+        answers={204: _STORED},
+        errors=(*_RECEIVE_ERRORS, 412, 415),
+        security=_SECURITY,
+    ),
+    "PUT": Operation(
+        id="putUpload",
+        tag=Tag.FILES,
+        summary="Add all bytes of an upload, or those from an offset on",
+        description="The upload was created by `createUpload` of the GraphQL API.",
+        parameters=[_OFFSET, Parameter("Content-Range", "header", "Says the same as `Upload-Offset`."), _CLIENT],
+        body=Body(media_type="application/octet-stream", description="The bytes."),
+        answers={204: _STORED},
+        errors=_RECEIVE_ERRORS,
+        security=_SECURITY,
+    ),
+    "DELETE": Operation(
+        id="deleteUpload",
+        tag=Tag.FILES,
+        summary="Delete a file that is not attached",
+        parameters=[_CLIENT],
+        answers={204: Answer("The file is deleted.")},
+        errors=(401, 403, 404, 503),
+        security=_SECURITY,
+    ),
+}
+
 UploadHandler = Callable[[Request, StoredFile], Awaitable[Response]]
 
 
@@ -55,7 +112,7 @@ class _WrongRequest(DomainError):
         self.status = status
 
 
-def uploads_route(stores: Stores, viewers: ViewerSessions, credentials: RequestCredentials) -> Route:
+def uploads_route(stores: Stores, viewers: ViewerSessions, credentials: RequestCredentials) -> DescribedRoute:
     """Returns the route of uploads."""
     receiver = _UploadReceiver(stores)
     handlers: dict[str, UploadHandler] = {
@@ -76,7 +133,7 @@ def uploads_route(stores: Stores, viewers: ViewerSessions, credentials: RequestC
         except Exception as error:
             return _refusal(error)
 
-    return Route("/uploads/{id}", endpoint, methods=["OPTIONS", *handlers])
+    return DescribedRoute("/uploads/{id}", endpoint, OPERATIONS)
 
 
 def _require_uploader(session: ViewerSession | None) -> ViewerSession:
@@ -182,11 +239,10 @@ def _state_headers(file: StoredFile) -> dict[str, str]:
 
 
 def _refusal(error: Exception) -> Response:
-    response = refusal(error)
+    response = error_answer(error, error.status if isinstance(error, _WrongRequest) else None)
     response.headers.update(_HEADERS)
     if isinstance(error, OffsetChanged):
         response.headers["Upload-Offset"] = str(error.offset)
     if isinstance(error, _WrongRequest):
-        response.status_code = error.status
         response.headers["Tus-Version"] = TUS_VERSION
     return response

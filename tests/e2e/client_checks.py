@@ -7,6 +7,7 @@ from functools import partial
 
 from tests.client import client
 from tests.e2e.chat_topic import create_chat_topic, post
+from tests.e2e.http_clients import COMMANDS, ORGANIZATION, check_http_client
 from tests.e2e.live_examples import (
     CLIENTS,
     EXAMPLES,
@@ -18,7 +19,7 @@ from tests.e2e.live_examples import (
 
 LOCKS = ("requirements.lock", "requirements.clients.lock")
 ClientCheck = Callable[[str, str], Awaitable[None]]
-"""Takes the address of a product and the token of a user with the handle "ann". Raises: AssertionError."""
+"""Takes the address of a product and the token of an ADMIN with the handle "ann". Raises: AssertionError."""
 
 
 async def check_graphql_request(url: str, token: str) -> None:
@@ -65,8 +66,14 @@ CHECKS: dict[str, ClientCheck] = {
     "graphql-request": check_graphql_request,
     "ariadne-codegen": partial(check_live_example, "ariadne-codegen"),
     "@graphql-codegen/client-preset": check_graphql_codegen,
+    **{name: partial(check_http_client, name) for name in COMMANDS},
 }
 """The check of each client, by the name of its package, in the order of the table."""
+
+
+def organization_of(name: str) -> str:
+    """Returns the organization in which a client is checked: its own one, or that of local accounts."""
+    return ORGANIZATION if name in COMMANDS else f"clients-{name}"
 
 
 def pinned_versions() -> dict[str, str]:

@@ -24,6 +24,7 @@ from tests.browser_sessions import CLIENT, SESSION_COOKIE, begin_session, sessio
 from tests.client import Client, SubscriptionSocket
 from tests.e2e.chat_topic import create_chat_topic
 from tests.e2e.proxies import DEPLOY, PROXY_ADDRESS, Proxy, caddy, nginx
+from tests.http_errors import error_of
 from tests.server.graphql.http.event_stream_client import recorded
 from tests.serving import WebProcess, web_process
 from tests.storage.identity.accounts.conftest import PASSWORD, new_invitation
@@ -222,7 +223,7 @@ async def test_call_list_of_16_mb_is_read(proxy: Proxy, web: WebProcess) -> None
         upload = await http.put(f"/uploads/{new_id()}", content=b"x" * (MAX_LIST_BODY_BYTES + 2_000_000))
     assert orjson.loads(read.content)["data"] == {"checkCallList": {"rows": 10_000}}
     assert_body_is_refused(too_large)
-    assert orjson.loads(upload.content)["code"] == "NOT_FOUND"
+    assert error_of(orjson.loads(upload.content))["code"] == "NOT_FOUND"
 
 
 async def test_delivery_events_of_20_mb_are_read(proxy: Proxy, web: WebProcess) -> None:

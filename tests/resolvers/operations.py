@@ -46,7 +46,7 @@ VALUES: dict[str, object] = {
     "dueAtLocal": "2030-01-01T00:00",
     "altText": "Words",
     "address": "ann@example.org",
-    "afterVersion": 0,
+    "afterVersion": 1,
     "addresses": ["ann@example.org", "nobody@example.net"],
     "at": TODAY,
     "description": "Words",

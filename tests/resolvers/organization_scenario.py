@@ -45,6 +45,7 @@ from storage.identity.session_records import NewSession, SignInMethod
 from storage.ids import PostKey, UserKey, message_key, new_id, post_key
 from storage.mail.addresses import Address
 from storage.mail.decisions.address_decisions import AddressDecision
+from storage.mail.decisions.policies import DEFAULT_POLICY
 from storage.mongo import Session
 from storage.notifications.channels import PushSubscription
 from storage.notifications.settings import NotificationLevel, NotificationPlace, NotificationPlaceKind
@@ -537,11 +538,12 @@ async def _warn(organization: OrganizationScenario, message_id: str, reporter: P
 
 
 async def _add_mail_changes(organization: OrganizationScenario) -> None:
-    """Blocks an address by hand, and a domain."""
+    """Sets a policy, and blocks a domain and an address by hand."""
     book, org, reason = organization.stores.address_book, organization.organization_id, f"{organization.mark} words"
     blocked = Address(f"{organization.mark}@mail.example", "mail.example")
-    await book.decisions.store([blocked], AddressDecision(org, True, organization.dog.id, reason))
+    await book.policies.set(org, DEFAULT_POLICY, 0, organization.dog.id, reason, None)
     await book.set_domain_blocked(org, f"{organization.mark}.example", True, organization.dog.id, reason)
+    await book.decisions.store([blocked], AddressDecision(org, True, organization.dog.id, reason))
     newest, *_ = await book.changes.page(org, [], None, 2)
     organization.ids["MailChange"] = newest.id
 

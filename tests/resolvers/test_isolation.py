@@ -46,7 +46,10 @@ UNMARKED = {"Reaction.emoji", "ReceivedReaction.emoji", "Stamp.name", "Stamp.ima
     "AddressBounce.code",
     "AddressBounce.source",
     "MailPolicyChange.domain",
+    "MailChange.domain",
     "RejectedDelivery.message",
+    "BlockedAddresses.nextAfter",
+    "MailPolicyDryRun.nextAfter",
 }
 """Texts that cannot contain the mark, or that only repeat an argument."""
 

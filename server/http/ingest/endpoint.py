@@ -6,6 +6,7 @@ duplicates.
 """
 
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import Any
 
 from pymongo.errors import PyMongoError
@@ -14,16 +15,14 @@ from starlette.responses import Response
 
 from server.auth.credentials import service_credential
 from server.auth.viewers import ViewerSessions
-from server.http.json_answers import json_answer, retry_headers
+from server.http.json_answers import error_answer, json_answer
 from server.transport.bodies import PROCESS_BODIES, BodyTooLarge
 from storage.errors import DomainError, Forbidden, Unauthenticated
 from storage.identity.records import User
 from storage.identity.roles import Role
-from storage.mongo import unavailable
 
 MAX_INGEST_BODY_BYTES = 20_000_000
 INGEST_SCOPE = "mail:ingest"
-STATUS = {"BAD_USER_INPUT": 400, "UNAUTHENTICATED": 401, "FORBIDDEN": 403, "RATE_LIMITED": 429, "UNAVAILABLE": 503}
 CHALLENGE = {"WWW-Authenticate": 'Basic realm="noroshi", charset="UTF-8"'}
 """Amazon SNS sends the user and password of a URL only after this challenge."""
 
@@ -63,10 +62,7 @@ async def _authenticate(viewers: ViewerSessions, request: Request) -> User:
 
 
 def _refusal(error: DomainError | PyMongoError) -> Response:
-    domain_error = error if isinstance(error, DomainError) else unavailable(error)
-    if domain_error is None:
-        raise error
-    status = 413 if isinstance(error, BodyTooLarge) else STATUS.get(domain_error.code, 500)
-    errors = [{"message": domain_error.message, "extensions": domain_error.extensions}]
-    headers = CHALLENGE if status == 401 else retry_headers(domain_error)
-    return json_answer({"errors": errors}, status, headers)
+    answer = error_answer(error, 413 if isinstance(error, BodyTooLarge) else None)
+    if answer.status_code == HTTPStatus.UNAUTHORIZED:
+        answer.headers.update(CHALLENGE)
+    return answer

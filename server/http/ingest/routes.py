@@ -3,7 +3,6 @@
 from typing import Any
 
 from starlette.requests import Request
-from starlette.routing import Route
 
 from jobs.mail.inlets.read_events import ReadEvents
 from jobs.mail.inlets.sns_client import SnsClient
@@ -11,16 +10,18 @@ from jobs.mail.reports import NotADeliveryReport, delivery_events
 from server.auth.viewers import ViewerSessions
 from server.http.ingest.deliveries import record_deliveries
 from server.http.ingest.endpoint import ingest_endpoint
+from server.http.ingest.operations import OPERATIONS
 from server.http.ingest.postfix import PostfixInlet
 from server.http.ingest.providers import ProviderInlets
 from server.http.ingest.recording import Recording
+from server.http.openapi import DescribedRoute
 from server.settings import Settings
 from storage.errors import BadUserInput
 from storage.identity.records import User
 from storage.stores import Stores
 
 
-def ingest_routes(settings: Settings, stores: Stores, viewers: ViewerSessions, sns: SnsClient) -> list[Route]:
+def ingest_routes(settings: Settings, stores: Stores, viewers: ViewerSessions, sns: SnsClient) -> list[DescribedRoute]:
     """Returns the ingest routes."""
     providers = ProviderInlets(settings, stores, sns)
 
@@ -46,6 +47,6 @@ def ingest_routes(settings: Settings, stores: Stores, viewers: ViewerSessions, s
         "mailgun": providers.mailgun,
     }
     return [
-        Route(f"/ingest/{name}", ingest_endpoint(viewers, record), methods=["POST"])
+        DescribedRoute(f"/ingest/{name}", ingest_endpoint(viewers, record), {"POST": OPERATIONS[name]})
         for name, record in endpoints.items()
     ]

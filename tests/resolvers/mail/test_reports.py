@@ -102,10 +102,12 @@ async def test_worst_domains_and_alarms_are_listed(operator: Person, stores: Sto
         assert (await operator.fails(document, limit=101, **more))["field"] == "limit"
 
 
-async def test_explanations_need_an_operator(sign_in: SignIn, operator: Person) -> None:
-    for person in (await sign_in("m", "acme"), await sign_in("s", "acme", [Role.SERVICE])):
-        assert await person.code(CHANGES) == "FORBIDDEN"
-        assert await person.code(REPORT, address="ann@example.org") == "FORBIDDEN"
+async def test_explanations_are_for_operators_and_services(sign_in: SignIn, operator: Person) -> None:
+    member, service = await sign_in("m", "acme"), await sign_in("s", "acme", [Role.SERVICE])
+    assert await member.code(CHANGES) == "FORBIDDEN"
+    assert await member.code(REPORT, address="ann@example.org") == "FORBIDDEN"
+    assert await service.do(CHANGES) == []
+    assert (await service.do(REPORT, address="ann@example.org"))["bounces"] == []
     assert (await operator.fails(REPORT, address="nonsense"))["field"] == "address"
     assert (await operator.fails(CHANGES, domain="no domain"))["field"] == "domain"
     assert await operator.code(CHANGES, after="nothing") == "NOT_FOUND"

@@ -13,6 +13,7 @@ import pytest
 from storage.files.uploads import PART_BYTES
 from tests.buckets import BucketServer, azure_server, s3_server
 from tests.databases import ReusedDatabase
+from tests.http_errors import error_of
 from tests.jobs.pictures.hostile_files import encoded, gradient
 from tests.product import eventually
 from tests.serving import WebProcess, web_process, worker_process
@@ -128,8 +129,8 @@ def test_upload_to_a_missing_bucket_is_not_acknowledged(product: BucketProduct) 
     product.bucket.remove()
     try:
         refused = product.send(path, DATA)
-        assert (refused.status_code, refused.json()["code"]) == (503, "UNAVAILABLE")
-        assert "bucket or container for files does not exist" in refused.json()["message"]
+        assert (refused.status_code, error_of(refused.json())["code"]) == (503, "UNAVAILABLE")
+        assert "bucket or container for files does not exist" in error_of(refused.json())["message"]
         assert product.offset(path) == 0
         assert "file_bucket_missing" in product.web.log_text
     finally:
@@ -150,8 +151,8 @@ def test_file_outlives_a_bucket_that_is_missing_meanwhile(product: BucketProduct
     product.bucket.remove()
     try:
         refused = product.get(f"/files/{id_}/beacon.bin")
-        assert (refused.status_code, refused.json()["code"]) == (503, "UNAVAILABLE")
+        assert (refused.status_code, error_of(refused.json())["code"]) == (503, "UNAVAILABLE")
         deleted = httpx2.delete(f"{product.web.url}{path}", headers=product.headers, timeout=60)
-        assert (deleted.status_code, deleted.json()["code"]) == (503, "UNAVAILABLE")
+        assert (deleted.status_code, error_of(deleted.json())["code"]) == (503, "UNAVAILABLE")
     finally:
         product.bucket.create()

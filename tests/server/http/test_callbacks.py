@@ -18,6 +18,7 @@ from server.telephony import check_telephony
 from storage.calls.calls import NextCall, TimedStart
 from storage.calls.records import MAX_SEQUENCE, TaskKey
 from storage.stores import Stores
+from tests.http_errors import error_of
 from tests.storage.calls.in_memory_jobs import new_job
 from tests.storage.in_memory_stream import ORG
 
@@ -125,11 +126,17 @@ async def test_malformed_report_is_400(stores: Stores, report: object) -> None:
     ],
 )
 async def test_malformed_field_is_named(stores: Stores, call_id: object, sequence: object, message: str) -> None:
+    field, expected = message.removesuffix(".").split(": expected ")
     body = orjson.dumps({"callId": call_id, "sequence": sequence, "event": "ANSWERED"}).replace(b"<half>", b"\\ud83d")
     headers = sign(SECRET, "id-1", int(time.time()), body)
     async with callback_client(stores) as http:
         response = await http.post("/callbacks/telephony", content=body, headers=headers)
-    assert response.json() == {"code": "BAD_USER_INPUT", "message": message}
+    assert error_of(response.json()) == {
+        "code": "BAD_USER_INPUT",
+        "message": message,
+        "field": field,
+        "expected": expected,
+    }
 
 
 async def test_unknown_call_is_404_and_missing_outcome_400(stores: Stores) -> None:

@@ -10,6 +10,7 @@ from server.http.files import media_route
 from storage.files.attachments import NewAttachment
 from storage.secrets.download_urls import DownloadUrls
 from storage.stores import Stores
+from tests.http_errors import error_of
 from tests.storage.publishing.scenario import PublishingScenario, account_target, create_publishing_scenario
 
 pytestmark = pytest.mark.anyio
@@ -48,7 +49,7 @@ async def test_file_is_sent_under_its_signed_url_only(scenario: PublishingScenar
     wrong += [signed(publication.id, other_id), signed("other", file_id), signed(publication.id, file_id, -1)]
     for each in wrong:
         refused = await client.get(each)
-        assert (refused.status_code, refused.json()["code"]) == (404, "NOT_FOUND"), each
+        assert (refused.status_code, error_of(refused.json())["code"]) == (404, "NOT_FOUND"), each
 
 
 async def test_url_of_cancelled_post_ends(scenario: PublishingScenario, client: httpx2.AsyncClient) -> None:

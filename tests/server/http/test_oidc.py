@@ -11,6 +11,7 @@ import pymongo
 import pytest
 
 from tests.browser_sessions import CLIENT, SESSION_COOKIE
+from tests.http_errors import error_of
 from tests.oidc_provider import ADMIN, SignInBrowser, oidc_web_process
 from tests.product import eventually
 from tests.serving import WebProcess
@@ -182,7 +183,13 @@ def test_logout_at_the_provider_ends_the_session(browser: SignInBrowser) -> None
 def test_malformed_logout_token_is_refused(browser: SignInBrowser, token: str | None) -> None:
     form = {} if token is None else {"logout_token": token}
     response = httpx2.post(f"{browser.product_url}/sign-in/oidc/logout", data=form, timeout=60)
-    assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
+    answer = response.json()
+    assert (response.status_code, answer.pop("error"), bool(answer.pop("error_description"))) == (
+        400,
+        "invalid_request",
+        True,
+    )
+    assert error_of(answer)["field"] == "logout_token"
     assert response.headers["cache-control"] == "no-store"
 
 

@@ -14,6 +14,7 @@ from storage.identity.roles import Role
 from storage.ids import new_id
 from storage.stores import Stores
 from tests.browser_sessions import CLIENT, SESSION_COOKIE
+from tests.http_errors import error_of
 from tests.oidc_provider import SignInBrowser, free_port, issuer_at, oidc_web_process
 from tests.server.http.conftest import ORG
 from tests.server.http.test_oidc import failure
@@ -116,7 +117,7 @@ async def test_pages_of_other_origins_begin_nothing(web: WebProcess, admin: Acto
     assert httpx2.post(f"{web.url}{INVITED}", json=body).status_code == 403
     evil = {**CLIENT, "origin": "https://evil.example.org"}
     assert httpx2.post(f"{web.url}{INVITED}", json=body, headers=evil).status_code == 403
-    assert post(web, INVITED).json()["field"] == "invitation"
+    assert error_of(post(web, INVITED).json())["field"] == "invitation"
 
 
 async def test_local_accounts_work_beside_the_provider(web: WebProcess, web_stores: Stores, admin: Actor) -> None:
@@ -145,7 +146,7 @@ async def test_product_starts_without_accounts_and_provider(
     variables: dict[str, Any] = {"NOROSHI_OIDC_ISSUER": issuer_at(free_port()), "NOROSHI_OIDC_CLIENT_ID": "noroshi"}
     variables |= {"NOROSHI_PUBLIC_URL": "https://chat.example.org", "NOROSHI_OPEN_REGISTRATION": "true"}
     with web_process(tmp_path, mongodb_uri, redis_url, database=database, **variables) as web:
-        assert post(web, "/accounts/invitation", invitation="x").json()["code"] == "NOT_FOUND"
+        assert error_of(post(web, "/accounts/invitation", invitation="x").json())["code"] == "NOT_FOUND"
         for path in ACCOUNT_PATHS:
             assert post(web, path).status_code in (404, 405), path
         methods = [each["method"] for each in httpx2.get(f"{web.url}/sign-in/options").json()["methods"]]

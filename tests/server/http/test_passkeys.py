@@ -19,6 +19,7 @@ from storage.identity.session_records import NewSession, SignInMethod
 from storage.ids import UserKey, new_id
 from storage.stores import Stores
 from tests.browser_sessions import CLIENT, SESSION_COOKIE
+from tests.http_errors import error_of
 from tests.server.http.accounts.test_limits import use_up
 from tests.server.http.conftest import ORG
 from tests.serving import WebProcess
@@ -199,8 +200,8 @@ async def test_lying_sign_ins_are_refused_alike(
 ) -> None:
     _, user_id, device = await passkey_person(web, web_stores, admin)
     status, answer = await CookieBrowser(web.url).sign_in(device.lying(**lie))
-    assert (status, answer["code"]) == (401, "UNAUTHENTICATED")
-    assert answer["message"].startswith("This passkey does not work here.")
+    assert (status, error_of(answer)["code"]) == (401, "UNAUTHENTICATED")
+    assert error_of(answer)["message"].startswith("This passkey does not work here.")
     assert (await CookieBrowser(web.url).sign_in(device.lying(counter=device.counter + 1)))[1] == {"userId": user_id}
 
 
@@ -220,7 +221,7 @@ async def test_lying_registrations_are_refused(
 ) -> None:
     browser, _ = await person(web, web_stores, admin)
     status, answer = await browser.add(authenticator().lying(**lie))
-    assert (status, answer["field"]) == (400, "passkey")
+    assert (status, error_of(answer)["field"]) == (400, "passkey")
     assert (await browser.ask(MINE))["data"]["myPasskeys"] == []
 
 
@@ -283,7 +284,7 @@ async def test_passkey_of_another_account_is_not_added(web: WebProcess, web_stor
     _, user_id, device = await passkey_person(web, web_stores, admin)
     mallory, _ = await person(web, web_stores, admin)
     status, answer = await mallory.add(device.lying())
-    assert (status, answer["code"]) == (409, "CONFLICT")
+    assert (status, error_of(answer)["code"]) == (409, "CONFLICT")
     device.counter += 1
     options = await mallory.options("/accounts/passkeys/options")
     ada, _ = await person(web, web_stores, admin)
@@ -356,13 +357,13 @@ async def test_adding_a_passkey_needs_a_recent_sign_in(web: WebProcess, web_stor
     old = datetime.now(UTC) - timedelta(minutes=16)
     await web_stores.mongo["sessions"].update_many({"user": user_id}, {"$set": {"at": old}})
     status, answer = await browser.post("/accounts/passkeys/options")
-    assert (status, answer["code"]) == (403, "FORBIDDEN")
-    assert "Sign out and in again" in answer["message"]
+    assert (status, error_of(answer)["code"]) == (403, "FORBIDDEN")
+    assert "Sign out and in again" in error_of(answer)["message"]
     await web_stores.users.sign_in(ORG, "stranger", [Role.MEMBER], "Stranger", None)
     token = await web_stores.sessions.begin(NewSession(UserKey(ORG, "stranger"), SignInMethod.OIDC))
     browser.cookies[SESSION_COOKIE] = token
     status, answer = await browser.post("/accounts/passkeys/options")
-    assert (status, "account on this server" in answer["message"]) == (403, True)
+    assert (status, "account on this server" in error_of(answer)["message"]) == (403, True)
 
 
 async def test_deactivated_person_has_no_way_in(web: WebProcess, web_stores: Stores, admin: Actor) -> None:
@@ -370,7 +371,7 @@ async def test_deactivated_person_has_no_way_in(web: WebProcess, web_stores: Sto
     await web_stores.user_administration.deactivate(admin, user_id, "left")
     status, answer = await CookieBrowser(web.url).sign_in(device)
     assert status == 401
-    assert "deactivated" in answer["message"]
+    assert "deactivated" in error_of(answer)["message"]
 
 
 async def test_guesses_are_limited_for_known_and_unknown(web: WebProcess, web_stores: Stores, admin: Actor) -> None:
@@ -391,7 +392,7 @@ async def test_used_up_limit_refuses_the_right_passkey(
     subject = client if limit is SIGN_INS_BY_CLIENT else f"{ORG}\npasskey {passkey_id(device.credential)}"
     await use_up(web_stores, limit, subject)
     status, answer = await CookieBrowser(web.url).sign_in(device)
-    assert (status, answer["code"]) == (429, "RATE_LIMITED")
+    assert (status, error_of(answer)["code"]) == (429, "RATE_LIMITED")
 
 
 @pytest.mark.parametrize(
@@ -407,7 +408,8 @@ async def test_malformed_answers_are_refused(
     assert (await browser.post("/sign-in/passkey", passkey=passkey))[0] == 401
     await browser.options("/accounts/passkeys/options")
     assert (await browser.post("/accounts/passkeys", passkey=passkey, passkeyName="Key"))[0] == 400
-    assert (await browser.post("/accounts/passkeys", passkey="x", passkeyName="Key"))[1]["field"] == "passkey"
+    _, refused = await browser.post("/accounts/passkeys", passkey="x", passkeyName="Key")
+    assert error_of(refused)["field"] == "passkey"
 
 
 async def test_routes_need_a_page_of_the_server(web: WebProcess, admin: Actor) -> None:

@@ -11,6 +11,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.typing import Origin, Subprotocol
 
 from tests.browser_sessions import CLIENT, SESSION_COOKIE, begin_session, session_headers
+from tests.http_errors import error_of
 from tests.serving import ORIGIN, WebProcess, web_process
 from tests.waiting import until
 
@@ -166,7 +167,7 @@ async def test_foreign_page_signs_nobody_out(web: WebProcess, http: httpx2.Async
     headers = session_headers(await begin_session(mongodb_uri, web.database, "fay"))
     for refused in ({"cookie": headers["cookie"]}, {**headers, "origin": EVIL}, {**headers, "origin": "null"}):
         response = await http.post("/sign-out", headers=refused)
-        assert (response.status_code, response.json()["code"]) == (403, "FORBIDDEN")
+        assert (response.status_code, error_of(response.json())["code"]) == (403, "FORBIDDEN")
         assert "set-cookie" not in response.headers
     assert await post_operation(http, **headers) == (200, {"viewer": {"id": "fay"}})
 

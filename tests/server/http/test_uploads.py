@@ -17,6 +17,7 @@ from storage.files.uploads import MIB, PART_BYTES
 from storage.ids import UserKey
 from storage.stores import Stores
 from tests.e2e.process_memory import forget_peak, memory_mib, needs_proc, peak_memory_mib
+from tests.http_errors import error_of
 from tests.jobs.pictures.hostile_files import encoded, gradient
 from tests.product import eventually
 from tests.programs import run_client_script
@@ -107,7 +108,7 @@ async def test_tus_client_resumes_at_the_offset(web: WebProcess, web_stores: Sto
     assert first.headers["tus-resumable"] == "1.0.0"
     assert "upload-expires" in first.headers
     wrong = patch(web, url, 0, b"bea")
-    assert (wrong.status_code, wrong.headers["upload-offset"], wrong.json()["code"]) == (409, "3", "CONFLICT")
+    assert (wrong.status_code, wrong.headers["upload-offset"], error_of(wrong.json())["code"]) == (409, "3", "CONFLICT")
     head = send(web, "HEAD", url)
     assert (head.headers["upload-offset"], head.headers["upload-length"]) == ("3", "9")
     assert patch(web, url, 3, b"con").status_code == 204

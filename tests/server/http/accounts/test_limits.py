@@ -19,6 +19,7 @@ from storage.identity.accounts.attempt_limits import (
 )
 from storage.identity.audit import Actor
 from storage.stores import Stores
+from tests.http_errors import error_of
 from tests.server.http.accounts.test_routes import SessionBrowser, register
 from tests.server.http.conftest import ORG
 from tests.serving import WebProcess
@@ -45,8 +46,8 @@ async def use_up(stores: Stores, limit: AttemptLimit, subject: str) -> None:
 
 async def assert_limited(browser: SessionBrowser, path: str, **body: object) -> None:
     status, answer = await browser.post(path, **body)
-    assert (status, answer["code"]) == (429, "RATE_LIMITED"), path
-    assert answer["retryAfterMs"] > 0
+    assert (status, error_of(answer)["code"]) == (429, "RATE_LIMITED"), path
+    assert error_of(answer)["retryAfterMs"] > 0
 
 
 @pytest.mark.parametrize(

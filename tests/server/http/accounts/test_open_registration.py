@@ -17,6 +17,7 @@ from storage.identity.roles import Role
 from storage.ids import new_id
 from storage.stores import Stores
 from tests.browser_sessions import CLIENT
+from tests.http_errors import error_of
 from tests.jobs.contexts import job_context
 from tests.server.http.accounts.test_routes import SessionBrowser, register
 from tests.server.http.conftest import ORG
@@ -88,7 +89,7 @@ async def test_requests_for_mails_are_limited_alike(web_stores: Stores, http: ht
     for address in (known, f"{new_id()}@example.org"):
         answers = [await request_registration(http, address) for _ in range(MAILS_TO_ADDRESS.burst + 1)]
         assert [status for status, *_ in answers] == [202] * MAILS_TO_ADDRESS.burst + [429]
-        assert orjson.loads(answers[-1][1])["code"] == "RATE_LIMITED"
+        assert error_of(orjson.loads(answers[-1][1]))["code"] == "RATE_LIMITED"
         mails = {"address": address, "kind": "REGISTRATION"}
         assert await web_stores.mongo["account_mails"].count_documents(mails) == MAILS_TO_ADDRESS.burst
     others = [await request_registration(http, f"{new_id()}@example.org") for _ in range(MAILS_BY_CLIENT.burst)]

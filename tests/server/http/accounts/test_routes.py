@@ -16,6 +16,7 @@ from storage.ids import new_id
 from storage.stores import Stores
 from tests.browser_sessions import CLIENT, SESSION_COOKIE, session_headers
 from tests.databases import refusing_documents
+from tests.http_errors import error_of
 from tests.server.http.conftest import ORG
 from tests.serving import WebProcess
 from tests.storage.identity.accounts.conftest import PASSWORD, new_invitation
@@ -142,7 +143,7 @@ async def test_unknown_address_and_wrong_password_look_alike(
     ]
     assert answers[0] == answers[1]
     assert answers[0][0] == 401
-    assert answers[0][1]["code"] == "UNAUTHENTICATED"
+    assert error_of(answers[0][1])["code"] == "UNAUTHENTICATED"
 
 
 async def test_guesses_are_limited_for_known_and_unknown_accounts(
@@ -157,8 +158,8 @@ async def test_guesses_are_limited_for_known_and_unknown_accounts(
         statuses.append(sorted(status for status, _ in await asyncio.gather(*guesses)))
     assert statuses[0] == statuses[1] == [401] * 10 + [429] * 4
     status, answer = await SessionBrowser(http).post("/sign-in/password", address=known, password=PASSWORD)
-    assert (status, answer["code"]) == (429, "RATE_LIMITED")
-    assert answer["retryAfterMs"] > 0
+    assert (status, error_of(answer)["code"]) == (429, "RATE_LIMITED")
+    assert error_of(answer)["retryAfterMs"] > 0
 
 
 async def test_request_without_browser_header_is_refused(http: httpx2.AsyncClient, admin: Actor) -> None:
@@ -206,7 +207,7 @@ async def test_registrations_by_one_link_never_exceed_its_uses(
 
 async def test_registration_without_invitation_is_closed(http: httpx2.AsyncClient, admin: Actor) -> None:
     status, answer = await SessionBrowser(http).post("/accounts", address="eve@example.org")
-    assert (status, answer["code"]) == (403, "FORBIDDEN")
+    assert (status, error_of(answer)["code"]) == (403, "FORBIDDEN")
 
 
 async def test_reset_ends_every_session_and_the_old_password(
@@ -219,7 +220,7 @@ async def test_reset_ends_every_session_and_the_old_password(
     tokens = [await web_stores.account_tokens.issue(TokenPurpose.RESET, subject) for _ in range(2)]
     assert await browser.viewer() == "Bea"
     weak = await SessionBrowser(http).post("/accounts/reset", reset=tokens[0], password="password123")
-    assert (weak[0], weak[1]["field"]) == (400, "password")
+    assert (weak[0], error_of(weak[1])["field"]) == (400, "password")
     assert await SessionBrowser(http).post("/accounts/reset", reset=tokens[0], password=OTHER_PASSWORD) == (200, {})
     for used in tokens:
         assert (await SessionBrowser(http).post("/accounts/reset", reset=used, password=PASSWORD))[0] == 404
@@ -247,7 +248,8 @@ async def test_changed_password_ends_the_other_sessions(
     passwords = {"currentPassword": PASSWORD, "password": OTHER_PASSWORD}
     assert (await SessionBrowser(http).post("/accounts/password", **passwords))[0] == 401
     wrong = await browser.post("/accounts/password", currentPassword="wrong", password=OTHER_PASSWORD)
-    assert (wrong[0], wrong[1]["code"], wrong[1]["field"]) == (400, "BAD_USER_INPUT", "currentPassword")
+    refused = error_of(wrong[1])
+    assert (wrong[0], refused["code"], refused["field"]) == (400, "BAD_USER_INPUT", "currentPassword")
     assert await browser.post("/accounts/password", **passwords) == (200, {})
     account = await web_stores.local_accounts.find(ORG, address)
     assert account is not None
@@ -297,7 +299,7 @@ async def test_deactivated_person_does_not_sign_in(web_stores: Stores, http: htt
     await web_stores.user_administration.deactivate(admin, account.user_id, "left")
     status, answer = await SessionBrowser(http).post("/sign-in/password", address=address, password=PASSWORD)
     assert status == 401
-    assert "deactivated" in answer["message"]
+    assert "deactivated" in error_of(answer)["message"]
 
 
 @pytest.mark.parametrize(
@@ -315,7 +317,7 @@ async def test_invalid_body_names_the_field(
     http: httpx2.AsyncClient, admin: Actor, path: str, body: dict[str, object], field: str
 ) -> None:
     status, answer = await SessionBrowser(http).post(path, **body)
-    assert (status, answer["field"]) == (400, field)
+    assert (status, error_of(answer)["field"]) == (400, field)
 
 
 @pytest.mark.parametrize(
@@ -333,7 +335,7 @@ async def test_invalid_new_account_names_the_field(
     created = await web_stores.invitations.create(admin, new_invitation(address=f"{new_id()}@example.org"), None)
     body = {"invitation": created.token, "name": "Bea", "password": PASSWORD, **fields}
     status, answer = await SessionBrowser(http).post("/accounts", **body)
-    assert (status, answer["field"]) == (400, field)
+    assert (status, error_of(answer)["field"]) == (400, field)
 
 
 @pytest.mark.parametrize("field", ["address", "password", "name"])
@@ -342,7 +344,7 @@ async def test_lone_surrogate_is_refused_with_its_field(http: httpx2.AsyncClient
     for path in ("/accounts", "/sign-in/password"):
         content = orjson.dumps(body).replace(b"<half>", b"\\ud83d")
         response = await http.post(path, content=content, headers={**CLIENT, "content-type": "application/json"})
-        answer = orjson.loads(response.content)
+        answer = error_of(orjson.loads(response.content))
         assert (response.status_code, answer["code"], answer["field"]) == (400, "BAD_USER_INPUT", field)
 
 
@@ -352,4 +354,5 @@ async def test_name_without_visible_character_is_refused(
 ) -> None:
     created = await web_stores.invitations.create(admin, new_invitation(address=f"{new_id()}@example.org"), None)
     answer = await SessionBrowser(http).post("/accounts", invitation=created.token, name=name, password=PASSWORD)
-    assert (answer[0], answer[1]["code"], answer[1]["field"]) == (400, "BAD_USER_INPUT", "name")
+    refused = error_of(answer[1])
+    assert (answer[0], refused["code"], refused["field"]) == (400, "BAD_USER_INPUT", "name")

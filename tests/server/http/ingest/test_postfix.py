@@ -46,8 +46,10 @@ def test_lines_and_records_of_shippers_are_recorded_once(http: httpx2.Client) ->
 
 
 def test_time_zone_is_a_parameter(http: httpx2.Client) -> None:
-    local: datetime = yesterday_noon().astimezone(ZoneInfo("Asia/Tokyo"))
+    local = datetime.now(ZoneInfo("Asia/Tokyo"))
     content = line("4Q0000003", f"{local:%b} {local.day:2d} {local:%H:%M:%S}")
+    ahead = http.post(PATH, content=content).json()["errors"][0]["extensions"]["rejected"]
+    assert [each["message"].partition(":")[0] for each in ahead] == ["at"], "in UTC it is nine hours ahead"
     assert counts(http.post(PATH, params={"timeZone": "Asia/Tokyo"}, content=content)) == (1, 0, 0)
     refused = http.post(PATH, params={"timeZone": "Tokyo"}, content=content)
     assert (refused.status_code, refused.json()["errors"][0]["extensions"]["field"]) == (400, "timeZone")

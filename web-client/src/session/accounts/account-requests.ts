@@ -28,8 +28,9 @@ export async function sendAccountRequest(path: string, body: object): Promise<Re
     throw new AccountFailure("OFFLINE");
   }
   const answer = await response.json().catch(() => ({}));
-  if (!response.ok) throw new AccountFailure(String(answer.code ?? "UNKNOWN"), answer.field ?? null);
-  return answer;
+  if (response.ok) return answer;
+  const { code = "UNKNOWN", field = null } = answer.errors?.[0]?.extensions ?? {};
+  throw new AccountFailure(code, field);
 }
 
 /** Changes the password of the signed-in person. Throws: AccountFailure. */
