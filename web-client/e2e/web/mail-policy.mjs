@@ -101,7 +101,7 @@ async function blockTogether(page) {
   await page
     .getByRole("textbox", { name: "Check addresses before sending" })
     .fill("new@good.example, nobody");
-  await page.getByRole("button", { name: "Block all…" }).click();
+  await page.getByRole("button", { name: "Block all…", exact: true }).click();
   const refusal = page.getByText("nothing was changed");
   await refusal.waitFor();
   return await refusal.innerText();
