@@ -22,7 +22,7 @@ for (const password of ["a wrong one", NOROSHI_PASSWORD]) {
   console.log(data ? `Signed in as ${data.userId}.` : error.errors[0]?.extensions.code);
 }
 
-const delivery: components["schemas"]["DeliveryLine"] = {
+const delivery: components["schemas"]["DeliveryEvent"] = {
   eventId: crypto.randomUUID(),
   address: "ann@example.org",
   at: new Date().toISOString(),

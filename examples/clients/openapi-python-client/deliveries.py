@@ -15,7 +15,7 @@ from noroshi_http import AuthenticatedClient, Client
 from noroshi_http.api.mail import ingest_deliveries
 from noroshi_http.api.operation import get_readiness
 from noroshi_http.api.sign_in import sign_in_with_password
-from noroshi_http.models import DeliveryLine, ErrorAnswer, PasswordSignIn
+from noroshi_http.models import DeliveryEvent, ErrorAnswer, PasswordSignIn
 from noroshi_http.types import File
 
 URL = os.environ.get("NOROSHI_URL", "http://127.0.0.1:8000")
@@ -35,7 +35,7 @@ def main() -> None:
             print(f"Signed in as {answer.user_id}.")
 
     service = AuthenticatedClient(base_url=URL, token=os.environ["NOROSHI_KEY"])
-    delivery = DeliveryLine(event_id=str(uuid4()), address="ann@example.org", at=datetime.now(UTC), smtp_code=250)
+    delivery = DeliveryEvent(event_id=str(uuid4()), address="ann@example.org", at=datetime.now(UTC), smtp_code=250)
     lines = json.dumps(delivery.to_dict()) + "\n"
     recorded = ingest_deliveries.sync(client=service, body=File(BytesIO(lines.encode())))
     print(f"Recorded {recorded.accepted}.")

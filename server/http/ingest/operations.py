@@ -47,7 +47,7 @@ def _delivery_event() -> type[BaseModel]:
         default = None if each.default is UNSET else ... if each.default is MISSING else each.default
         fields[each.python_name] = (hints[each.python_name], Field(default, description=each.description))
     return create_model(
-        DeliveryEventInput.__name__,
+        "DeliveryEvent",
         __config__=ConfigDict(alias_generator=to_camel, extra="forbid"),
         __doc__="A mail server's report about one message to one address.",
         **fields,
