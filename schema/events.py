@@ -18,6 +18,7 @@ from schema.content_reports import ContentReport
 from schema.feed.notifications import Notification
 from schema.feed.posts import FanOut, Post
 from schema.identity import User
+from schema.mail.book import BounceRate
 from schema.nodes import own_id
 from schema.privacy import DataExport
 from schema.publishing import Publication, PublicationReport
@@ -249,6 +250,16 @@ class ContentReported(EventKindMixin, Event):
 class ContentReportDecided(EventKindMixin, Event):
     report: ContentReport = strawberry.field(description="The report in its current state.")
 
+
+@strawberry.type(description="Mail of a UTC day was counted.")
+class BounceRateChanged(EventKindMixin, Event):
+    rate: BounceRate = strawberry.field(description="The day's rate in its current state, of all domains together.")
+
+
+BounceRateEvent = Annotated[
+    StreamReady | BounceRateChanged,
+    strawberry.union("BounceRateEvent", description="Changes of an organization's bounce rates."),
+]
 
 HomeFeedEvent = Annotated[
     StreamReady | PostArrived | PostRemoved,

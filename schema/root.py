@@ -19,6 +19,7 @@ import resolvers.feed.notifications
 import resolvers.feed.posts
 import resolvers.identity
 import resolvers.job_events
+import resolvers.mail.rate_events
 import resolvers.publishing.accounts
 import resolvers.publishing.outcome_checks
 import resolvers.publishing.posts
@@ -34,6 +35,7 @@ from schema.chat.conversations import ConversationMutation, ConversationQuery
 from schema.chat.root import ChatMutation, ChatQuery
 from schema.content_reports import ContentReportMutation, ContentReportQuery
 from schema.events import (
+    BounceRateEvent,
     CommunityEvent,
     ContentReportEvent,
     ConversationEvent,
@@ -320,7 +322,7 @@ class Mutation(
 
 @strawberry.type(
     description="All subscriptions. Each starts with `StreamReady`, which has a cursor to resume from, and needs "
-    "the role MEMBER."
+    "the role MEMBER, unless its description names others."
 )
 class Subscription(PresenceSubscription):
     topic_events: TopicEvent = subscription(
@@ -362,6 +364,10 @@ class Subscription(PresenceSubscription):
         resolvers.job_events.job_events,
         "Changes of the organization's publications, call jobs and their calls, call limits, fan-outs and data "
         "exports, limited to those that the viewer may see.",
+    )
+    bounce_rate_events: BounceRateEvent = subscription(
+        resolvers.mail.rate_events.bounce_rate_events,
+        "Rates of the days whose mail was counted, at most every 5 seconds. Needs the role OPERATOR or SERVICE.",
     )
 
 

@@ -31,8 +31,10 @@ from storage.mail.counters import (
 from storage.mail.documents import AddressDocument, DayId, DomainDocument, LedgerDocument
 from storage.mail.epoch_time import epoch_ms
 from storage.mail.ledger import ledger_event
+from storage.mail.rate_events import add_rate_rows, bounce_rates_stream
 from storage.metrics import MAIL_AGGREGATION_SECONDS, MAIL_EVENTS_AGGREGATED
 from storage.mongo import Document, Mongo, Session
+from storage.streams.outbox import Outbox
 
 BATCH = 1000
 CHECKPOINT_S = 10.0
@@ -58,9 +60,10 @@ class _Checkpoint:
 class Aggregator:
     """Aggregates partitions of the ledger."""
 
-    def __init__(self, mongo: Mongo, locks: Locks) -> None:
+    def __init__(self, mongo: Mongo, locks: Locks, outbox: Outbox) -> None:
         self._mongo = mongo
         self._locks = locks
+        self._outbox = outbox
         self._checkpoints: dict[int, _Checkpoint] = {}
 
     async def pending_partitions(self) -> list[int]:
@@ -88,6 +91,8 @@ class Aggregator:
         if len(documents) == limit:
             until = checkpoint.until if checkpoint else started_at + CHECKPOINT_S
             self._checkpoints[partition] = _Checkpoint(documents[-1]["recorded_at"], until)
+        for org in {document["org"] for document in documents}:
+            self._outbox.nudge(bounce_rates_stream(org).name)
         MAIL_AGGREGATION_SECONDS.observe(time.monotonic() - started_at)
         MAIL_EVENTS_AGGREGATED.inc(len(documents))
         return len(documents)
@@ -162,7 +167,7 @@ class _LedgerBatch:
         day.replied += counts.success if event.smtp_code is not None else 0
 
     async def _save_days(self, lock: Lock) -> None:
-        """Adds the batch to the daily sums of its organizations.
+        """Adds the batch to the daily sums of its organizations, and announces the changed days.
 
         Each partition has documents of its own, so that aggregators never conflict.
         """
@@ -175,6 +180,7 @@ class _LedgerBatch:
             for (org, source, day), counts in self._days.items()
         ]
         await self._mongo["mail_days"].bulk_write(writes, ordered=False, session=self._session)
+        await add_rate_rows(self._mongo, {(org, day) for org, _, day in self._days}, self._session)
 
     async def _mark_aggregated(self, lock: Lock) -> None:
         ids = [document["_id"] for document in self._documents]

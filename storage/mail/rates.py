@@ -1,6 +1,7 @@
 """Bounce rates by UTC day: the share of bounces among messages with an outcome. A rate of about 2 % harms a sender."""
 
 from collections import defaultdict
+from collections.abc import Collection
 from datetime import datetime
 
 from storage.mail.aggregation import domain_id
@@ -29,6 +30,11 @@ class BounceRates:
             sums = await self._sums_of_domain(organization_id, domain)
         nothing = (0, 0, 0 if domain is None else None)
         return [BounceRate(midnight(day), domain, *sums.get(day, nothing)) for day in range(first, last + 1)]
+
+    async def of_days(self, organization_id: str, days: Collection[int]) -> dict[int, BounceRate]:
+        """Returns the rates of some days, of all domains together."""
+        rates = await self.between(organization_id, None, min(days), max(days))
+        return {day_of(rate.day): rate for rate in rates}
 
     async def _sums_of_organization(self, org: str, first: int, last: int) -> DailySums:
         match = {"_id.org": org, "_id.day": {"$gte": first, "$lte": last}}

@@ -45,6 +45,8 @@ from storage.feed.relays import (
     PostUnlistedRelay,
 )
 from storage.identity.records import stream_owner
+from storage.mail.rate_events import BounceRateRelay
+from storage.mail.rates import BounceRates
 from storage.notifications import (
     NotificationRelay,
     NotificationStore,
@@ -74,6 +76,7 @@ class EventSubjectReader:
     exports: ExportStore
     content_reports: ContentReportStore
     conversations: ConversationStore
+    bounce_rates: BounceRates
 
     async def __call__(self, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
         """Returns the subjects of events of one stream, by event number."""
@@ -132,6 +135,7 @@ OUTBOX_RELAYS: OutboxRelays = {
     "ListedPostRemoved": ListedPostRemovedRelay,
     "MergedPostArrived": MergedPostArrivedRelay,
     "MergedPostRemoved": MergedPostRemovedRelay,
+    "BounceRateChanged": BounceRateRelay,
     **{kind.name: kind.relay for kind in JOB_EVENT_KINDS if kind.relay is not None},
 }
 
@@ -193,6 +197,10 @@ async def _read_conversations(
     return _by_number(events, await stores.conversations.by_id([event.ref for event in events]))
 
 
+async def _read_bounce_rates(stores: EventSubjectReader, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
+    return _by_number(events, await stores.bounce_rates.of_days(stream.id, [event.ref for event in events]))
+
+
 async def _read_jobs(stores: EventSubjectReader, stream: Stream, events: Sequence[Event]) -> Mapping[int, Any]:
     """Reads the subjects with one query for each kind. Events of a kind unknown to this version are left out."""
     subjects: dict[int, Any] = {}
@@ -221,5 +229,6 @@ SUBJECT_READERS: Mapping[str, Callable[[EventSubjectReader, Stream, Sequence[Eve
     "jobs": _read_jobs,
     "reports": _read_reports,
     "conversations": _read_conversations,
+    "bounce_rates": _read_bounce_rates,
 }
 """Readers of subjects, by the kind of the stream."""

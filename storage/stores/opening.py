@@ -201,7 +201,11 @@ async def _started(
     call_recordings = CallRecordings(mongo, objects, file_limits, worker)
     post_reactions = PostReactionStore(mongo, sequencer, posts)
     scheduled_posts = ScheduledPostStore(mongo, sequencer, posts)
-    exports, content_reports = ExportStore(mongo, outbox), ContentReportStore(mongo, sequencer)
+    exports, bounce_rates, content_reports = (
+        ExportStore(mongo, outbox),
+        BounceRates(mongo),
+        ContentReportStore(mongo, sequencer),
+    )
     subjects = EventSubjectReader(
         communities,
         topics,
@@ -214,6 +218,7 @@ async def _started(
         exports,
         content_reports,
         conversations,
+        bounce_rates,
     )
     event_log = EventLog(mongo)
     hub, locks = Hub(redis, keys, event_log, subjects), Locks(mongo, worker=worker)
@@ -339,9 +344,9 @@ async def _started(
         queue=queue,
         locks=locks,
         ledger=Ledger(mongo, address_keys),
-        aggregator=Aggregator(mongo, locks),
+        aggregator=Aggregator(mongo, locks, outbox),
         address_book=AddressBook(mongo, address_keys),
-        bounce_rates=BounceRates(mongo),
+        bounce_rates=bounce_rates,
         reports=MailReportClaims(mongo),
         content_reports=content_reports,
         report_effects=ContentReportEffects(

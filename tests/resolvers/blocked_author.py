@@ -16,6 +16,8 @@ from storage.ids import UserKey, message_key
 from tests.jobs.contexts import job_context
 from tests.resolvers.organization_scenario import REPORT, OrganizationScenario, create_organization
 from tests.resolvers.people import EDIT, REACT, Answer, Person, SignIn, until_outbox_is_empty
+from tests.storage.mail.events import hard
+from tests.storage.mail.scenario import MailScenario
 from tests.waiting import until
 
 MARK = "weasel"
@@ -147,6 +149,7 @@ class BlockedAuthorScenario:
         await self.organization.cat.run(RENAME, id=self.ids["Conversation"], name=text)
         await self.settle()
         await stores.call_jobs.set_limits(organization_id, 998, 100)
+        await MailScenario(stores, organization_id).add_events(hard())
         stores.online.connect(UserKey(organization_id, person_id))
         await stores.typing.begin(topic, person_id)
 

@@ -88,12 +88,13 @@ LAST_EVENTS = {
     "notificationEvents": LAST,
     "contentReportEvents": LAST,
     "jobEvents": "998",
+    "bounceRateEvents": "BounceRateChanged",
     "typingEvents": f'"{LAST_PERSON}"',
     "presenceEvents": f'"{LAST_PERSON}"',
 }
 """A text that only the last event of each subscription contains."""
 
-SILENT = {"jobEvents"}
+SILENT = {"bounceRateEvents", "jobEvents"}
 """Subscriptions without content of other people."""
 
 PAGE = Path(__file__).parents[2] / "docs/blocks.md"

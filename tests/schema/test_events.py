@@ -7,6 +7,7 @@ import pytest
 import schema.events
 from resolvers.job_events import ALL_JOB_EVENT_VIEWS
 from schema.events import (
+    BounceRateEvent,
     CommunityEvent,
     ContentReportEvent,
     ConversationEvent,
@@ -33,6 +34,7 @@ UNIONS = (
     ContentReportEvent,
     TypingEvent,
     PresenceEvent,
+    BounceRateEvent,
 )
 EPHEMERAL_KINDS = TYPING_KINDS | {"OnlinePeopleChanged"}
 """Kinds of events that no log holds."""

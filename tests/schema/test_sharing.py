@@ -51,6 +51,7 @@ OBJECTS = {
     if isinstance(type_, GraphQLObjectType) and not name.startswith("__")
 }
 SINGLE_VIEWER_SUBSCRIPTIONS = {"homeFeedEvents", "notificationEvents", "jobEvents"} | {
+    "bounceRateEvents",
     "contentReportEvents",
     "conversationEvents",
     "presenceEvents",

@@ -44,6 +44,15 @@ export const BounceRates = graphql(`
     bounceRates(domain: $domain, from: $from, to: $to) { day sent bounced rate complaints complaintRate }
   }
 `);
+export const BounceRateEvents = graphql(`
+  subscription BounceRateEvents($since: Cursor) {
+    bounceRateEvents(since: $since) {
+      __typename
+      ... on Event { cursor }
+      ... on StreamReady { resumed }
+    }
+  }
+`);
 export type DailyBounceRate = ResultOf<typeof BounceRates>["bounceRates"][number];
 
 export const WorstDomains = graphql(`

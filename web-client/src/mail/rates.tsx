@@ -1,12 +1,12 @@
 /** The bounce rates by day of one domain or of all domains, with the recommended maximum. */
 import { useEffect, useState } from "react";
-import { request, useApi } from "../api/api";
+import { request, subscribe, useApi } from "../api/api";
 import { failureTextKey, rejectionText } from "../api/failure";
 import { LabelledField } from "../ui/fields/labelled-field";
 import { useTranslation } from "../ui/preferences";
 import { EmptyState, LoadingState } from "../ui/states";
 import { createValue, useValue } from "../ui/value";
-import { BounceRates, type DailyBounceRate } from "./operations";
+import { BounceRateEvents, BounceRates, type DailyBounceRate } from "./operations";
 import { ALARM_RATE, RateChart } from "./rate-chart";
 import { RateAlarms, WorstDomainList } from "./rate-lists";
 
@@ -103,6 +103,8 @@ function useRates(
   const { direct } = useApi();
   const [days, setDays] = useState<readonly DailyBounceRate[] | null>(null);
   const [rejection, setRejection] = useState<string | null>(null);
+  const changes = useRateChanges();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the rates are read again after each change.
   useEffect(() => {
     let isCurrent = true;
     const timer = setTimeout(
@@ -125,8 +127,22 @@ function useRates(
       isCurrent = false;
       clearTimeout(timer);
     };
-  }, [direct, domain, span_days, t]);
+  }, [direct, domain, span_days, t, changes]);
   return { days, rejection };
+}
+
+/** Returns a number that grows whenever mail was counted, or may have been counted unnoticed. */
+function useRateChanges(): number {
+  const { direct } = useApi();
+  const [changes, setChanges] = useState(0);
+  useEffect(
+    () =>
+      subscribe(direct, BounceRateEvents, {}, ({ bounceRateEvents: event }) => {
+        if (event.__typename !== "StreamReady" || !event.resumed) setChanges((count) => count + 1);
+      }),
+    [direct],
+  );
+  return changes;
 }
 
 function BounceRateTable({
