@@ -17,6 +17,7 @@ from jobs.fan_out import fan_out, finish_fan_outs, rebuild_feed, rebuild_feeds, 
 from jobs.files import check_file, check_files, delete_expired_files
 from jobs.link_previews import find_lost_previews, preview_message_link, preview_post_link
 from jobs.mail.aggregation import aggregate_mail
+from jobs.mail.forgetting import forget_addresses
 from jobs.mail.summary import report_bounces
 from jobs.mail_files import delete_old_mails
 from jobs.notifications.digests import send_digests
@@ -96,6 +97,7 @@ SWEEPERS: list[Sweeper] = [
     Sweeper("verify_credentials", 30.0, verify_credentials),
     Sweeper("warn_of_ends", 60.0, warn_of_ends),
     Sweeper("report_bounces", 30.0, report_bounces),
+    Sweeper("forget_addresses", 10.0, forget_addresses),
     Sweeper("finish_report_effects", 5.0, finish_report_effects),
     Sweeper("evaluate_active_people", 5.0, evaluate_active_people),
     Sweeper("evaluate_all_people", 2.0, evaluate_all_people),

@@ -61,6 +61,11 @@ class MailPolicyInput:
     complaints_block: bool | None = strawberry.field(
         default=UNSET, description="Whether a complaint blocks. Omitted or null: true."
     )
+    keep_addresses: bool | None = strawberry.field(
+        default=UNSET,
+        description="Whether addresses that bounce or are blocked by hand from now on are kept readable, encrypted by "
+        "the server's address keys. False removes those that were kept. Omitted or null: false.",
+    )
 
     def policy(self) -> MailPolicy:
         """Returns the policy. Raises: BadUserInput."""
@@ -147,7 +152,13 @@ async def set_mail_policy(
     viewer = require_role(info, Role.OPERATOR)
     checked_reason = checked_text("reason", reason, 1, MAX_REASON_CHARS)
     return await info.context.stores.address_book.policies.set(
-        viewer.organization_id, policy.policy(), after_version, viewer.id, checked_reason, info.context.actor
+        viewer.organization_id,
+        policy.policy(),
+        after_version,
+        viewer.id,
+        checked_reason,
+        info.context.actor,
+        keep_addresses=policy.keep_addresses is True,
     )
 
 

@@ -47,6 +47,10 @@ class MailPolicy:
     complaints_block: bool = strawberry.field(
         description="Whether a complaint blocks an address until `unblockAddress`."
     )
+    keep_addresses: bool = strawberry.field(
+        description="Whether addresses that bounce or are blocked by hand are kept readable, encrypted by the server's "
+        "address keys. Otherwise only keyed hashes of addresses are stored."
+    )
     reason: str | None = strawberry.field(
         description="Reason that the operator gave; null for version 0, and empty once the operator was erased."
     )
@@ -64,6 +68,10 @@ class MailPolicyChange:
         description="Keyed hash of the address, in hexadecimal digits. The audit log names the address by it too."
     )
     domain: str = strawberry.field(description="Domain of the address.")
+    address: str | None = strawberry.field(
+        description="The address, in lower case; null unless it bounced or was blocked by hand while the policy kept "
+        "addresses."
+    )
     blocked: bool = strawberry.field(
         description="True: it would be blocked, and is not now. False: it would be allowed, and is blocked now."
     )

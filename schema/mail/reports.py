@@ -77,10 +77,14 @@ class AddressReport:
     )
 
 
-@strawberry.type(description="A blocked address, by its keyed hash.")
+@strawberry.type(description="A blocked address, by its keyed hash, and readable if the policy keeps addresses.")
 class BlockedAddress:
     address_hash: ID = strawberry.field(description="Keyed hash of the address, in hexadecimal digits.")
     domain: str = strawberry.field(description="Domain of the address.")
+    address: str | None = strawberry.field(
+        description="The address, in lower case; null unless it bounced or was blocked by hand while the policy kept "
+        "addresses."
+    )
     verdict: Verdict = strawberry.field(description="Reason why the address is blocked.")
 
 

@@ -224,7 +224,7 @@ def _read_addresses(file: Path) -> "list[Address]":
 
 @mail_app.command()
 def blocked(org: Org, data_dir: DataDir = None) -> None:
-    """Print the blocked addresses as CSV: keyed hash, domain, rule and detail."""
+    """Print the blocked addresses as CSV: keyed hash, address if it is kept readable, domain, rule and detail."""
     _run(lambda stores: _blocked(stores, org), data_dir)
 
 
@@ -232,12 +232,13 @@ async def _blocked(stores: MailStores, org: str) -> None:
     from storage.mail.decisions.blocked_addresses import blocked_addresses
 
     writer = csv.writer(sys.stdout)
-    writer.writerow(("address_hash", "domain", "rule", "detail"))
+    writer.writerow(("address_hash", "address", "domain", "rule", "detail"))
     after: str | None = ""
     while after is not None:
         page = await blocked_addresses(stores.mongo, stores.book, org, bytes.fromhex(after), ROWS_PER_BATCH)
         for each in page.items:
-            writer.writerow((each.address_hash, each.domain, each.verdict.rule.value, each.verdict.detail))
+            rule, detail = each.verdict.rule.value, each.verdict.detail
+            writer.writerow((each.address_hash, each.address or "", each.domain, rule, detail))
         after = page.next_after
 
 

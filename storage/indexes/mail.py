@@ -17,6 +17,9 @@ MAIL_INDEXES: dict[str, list[IndexModel]] = {
         IndexModel([("_id", UP), ("summary", UP)], name="summary"),
         IndexModel([("org", UP)]),
         IndexModel([("org", UP), ("_id", UP)], partialFilterExpression={"summary.faults": {"$exists": True}}),
+        IndexModel(
+            [("org", UP), ("_id", UP)], name="readable", partialFilterExpression={"readable": {"$exists": True}}
+        ),
         IndexModel([("moved_at", UP)], expireAfterSeconds=15 * 86_400, sparse=True),
     ],
     # DomainDocument
@@ -37,6 +40,7 @@ MAIL_INDEXES: dict[str, list[IndexModel]] = {
         IndexModel(
             [("org", UP), ("version", DOWN)], unique=True, partialFilterExpression={"version": {"$exists": True}}
         ),
+        IndexModel([("forget_until", UP)], sparse=True),
     ],
     # ReportDocument
     "mail_reports": [

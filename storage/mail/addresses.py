@@ -1,16 +1,19 @@
-"""Mail addresses: their normalized form, and the keyed hashes under which they are stored.
+"""Mail addresses: their normalized form, the keyed hashes under which they are stored, and their encryption.
 
 Each organization has keys of its own, derived from the operator's keys. An address therefore has unrelated hashes in
-two organizations.
+two organizations. Organizations may choose to keep addresses readable, encrypted by these keys.
 """
 
 import hmac
 import re
+import secrets
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from typing import NamedTuple
 
 import idna
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from email_validator import EmailNotValidError, validate_email
 
 from storage.errors import Unavailable
@@ -19,6 +22,7 @@ from storage.secrets.versioned_keys import versioned_keys
 MAX_LENGTH = 254
 MAX_LOCAL = 64
 VERSION_BYTES = 2
+NONCE_BYTES = 12
 CACHED_DOMAINS = 20_000
 
 # Dots are allowed anywhere. Japanese carriers issued addresses such as a..b@ and a.@, which are still in use.
@@ -104,21 +108,37 @@ def normalize_domain(written: str) -> str | None:
 
 
 class _OrganizationKey:
-    """An organization's key for HMAC-SHA256."""
+    """An organization's key for HMAC-SHA256, and the key for AES-256-GCM that is derived from it."""
 
     def __init__(self, version: bytes, key: bytes) -> None:
-        self._version = version
+        self.version = version
+        # No address is "readable", so no stored hash is this key.
+        self._cipher = AESGCM(hmac.digest(key, b"readable", "sha256"))
         # Copied for each address, of which a lookup has up to 1,000. This saves hashing the key, a third of the time.
         self._hmac = hmac.new(key, digestmod="sha256")
 
     def id(self, message: bytes) -> bytes:
         keyed = self._hmac.copy()
         keyed.update(message)
-        return self._version + keyed.digest()
+        return self.version + keyed.digest()
+
+    def seal(self, message: bytes) -> bytes:
+        nonce = secrets.token_bytes(NONCE_BYTES)
+        return self.version + nonce + self._cipher.encrypt(nonce, message, None)
+
+    def open(self, sealed: bytes) -> bytes | None:
+        start = VERSION_BYTES + NONCE_BYTES
+        try:
+            return self._cipher.decrypt(sealed[VERSION_BYTES:start], sealed[start:], None)
+        except InvalidTag:
+            return None
 
 
 class AddressKeys:
-    """Computes the stored ids of addresses: two bytes of key version, then HMAC-SHA256 of the address."""
+    """Computes the stored ids of addresses: two bytes of key version, then HMAC-SHA256 of the address.
+
+    Also encrypts addresses: two bytes of key version, a nonce of 12 bytes, and the ciphertext of AES-256-GCM.
+    """
 
     def __init__(self, keys: Iterable[tuple[int, bytes]] = ()) -> None:
         """Takes the operator's keys with their versions, newest first. Older keys find addresses stored under them."""
@@ -146,6 +166,18 @@ class AddressKeys:
         """
         messages = [address.encode() for address in addresses]
         return [list(map(key.id, messages)) for key in self._organization_keys(organization_id)]
+
+    def seal(self, organization_id: str, address: str) -> bytes:
+        """Returns a normalized address, encrypted by the newest key. Raises: Unavailable without keys."""
+        return self._organization_keys(organization_id)[0].seal(address.encode())
+
+    def open(self, organization_id: str, sealed: bytes) -> str | None:
+        """Returns an encrypted address; None if its key is no longer set. Raises: Unavailable without keys."""
+        for key in self._organization_keys(organization_id):
+            if sealed.startswith(key.version):
+                opened = key.open(sealed)
+                return None if opened is None else opened.decode()
+        return None
 
     def _organization_keys(self, organization_id: str) -> tuple["_OrganizationKey", ...]:
         derived = self._derived.get(organization_id)

@@ -132,7 +132,10 @@ class _LedgerBatch:
         for document in self._documents:
             event = ledger_event(document)
             org = document["org"]
-            counts = add_event(addresses.get(event.address, org, event.domain), event)
+            address = addresses.get(event.address, org, event.domain)
+            counts = add_event(address, event)
+            if "readable" in document:
+                address["readable"] = document["readable"]
             add_event_to_domain(domains[org, event.domain], event, counts)
             self._add_to_day(org, event, counts)
         now = epoch_ms(max(document["recorded_at"] for document in self._documents))
@@ -186,7 +189,7 @@ class _LedgerBatch:
         ids = [document["_id"] for document in self._documents]
         marked = await self._mongo["mail_ledger"].update_many(
             {"_id": {"$in": ids}, "waiting": {"$exists": True}},
-            [{"$set": {"aggregated_at": "$$NOW"}}, {"$unset": "waiting"}],
+            [{"$set": {"aggregated_at": "$$NOW"}}, {"$unset": ["waiting", "readable"]}],
             session=self._session,
             hint="_id_",
         )

@@ -23,6 +23,7 @@ from storage.mail.decisions.changes import MailChanges
 from storage.mail.decisions.documents import MailAuditDocument
 from storage.mail.decisions.policies import DEFAULT_POLICY
 from storage.mail.decisions.policy_versions import MailPolicies
+from storage.mail.decisions.readable_addresses import ReadableAddresses
 from storage.mail.documents import (
     AddressSummary,
     DayDocument,
@@ -63,7 +64,8 @@ class AddressBook:
         self._keys = keys
         self._clock = DatabaseClock(mongo)
         self.policies = MailPolicies(mongo)
-        self.decisions = AddressDecisions(mongo, keys)
+        self.decisions = AddressDecisions(mongo, keys, self.policies)
+        self.readable = ReadableAddresses(mongo, keys, self.policies)
         self.changes = MailChanges(mongo)
         self._domains: dict[str, _DomainCache] = {}
 

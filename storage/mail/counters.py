@@ -47,7 +47,7 @@ DailySumName = Literal["old_softs", "old_hards"]
 DAILY_SUMS: tuple[DailySumName, ...] = ("old_softs", "old_hards")
 """Fields of a source's entry that hold sums of days."""
 
-CHOICES: tuple[Literal["unblocked", "decision", "unsubscribed"], ...] = ("unblocked", "decision", "unsubscribed")
+CHOICES = ("unblocked", "decision", "unsubscribed", "readable")
 LISTS: tuple[Literal["hards", "messages"], ...] = ("hards", "messages")
 """Fields of a source's entry that list bounces."""
 Entry = TypeVar("Entry", AddressSourceEntry, DomainSourceEntry)
@@ -252,9 +252,9 @@ def merge(document: AddressDocument, other: AddressDocument) -> None:
         if "import" in added:
             entry.setdefault("import", added["import"])
     merged: Any = document
-    for choice in CHOICES:
-        if choice in other:
-            merged.setdefault(choice, other[choice])
+    for choice, value in other.items():
+        if choice in CHOICES:
+            merged.setdefault(choice, value)
 
 
 def latest_import(document: AddressDocument) -> ImportedCounts | None:

@@ -1,7 +1,8 @@
 """Stored documents of the bounce address book.
 
 Instants are int64 milliseconds since the Unix epoch, except those typed `datetime`, which are aware and in UTC. Days
-are UTC days counted since the Unix epoch. Addresses are stored as keyed hashes only.
+are UTC days counted since the Unix epoch. Addresses are stored as keyed hashes, and encrypted where an organization
+keeps them readable.
 """
 
 from datetime import datetime
@@ -70,6 +71,9 @@ class LedgerDocument(TypedDict):
 
     blocks_domain: NotRequired[bool]
     """True if the answer says that nobody at the domain can get mail; absent otherwise."""
+
+    readable: NotRequired[bytes]
+    """Encrypted address, if the organization keeps it readable; absent once the event was aggregated."""
 
     waiting: NotRequired[int]
     """Partition in which the event waits for aggregation; absent afterwards."""
@@ -222,6 +226,9 @@ class AddressDocument(TypedDict):
 
     unsubscribed: NotRequired[int]
     """When the owner ended digests by a mail's link; absent once they are on again."""
+
+    readable: NotRequired[bytes]
+    """Encrypted address; absent unless the organization keeps it readable."""
 
     summary: NotRequired[AddressSummary]
     """The summary that lookups read."""

@@ -1,7 +1,8 @@
 """The ledger of delivery events. Each event id is recorded once, and its event waits in the ledger for aggregation.
 
 Events are kept for 14 days. Events older than 13 days are rejected, so no id is recorded again after its deletion.
-Only domains are stored in the clear: addresses are keyed hashes, ids of events and messages are digests.
+Only domains are stored in the clear: addresses are keyed hashes, ids of events and messages are digests. Addresses that
+the organization keeps readable are encrypted too, until their events are aggregated.
 """
 
 import re
@@ -16,6 +17,7 @@ from storage.errors import DomainError
 from storage.mail.addresses import AddressKeys, normalize
 from storage.mail.classifier import COMPLAINED, NO_CONNECTION, ClassifierRule, DeliveryOutcome, classify
 from storage.mail.counters import LedgerEvent
+from storage.mail.decisions.policy_versions import MailPolicies
 from storage.mail.documents import LedgerDocument, SourceDocument
 from storage.mail.epoch_time import epoch_ms
 from storage.mail.records import DeliveryEvent, DeliveryEventKind, RecordDeliveriesResult, RejectedDelivery
@@ -53,6 +55,7 @@ class Ledger:
     def __init__(self, mongo: Mongo, keys: AddressKeys) -> None:
         self._mongo = mongo
         self._keys = keys
+        self._policies = MailPolicies(mongo)
 
     async def record(
         self, organization_id: str, source: str, events: Sequence[DeliveryEvent]
@@ -63,11 +66,12 @@ class Ledger:
         keys.
         """
         now = await self._mongo.now()
+        keep_addresses = (await self._policies.current(organization_id)).keep_addresses
         documents: list[LedgerDocument] = []
         rejected: list[RejectedDelivery] = []
         for index, event in enumerate(events):
             try:
-                documents.append(self._ledger_document(organization_id, source, event, now))
+                documents.append(self._ledger_document(organization_id, source, event, now, keep_addresses))
             except _InvalidEvent as error:
                 rejected.append(RejectedDelivery(index, event.event_id, error.message))
         duplicates = await self._insert(documents) if documents else 0
@@ -91,7 +95,7 @@ class Ledger:
         await self._mongo["mail_sources"].update_one(source_document, {"$setOnInsert": source_document}, upsert=True)
 
     def _ledger_document(
-        self, organization_id: str, source: str, event: DeliveryEvent, now: datetime
+        self, organization_id: str, source: str, event: DeliveryEvent, now: datetime, keep_addresses: bool = False
     ) -> LedgerDocument:
         address = normalize(event.address)
         if address is None:
@@ -125,6 +129,8 @@ class Ledger:
             document["blocks_domain"] = True
         if rule.decides_by_text and rule.outcome in _BOUNCES:
             document["reason"] = rule.reason
+        if keep_addresses and rule.outcome is not DeliveryOutcome.DELIVERED:
+            document["readable"] = self._keys.seal(organization_id, address.text)
         return document
 
 

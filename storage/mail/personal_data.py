@@ -1,4 +1,4 @@
-"""Personal data of the bounce address book, which holds addresses as keyed hashes only."""
+"""Personal data of the bounce address book: addresses as keyed hashes, and encrypted where they are kept readable."""
 
 from storage.identity.privacy_rules import PersonalData, change_rule
 from storage.ids import UserKey
@@ -13,7 +13,10 @@ HASHES = "Keyed hashes of addresses, which name nobody without the organization'
 
 PERSONAL_DATA = (
     PersonalData("mail_ledger", HASHES),
-    PersonalData("mail_addresses", f"{HASHES} The reasons of an erased operator are removed."),
+    PersonalData(
+        "mail_addresses",
+        f"{HASHES} Readable addresses of an erased person, and the reasons of an erased operator, are removed.",
+    ),
     PersonalData("mail_domains", "Counts by domain. The reasons of an erased operator are removed."),
     PersonalData("mail_days", "Counts by source."),
     PersonalData("mail_sources", "Names of sources; a source may be the id of a service's token."),

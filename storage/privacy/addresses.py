@@ -4,7 +4,7 @@ from storage.identity.administration import USERS
 from storage.identity.audit import AUDIT, AuditAction
 from storage.identity.records import user_document_id
 from storage.ids import UserKey
-from storage.mail.addresses import normalize
+from storage.mail.addresses import AddressKeys, normalize
 from storage.mongo import Document, Mongo
 
 
@@ -20,6 +20,16 @@ async def erase_addresses(mongo: Mongo, person: UserKey) -> None:
     await mongo["account_mails"].delete_many(query)
     await _erase_from_audit(mongo, person, addresses)
     await mongo["invitations"].update_many(query, _WITHOUT_ADDRESS)
+
+
+async def forget_readable_addresses(mongo: Mongo, keys: AddressKeys, person: UserKey) -> None:
+    """Removes the person's addresses from the bounce address book where they are readable. Their hashes stay."""
+    if not keys.has_keys:
+        return
+    org = person.organization_id
+    ids = [id_ for address in await addresses_of(mongo, person) for id_ in keys.ids(org, address)]
+    query, remove = {"_id": {"$in": ids}, "readable": {"$exists": True}}, {"$unset": {"readable": ""}}
+    await mongo.write_past_orphans(lambda: mongo["mail_addresses"].update_many(query, remove))
 
 
 _IS_USED_UP = {"$gte": [{"$size": "$users"}, "$max_uses"]}

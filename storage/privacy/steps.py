@@ -22,8 +22,9 @@ from storage.identity.administration import USERS
 from storage.identity.privacy_rules import ErasureMethod, ErasureRule, read_batches
 from storage.identity.records import user_document_id, user_stream
 from storage.ids import MessageKey, PostKey, UserKey, new_id
+from storage.mail.addresses import AddressKeys
 from storage.mongo import Document, Mongo, Session
-from storage.privacy.addresses import erase_addresses
+from storage.privacy.addresses import erase_addresses, forget_readable_addresses
 from storage.privacy.registry import PERSONAL_DATA
 from storage.publishing.accounts import ConnectedAccountStore
 from storage.publishing.erasing import EraseScheduledPost
@@ -54,6 +55,7 @@ class Eraser:
     conversations: ConversationStore
     accounts: ConnectedAccountStore
     files: FileDeletion
+    address_keys: AddressKeys
 
     async def run(self, step: int, person: UserKey, progress: RecordErasureProgress) -> None:
         """Carries out one step. Raises: StepDelayed."""
@@ -174,6 +176,7 @@ class Eraser:
 
     async def delete_local_account(self, person: UserKey, progress: RecordErasureProgress) -> None:
         """Deletes the local account, with links and mails to its address. Ends invitations that are for the address."""
+        await forget_readable_addresses(self.mongo, self.address_keys, person)
         await erase_addresses(self.mongo, person)
         deleted = await self.mongo["local_accounts"].delete_one({"_id": user_document_id(*person)})
         await progress(deleted.deleted_count)

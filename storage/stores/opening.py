@@ -279,6 +279,7 @@ async def _started(
             conversations,
             accounts,
             file_deletion,
+            address_keys,
         ),
         service_keys=ServiceKeyStore(mongo),
         key_recognizer=KeyRecognizer(mongo, clock, users),

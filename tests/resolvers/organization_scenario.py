@@ -541,7 +541,7 @@ async def _add_mail_changes(organization: OrganizationScenario) -> None:
     """Sets a policy, and blocks a domain and an address by hand."""
     book, org, reason = organization.stores.address_book, organization.organization_id, f"{organization.mark} words"
     blocked = Address(f"{organization.mark}@mail.example", "mail.example")
-    await book.policies.set(org, DEFAULT_POLICY, 0, organization.dog.id, reason, None)
+    await book.policies.set(org, DEFAULT_POLICY, 0, organization.dog.id, reason, None, keep_addresses=True)
     await book.set_domain_blocked(org, f"{organization.mark}.example", True, organization.dog.id, reason)
     await book.decisions.store([blocked], AddressDecision(org, True, organization.dog.id, reason))
     newest, *_ = await book.changes.page(org, [], None, 2)

@@ -46,6 +46,7 @@ UNMARKED = {"Reaction.emoji", "ReceivedReaction.emoji", "Stamp.name", "Stamp.ima
     "AddressBounce.code",
     "AddressBounce.source",
     "MailPolicyChange.domain",
+    "MailPolicyChange.address",
     "MailChange.domain",
     "RejectedDelivery.message",
     "BlockedAddresses.nextAfter",

@@ -87,6 +87,7 @@ from storage.notifications.settings import (
     NotificationWay,
 )
 from storage.privacy import documents as privacy
+from storage.privacy.addresses import forget_readable_addresses
 from storage.privacy.retention_rules import RetainedData
 from storage.publishing import documents as publishing
 from storage.publishing.accounts import AccountToConnect
@@ -441,7 +442,12 @@ async def query_mail(scenario: TopicScenario) -> None:
     await book.record_differences(org, await book.look_up(org, people), {people[1]: True})
     await book.differences(org, people)
     for version in range(3):
-        await book.policies.set(org, MailPolicy(hard_bounces=2), version, f"op-{version}", "why", None)
+        kept = version == 1
+        await book.policies.set(
+            org, MailPolicy(hard_bounces=2), version, f"op-{version}", "why", None, keep_addresses=kept
+        )
+    await book.readable.forget()
+    await forget_readable_addresses(mongo, ADDRESS_KEYS, UserKey(org, "ann"))
     await book.policies.versions(org, 2)
     await dry_run(mongo, book, org, MailPolicy(), b"")
     await blocked_addresses(mongo, book, org, b"", 2)

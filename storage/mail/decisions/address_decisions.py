@@ -10,6 +10,7 @@ from storage.mail.addresses import Address, AddressKeys
 from storage.mail.aggregation import AddressDocuments
 from storage.mail.counters import reset_counters
 from storage.mail.decisions.documents import MailAuditDocument
+from storage.mail.decisions.policy_versions import MailPolicies
 from storage.mail.documents import AddressDocument
 from storage.mail.epoch_time import epoch_ms
 from storage.mongo import Mongo, Session
@@ -33,9 +34,10 @@ class AddressDecision:
 class AddressDecisions:
     """Stores decisions about addresses, with an entry in `mail_audit` and in the audit log for each."""
 
-    def __init__(self, mongo: Mongo, keys: AddressKeys) -> None:
+    def __init__(self, mongo: Mongo, keys: AddressKeys, policies: MailPolicies) -> None:
         self._mongo = mongo
         self._keys = keys
+        self._policies = policies
 
     async def store(self, addresses: Sequence[Address], decision: AddressDecision) -> int:
         """Blocks or unblocks addresses, in transactions of 200. Returns how many it changed.
@@ -53,17 +55,20 @@ class AddressDecisions:
     async def _store(self, addresses: Sequence[Address], decision: AddressDecision) -> int:
         org = decision.organization_id
         ids = [self._keys.ids(org, each.text) for each in addresses]
+        keep_addresses = decision.blocked and (await self._policies.current(org)).keep_addresses
 
         async def work(session: Session) -> int:
             await lock_operator(self._mongo, decision.actor, session)
             at = await self._mongo.now()
             documents = AddressDocuments(self._mongo, session)
             await documents.load({newest: older for newest, *older in ids})
-            changed = [
-                newest
-                for address, (newest, *_) in zip(addresses, ids, strict=True)
-                if _apply(documents.get(newest, org, address.domain), decision, at)
-            ]
+            changed: list[bytes] = []
+            for address, (newest, *_) in zip(addresses, ids, strict=True):
+                document = documents.get(newest, org, address.domain)
+                if _apply(document, decision, at):
+                    changed.append(newest)
+                    if keep_addresses:
+                        document["readable"] = self._keys.seal(org, address.text)
             if changed:
                 await documents.save(epoch_ms(at))
                 await self._record(changed, decision, at, session)

@@ -1,4 +1,4 @@
-"""Lists the addresses of an organization that are blocked, by their keyed hashes."""
+"""Lists the blocked addresses of an organization, by their keyed hashes, and readable where they are kept so."""
 
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -15,11 +15,12 @@ MAX_CHECKED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class BlockedAddress:
-    """A blocked address, by its keyed hash."""
+    """A blocked address, by its keyed hash. `address` is None if it is not kept readable."""
 
     address_hash: str
     domain: str
     verdict: Verdict
+    address: str | None = None
 
 
 @dataclass(slots=True)
@@ -37,15 +38,16 @@ async def blocked_addresses(
 
     Leaves out addresses without bounces, complaints and decisions of their own, which only their domain blocks.
     """
-    policy, now = (await book.policies.current(organization_id)).policy, epoch_ms(await mongo.now())
+    present, now = await book.policies.current(organization_id), epoch_ms(await mongo.now())
     page, checked = BlockedAddresses(), 0
     async with aclosing(judged_addresses(mongo, book, organization_id, after)) as addresses:
         async for each in addresses:
             if checked == MAX_CHECKED or len(page.items) == limit:
                 return page
             checked, page.next_after = checked + 1, each.address_hash
-            standing = each.standing(policy, now)
+            standing = each.standing(present.policy, now)
             if standing.blocked:
-                page.items.append(BlockedAddress(each.address_hash, each.domain.domain, standing.verdict))
+                address = book.readable.text(each.document, present)
+                page.items.append(BlockedAddress(each.address_hash, each.domain.domain, standing.verdict, address))
     page.next_after = None
     return page

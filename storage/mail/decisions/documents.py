@@ -25,6 +25,9 @@ class PolicyFields(TypedDict):
     complaints_block: bool
     """Whether a complaint blocks."""
 
+    keep_addresses: NotRequired[bool]
+    """True if addresses are kept readable; absent otherwise."""
+
 
 class MailAuditDocument(TypedDict):
     """A change by an operator, in `mail_audit`. Never deleted."""
@@ -55,3 +58,6 @@ class MailAuditDocument(TypedDict):
 
     policy: NotRequired[PolicyFields]
     """The policy; absent for other changes."""
+
+    forget_until: NotRequired[datetime]
+    """Until when readable addresses are looked for and removed; only in a policy that ends keeping them."""

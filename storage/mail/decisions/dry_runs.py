@@ -19,13 +19,14 @@ MAX_CHANGES = 1000
 
 @dataclass(frozen=True, slots=True)
 class PolicyChange:
-    """An address that a policy would block or free, by its keyed hash."""
+    """An address that a policy would block or free, by its keyed hash. `address` is None if it is not kept readable."""
 
     address_hash: str
     domain: str
     blocked: bool
     before: Verdict
     after: Verdict
+    address: str | None
 
 
 @dataclass(slots=True)
@@ -39,8 +40,8 @@ class PolicyDryRun:
     changes: list[PolicyChange] = field(default_factory=list)
     next_after: str | None = None
 
-    def add(self, address: JudgedAddress, before: AddressStanding, after: AddressStanding) -> None:
-        """Counts an address."""
+    def add(self, address: JudgedAddress, before: AddressStanding, after: AddressStanding, text: str | None) -> None:
+        """Counts an address. `text` is its readable form."""
         self.checked += 1
         self.next_after = address.address_hash
         if before.blocked == after.blocked:
@@ -49,7 +50,9 @@ class PolicyDryRun:
         self.freed += before.blocked
         if len(self.changes) < MAX_CHANGES:
             self.changes.append(
-                PolicyChange(address.address_hash, address.domain.domain, after.blocked, before.verdict, after.verdict)
+                PolicyChange(
+                    address.address_hash, address.domain.domain, after.blocked, before.verdict, after.verdict, text
+                )
             )
 
 
@@ -63,6 +66,7 @@ async def dry_run(
         async for each in addresses:
             if result.checked == MAX_CHECKED:
                 return result
-            result.add(each, each.standing(present.policy, now), each.standing(policy, now))
+            text = book.readable.text(each.document, present)
+            result.add(each, each.standing(present.policy, now), each.standing(policy, now), text)
     result.next_after = None
     return result

@@ -49,6 +49,6 @@ async def _batch(mongo: Mongo, organization_id: str, after: bytes | None) -> lis
     if after is not None:
         query["_id"] = {"$gt": after}
     batch: list[AddressDocument] = await mongo.find(
-        "mail_addresses", query, {"domain": 1, "summary": 1}, [("_id", 1)], BATCH
+        "mail_addresses", query, {"domain": 1, "summary": 1, "readable": 1}, [("_id", 1)], BATCH
     )
     return batch

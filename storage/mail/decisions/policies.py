@@ -127,6 +127,8 @@ class MailPolicyVersion:
     set_by_id: str | None = None
     reason: str | None = None
     set_at: datetime | None = None
+    keep_addresses: bool = False
+    """Whether addresses that bounce or are blocked by hand are kept readable."""
 
     @property
     def treatments(self) -> list[BounceClassTreatment]:

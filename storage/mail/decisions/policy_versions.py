@@ -1,6 +1,7 @@
 """The policies of organizations. Each change is an entry of `mail_audit`, with the next version (ADR 114)."""
 
 import time
+from datetime import timedelta
 from typing import Any
 
 from pymongo.errors import DuplicateKeyError
@@ -24,6 +25,12 @@ POLICY_TTL_S = 5.0
 
 MAX_CACHED_POLICIES = 1000
 """Maximum number of policies in the cache. A larger cache is emptied."""
+
+FORGET_FOR = timedelta(days=15)
+"""How long readable addresses are looked for after an organization has ended keeping them.
+
+An event that was recorded before may wait in the ledger for 14 days.
+"""
 
 POLICY_SUBJECT = ""
 
@@ -52,7 +59,15 @@ class MailPolicies:
         return [_version(each) for each in await self._documents(organization_id, limit)]
 
     async def set(
-        self, organization_id: str, policy: MailPolicy, after_version: int, by: str, reason: str, actor: Actor | None
+        self,
+        organization_id: str,
+        policy: MailPolicy,
+        after_version: int,
+        by: str,
+        reason: str,
+        actor: Actor | None,
+        *,
+        keep_addresses: bool = False,
     ) -> MailPolicyVersion:
         """Stores the next version, if `after_version` is the present one. The same policy again changes nothing.
 
@@ -62,13 +77,25 @@ class MailPolicies:
         async def work(session: Session) -> MailPolicyVersion:
             await lock_operator(self._mongo, actor, session)
             present = await self._read(organization_id, session)
-            if present.version == after_version + 1 and (present.policy, present.set_by_id) == (policy, by):
+            repeated = (policy, keep_addresses, by)
+            if (
+                present.version == after_version + 1
+                and (
+                    present.policy,
+                    present.keep_addresses,
+                    present.set_by_id,
+                )
+                == repeated
+            ):
                 return present
             if present.version != after_version:
                 raise _superseded(present.version)
             at = await self._mongo.now()
-            added = MailPolicyVersion(organization_id, after_version + 1, policy, by, reason, at)
-            await self._mongo["mail_audit"].insert_one(_document(added), session=session)
+            added = MailPolicyVersion(organization_id, after_version + 1, policy, by, reason, at, keep_addresses)
+            document = _document(added)
+            if present.keep_addresses and not keep_addresses:
+                document["forget_until"] = at + FORGET_FOR
+            await self._mongo["mail_audit"].insert_one(document, session=session)
             await self._record(actor, added, session)
             return added
 
@@ -111,7 +138,7 @@ def _document(added: MailPolicyVersion) -> MailAuditDocument:
         "reason": added.reason or "",
         "at": added.set_at,
         "version": added.version,
-        "policy": _fields(added.policy),
+        "policy": _fields(added.policy) | ({"keep_addresses": True} if added.keep_addresses else {}),
     }
 
 
@@ -127,9 +154,15 @@ def _fields(policy: MailPolicy) -> PolicyFields:
 
 
 def _version(document: MailAuditDocument) -> MailPolicyVersion:
-    policy = _policy(document["policy"])
+    fields = document["policy"]
     return MailPolicyVersion(
-        document["org"], document["version"], policy, document["by"], document["reason"], document["at"]
+        document["org"],
+        document["version"],
+        _policy(fields),
+        document["by"],
+        document["reason"],
+        document["at"],
+        fields.get("keep_addresses", False),
     )
 
 

@@ -89,8 +89,8 @@ def test_addresses_of_a_file_are_blocked_and_unblocked(
     assert "command-line" in standing.verdict.detail
     assert run(["mail", "blocked", "--org", "acme"]) == 0
     header, *rows = capsys.readouterr().out.splitlines()
-    assert header == "address_hash,domain,rule,detail"
-    assert [row.split(",")[1:3] for row in rows] == [["example.org", "BY_HAND"]] * 2
+    assert header == "address_hash,address,domain,rule,detail"
+    assert [row.split(",")[1:4] for row in rows] == [["", "example.org", "BY_HAND"]] * 2
     assert run(["mail", "unblock", *options, "sorry"]) == 0
     assert not run_with_mail(lambda mail: mail.standing("ann@example.org")).blocked
     file.write_text("ann@example.org\nnonsense\n")

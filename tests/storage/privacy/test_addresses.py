@@ -11,8 +11,12 @@ from storage.identity.accounts.local_accounts import MailLanguage
 from storage.identity.audit import Actor, command_line_actor
 from storage.identity.roles import Role
 from storage.ids import UserKey
-from storage.privacy.addresses import erase_addresses
+from storage.mail.decisions.policies import DEFAULT_POLICY
+from storage.privacy.addresses import erase_addresses, forget_readable_addresses
 from storage.stores import Stores
+from tests.keys import ADDRESS_KEYS
+from tests.storage.mail.events import hard
+from tests.storage.mail.scenario import MailScenario
 
 pytestmark = pytest.mark.anyio
 
@@ -126,3 +130,14 @@ async def test_invitation_of_an_erased_address_is_revoked(shared_stores: Stores)
     assert await stores.mongo["invitations"].count_documents({"org": org, "address": {"$exists": True}}) == 0
     states = [(await stores.invitations.get(org, each)).state for each in (accepted, opened)]
     assert states == [InvitationState.USED_UP, InvitationState.REVOKED]
+
+
+async def test_readable_address_of_an_erased_person_is_removed(shared_stores: Stores) -> None:
+    org, mail = "readable-address", MailScenario(shared_stores, "readable-address")
+    await shared_stores.users.sign_in(org, "bob", [Role.MEMBER], None, None, "Bob@Example.org")
+    await shared_stores.address_book.policies.set(org, DEFAULT_POLICY, 0, "op", "why", None, keep_addresses=True)
+    await mail.add_events(hard("bob@example.org"), hard("eve@example.org"))
+    await forget_readable_addresses(shared_stores.mongo, ADDRESS_KEYS, UserKey(org, "bob"))
+    kept = await shared_stores.mongo.find("mail_addresses", {"org": org, "readable": {"$exists": True}})
+    assert [ADDRESS_KEYS.open(org, each["readable"]) for each in kept] == ["eve@example.org"]
+    assert (await mail.standing("bob@example.org")).blocked

@@ -1,4 +1,4 @@
-/** What a tried policy would change. Addresses are shown by their domain and the beginning of their keyed hash. */
+/** What a tried policy would change. Addresses that are not kept are shown by domain and the beginning of their hash. */
 import { useTranslation } from "../../ui/preferences";
 import type { DryRun } from "./operations";
 
@@ -26,11 +26,15 @@ export function DryRunResult({ dryRun }: { dryRun: DryRun }) {
         {nextAfter !== null && <p className="text-sm text-wait">{t("policy.more")}</p>}
       </div>
       <ul className="mt-2">
-        {changes.slice(0, SHOWN_MAX).map(({ addressHash, domain, before, after }) => (
+        {changes.slice(0, SHOWN_MAX).map(({ addressHash, domain, address, before, after }) => (
           <li key={addressHash} className="flex flex-wrap gap-x-4 border-t border-line py-1.5">
             <span className="min-w-0 grow truncate">
-              {domain}{" "}
-              <span className="font-mono text-sm text-quiet">{addressHash.slice(0, HASH_DIGITS)}</span>
+              {address ?? (
+                <>
+                  {domain}{" "}
+                  <span className="font-mono text-sm text-quiet">{addressHash.slice(0, HASH_DIGITS)}</span>
+                </>
+              )}
             </span>
             <span>
               {t(`verdict.${before.rule}`)} → {t(`verdict.${after.rule}`)}

@@ -12,6 +12,7 @@ const POLICY = {
   softWindowDays: null,
   softBlockDays: null,
   complaintsBlock: true,
+  keepAddresses: true,
   reason: null,
   setAt: null,
   setBy: null,
@@ -31,6 +32,7 @@ test("the form of a policy gives the input of the same policy", () => {
     softWindowDays: null,
     softBlockDays: null,
     complaintsBlock: true,
+    keepAddresses: true,
   });
 });
 

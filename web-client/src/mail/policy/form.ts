@@ -20,6 +20,7 @@ export interface PolicyForm {
   treatments: Treatments;
   numbers: Record<PolicyNumber["name"], string>;
   complaintsBlock: boolean;
+  keepAddresses: boolean;
 }
 
 export function formOf(policy: MailPolicy): PolicyForm {
@@ -33,6 +34,7 @@ export function formOf(policy: MailPolicy): PolicyForm {
       softBlockDays: text(policy.softBlockDays),
     },
     complaintsBlock: policy.complaintsBlock,
+    keepAddresses: policy.keepAddresses,
   };
 }
 
@@ -61,6 +63,7 @@ export function inputOf(form: PolicyForm): MailPolicyInput | null {
     softWindowDays: softWindowDays ?? null,
     softBlockDays: softBlockDays ?? null,
     complaintsBlock: form.complaintsBlock,
+    keepAddresses: form.keepAddresses,
   };
 }
 

@@ -10,6 +10,7 @@ export const PolicyParts = graphql(`
     softWindowDays
     softBlockDays
     complaintsBlock
+    keepAddresses
     reason
     setAt
     setBy { id name }
@@ -31,7 +32,7 @@ export const TryPolicy = graphql(`
       blocked
       freed
       nextAfter
-      changes { addressHash domain blocked before { rule } after { rule } }
+      changes { addressHash domain address blocked before { rule } after { rule } }
     }
   }
 `);

@@ -18,16 +18,29 @@ export function PolicyFields({ form, onChange }: Props) {
           <NumberField key={number.name} number={number} form={form} {...(onChange && { onChange })} />
         ))}
       </div>
-      <label className="flex items-center gap-2">
-        <input
-          type="checkbox"
-          disabled={!onChange}
-          checked={form.complaintsBlock}
-          onChange={(event) => onChange?.({ ...form, complaintsBlock: event.target.checked })}
-        />
-        {t("policy.complaints")}
-      </label>
+      <Choice name="complaintsBlock" form={form} {...(onChange && { onChange })} />
+      <Choice name="keepAddresses" form={form} {...(onChange && { onChange })} />
     </div>
+  );
+}
+
+function Choice({ name, form, onChange }: Props & { name: "complaintsBlock" | "keepAddresses" }) {
+  const { t } = useTranslation();
+  return (
+    <label className="flex items-baseline gap-2">
+      <input
+        type="checkbox"
+        disabled={!onChange}
+        checked={form[name]}
+        onChange={(event) => onChange?.({ ...form, [name]: event.target.checked })}
+      />
+      <span>
+        {t(`policy.${name}`)}
+        {name === "keepAddresses" && (
+          <span className="block text-sm text-quiet">{t("policy.keepAddressesHint")}</span>
+        )}
+      </span>
+    </label>
   );
 }
 
