@@ -50,6 +50,8 @@ UNREACHED = {
             "ContentReport.decidedBy",
             "Invitation.creator",
             "JoinRequest.user",
+            "MailChange.by",
+            "MailPolicy.setBy",
             "PrecedingMessage.author",
             "RetentionRule.setBy",
             "ServiceKey.account",
