@@ -207,9 +207,10 @@ async def test_nothing_is_left_after_workers_are_killed(deployment: ErasureDeplo
     address = httpx2.URL((await person.run(DOWNLOAD))["myDataExport"]["downloadUrl"])
     assert found_strings((await person.request(address.raw_path.decode())).content) == [WORD]
     assert {"users", "messages", "export_chunks"} <= (await documents_with_strings(stores.mongo)).keys()
-    # All uploads are the person's. The mails are an invitation and a notice of a failed publication.
+    # All uploads are the person's. The mails are an invitation, a notice of a failed publication, and one of an unknown
+    # outcome if the first worker was killed while it published.
     assert len(files_with_strings(deployment.uploads)) == len(list(files_in(deployment.uploads))) > 0
-    await until(lambda: len(files_with_strings(deployment.mails)) == 2, interval_s=0.2)
+    await until(lambda: len(files_with_strings(deployment.mails)) >= 2, interval_s=0.2)
 
     await person.run(ERASE, handle=f"{WORD}_q")
     await deployment.make_due("erasures")
