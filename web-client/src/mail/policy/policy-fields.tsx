@@ -9,7 +9,6 @@ interface Props {
 }
 
 export function PolicyFields({ form, onChange }: Props) {
-  const { t } = useTranslation();
   return (
     <div className="flex flex-col gap-6">
       <TreatmentTable form={form} {...(onChange && { onChange })} />
