@@ -63,7 +63,7 @@ class MailPolicyInput:
     )
     keep_addresses: bool | None = strawberry.field(
         default=UNSET,
-        description="Whether addresses that bounce or are blocked by hand from now on are kept readable, encrypted by "
+        description="Whether addresses that bounce or are blocked by hand after this are kept readable, encrypted by "
         "the server's address keys. False removes those that were kept. Omitted or null: false.",
     )
 

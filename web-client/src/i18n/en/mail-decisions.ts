@@ -71,7 +71,7 @@ export const mailDecisions = {
   "policy.hardBounces": "Hard bounces that block",
   "policy.keepAddresses": "Keep addresses readable",
   "policy.keepAddressesHint":
-    "Lists and exports then show addresses that bounce or are blocked from now on. They are stored encrypted. Without this, only hashes are stored, and addresses that were kept are removed.",
+    "Lists and exports then show addresses that bounce or are blocked after you save. They are stored encrypted. Without this, only hashes are stored, and addresses that were kept are removed.",
   "policy.more": "There are more addresses than were checked. The real numbers are higher.",
   "policy.newlyBlocked": "{count} would be blocked",
   "policy.noChanges": "Nothing would change for any address.",
