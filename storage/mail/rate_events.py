@@ -19,8 +19,9 @@ def bounce_rates_stream(organization_id: str) -> Stream:
 
 async def add_rate_rows(mongo: Mongo, days: Iterable[tuple[str, int]], session: Session) -> None:
     """Adds a row for each organization and day whose counts the transaction changes."""
-    rows = [(bounce_rates_stream(org), "BounceRateChanged", day) for org, day in days]
-    await add_rows_to_streams(mongo, rows, session)
+    await add_rows_to_streams(
+        mongo, [(bounce_rates_stream(org), "BounceRateChanged", day) for org, day in days], session
+    )
 
 
 class BounceRateRelay(EventRelay):

@@ -98,8 +98,10 @@ def _kind_expressions(function: ast.AST, arguments: dict[str, int], in_tuples: b
         if index is not None and len(call.args) > index:
             yield call.args[index]
         if in_tuples and _name(call) == "add_rows_to_streams":
-            for row in (node for node in ast.walk(call.args[1]) if isinstance(node, ast.Tuple)):
-                yield row.elts[1]
+            for node in ast.walk(call.args[1]):
+                # The target of a comprehension may be a tuple too, which is stored to and not read.
+                if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load):
+                    yield node.elts[1]
 
 
 def _name(call: ast.Call) -> str:

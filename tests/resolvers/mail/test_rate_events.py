@@ -53,4 +53,5 @@ async def test_rates_resume_after_a_cursor(sign_in: SignIn, stores: Stores) -> N
 
 async def test_members_may_not_subscribe_to_rates(sign_in: SignIn) -> None:
     member = await sign_in("ann", "acme")
-    assert await member.code(EVENTS) == "FORBIDDEN"
+    async for answer in member.answers(EVENTS):
+        assert [error["extensions"]["code"] for error in answer["errors"]] == ["FORBIDDEN"]

@@ -132,12 +132,12 @@ async def test_invitation_of_an_erased_address_is_revoked(shared_stores: Stores)
     assert states == [InvitationState.USED_UP, InvitationState.REVOKED]
 
 
-async def test_readable_address_of_an_erased_person_is_removed(shared_stores: Stores) -> None:
-    org, mail = "readable-address", MailScenario(shared_stores, "readable-address")
-    await shared_stores.users.sign_in(org, "bob", [Role.MEMBER], None, None, "Bob@Example.org")
-    await shared_stores.address_book.policies.set(org, DEFAULT_POLICY, 0, "op", "why", None, keep_addresses=True)
+async def test_readable_address_of_an_erased_person_is_removed(stores: Stores) -> None:
+    org, mail = "readable-address", MailScenario(stores, "readable-address")
+    await stores.users.sign_in(org, "bob", [Role.MEMBER], None, None, "Bob@Example.org")
+    await stores.address_book.policies.set(org, DEFAULT_POLICY, 0, "op", "why", None, keep_addresses=True)
     await mail.add_events(hard("bob@example.org"), hard("eve@example.org"))
-    await forget_readable_addresses(shared_stores.mongo, ADDRESS_KEYS, UserKey(org, "bob"))
-    kept = await shared_stores.mongo.find("mail_addresses", {"org": org, "readable": {"$exists": True}})
+    await forget_readable_addresses(stores.mongo, ADDRESS_KEYS, UserKey(org, "bob"))
+    kept = await stores.mongo.find("mail_addresses", {"org": org, "readable": {"$exists": True}})
     assert [ADDRESS_KEYS.open(org, each["readable"]) for each in kept] == ["eve@example.org"]
     assert (await mail.standing("bob@example.org")).blocked
