@@ -107,7 +107,7 @@ Policy = Annotated[MailPolicyInput, strawberry.argument(description="The whole p
 async def mail_policy(info: Info) -> MailPolicyVersion:
     """Returns the present policy."""
     viewer = require_role(info, Role.OPERATOR, Role.SERVICE)
-    return await info.context.stores.address_book.policies.current(viewer.organization_id)
+    return await info.context.stores.address_book.policies.present(viewer.organization_id)
 
 
 async def mail_policy_versions(

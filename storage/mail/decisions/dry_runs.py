@@ -60,7 +60,7 @@ async def dry_run(
     mongo: Mongo, book: AddressBook, organization_id: str, policy: MailPolicy, after: bytes | None = None
 ) -> PolicyDryRun:
     """Compares a policy with the present one, for at most 100,000 addresses with hashes after `after`."""
-    present = await book.policies.current(organization_id)
+    present = await book.policies.present(organization_id)
     result, now = PolicyDryRun(present.version), epoch_ms(await mongo.now())
     async with aclosing(judged_addresses(mongo, book, organization_id, after)) as addresses:
         async for each in addresses:

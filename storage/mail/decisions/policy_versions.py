@@ -43,16 +43,21 @@ class MailPolicies:
         self._cache: dict[str, tuple[float, MailPolicyVersion]] = {}
 
     async def current(self, organization_id: str) -> MailPolicyVersion:
-        """Returns the present policy, at most 5 s old; version 0 if none was ever set."""
+        """Returns the policy of the last 5 s, by which addresses are judged; version 0 if none was ever set."""
         now = time.monotonic()
         cached = self._cache.get(organization_id)
         if cached is not None and cached[0] > now:
             return cached[1]
         if len(self._cache) >= MAX_CACHED_POLICIES:
             self._cache = {}
-        version = await self._read(organization_id)
+        version = await self.present(organization_id)
         self._cache[organization_id] = now + POLICY_TTL_S, version
         return version
+
+    async def present(self, organization_id: str, session: Session | None = None) -> MailPolicyVersion:
+        """Returns the present policy, read now; version 0 if none was ever set."""
+        documents = await self._documents(organization_id, 1, session)
+        return _version(documents[0]) if documents else MailPolicyVersion(organization_id, 0, DEFAULT_POLICY)
 
     async def versions(self, organization_id: str, limit: int) -> list[MailPolicyVersion]:
         """Returns the latest versions, the newest first, without version 0."""
@@ -76,17 +81,9 @@ class MailPolicies:
 
         async def work(session: Session) -> MailPolicyVersion:
             await lock_operator(self._mongo, actor, session)
-            present = await self._read(organization_id, session)
-            repeated = (policy, keep_addresses, by)
-            if (
-                present.version == after_version + 1
-                and (
-                    present.policy,
-                    present.keep_addresses,
-                    present.set_by_id,
-                )
-                == repeated
-            ):
+            present = await self.present(organization_id, session)
+            stored = (present.version, present.policy, present.keep_addresses, present.set_by_id)
+            if stored == (after_version + 1, policy, keep_addresses, by):
                 return present
             if present.version != after_version:
                 raise _superseded(present.version)
@@ -106,10 +103,6 @@ class MailPolicies:
             version = await self._mongo.transact(work)
         self._cache.pop(organization_id, None)
         return version
-
-    async def _read(self, org: str, session: Session | None = None) -> MailPolicyVersion:
-        documents = await self._documents(org, 1, session)
-        return _version(documents[0]) if documents else MailPolicyVersion(org, 0, DEFAULT_POLICY)
 
     async def _documents(self, org: str, limit: int, session: Session | None = None) -> list[Any]:
         query = {"org": org, "version": {"$gt": 0}}

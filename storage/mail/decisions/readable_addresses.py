@@ -33,7 +33,7 @@ class ReadableAddresses:
     async def _forget(self, org: str) -> int:
         removed = 0
         for _ in range(MAX_BATCHES):
-            if (await self._policies.current(org)).keep_addresses:
+            if (await self._policies.present(org)).keep_addresses:
                 break
             batch = await self._forget_batch(org)
             removed += batch

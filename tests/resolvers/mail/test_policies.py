@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from storage.identity.roles import Role
+from storage.mail.decisions.policies import DEFAULT_POLICY
+from storage.mail.decisions.policy_versions import MailPolicies
 from storage.stores import Stores
 from tests.resolvers.people import Person, SignIn
 from tests.storage.mail.events import hard, soft
@@ -74,6 +76,14 @@ async def test_organization_without_a_policy_has_version_0(operator: Person) -> 
     )
     assert (policy["reason"], policy["setAt"], policy["setBy"]) == (None, None, None)
     assert len(policy["treatments"]) == 9
+
+
+async def test_change_in_another_process_is_read_at_once(operator: Person, stores: Stores) -> None:
+    # A lookup caches version 0 in this process.
+    await operator.do(BOOK, addresses=["ann@example.org"])
+    await MailPolicies(stores.mongo).set("acme", DEFAULT_POLICY, 0, "op-2", "why", None)
+    assert (await operator.do(POLICY))["version"] == 1
+    assert (await operator.do(DRY_RUN, policy={"hardBounces": 2}))["version"] == 1
 
 
 async def test_change_of_a_superseded_version_is_a_conflict(operator: Person) -> None:
